@@ -558,14 +558,10 @@ static void blocking_event(struct wakes *wakes, const struct event *event)
 	site->quiet += others_ns < event->enter_ns;
 }
 
-bool wakes_is_idle(const struct wakes *wakes, const struct wakes_pair *pair)
+bool wakes_is_loop(const struct hook *hook, const struct wakes_site *site)
 {
-	const struct site *site = sites_at(&wakes->sites, pair->longest.waiter);
-	const struct hook *hook = site->function->hook;
-	const struct wakes_site *stats = wakes_site(wakes, pair->longest.waiter);
-
-	return hook && hook->how == HOW_POLLS && stats && stats->waits >= WAKES_IDLE_MIN &&
-	       stats->quiet > stats->waits / 2 && pair->longest.end != WAKES_WOKEN;
+	return hook && hook->how == HOW_POLLS && site->waits >= WAKES_IDLE_MIN &&
+	       site->quiet > site->waits / 2;
 }
 
 /* ---- conditions ---- */

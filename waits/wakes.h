@@ -173,8 +173,11 @@ void wakes_finish(struct wakes *wakes, uint64_t end_ns);
  */
 bool wakes_is_call(const struct event *event);
 
-/* Whether these are idle waits of an event loop. */
-bool wakes_is_idle(const struct wakes *wakes, const struct wakes_pair *pair);
+/*
+ * Whether the call site is that of an event loop; its waits that no thread of the process ended are
+ * idle. site: its sums over all processes.
+ */
+bool wakes_is_loop(const struct hook *hook, const struct wakes_site *site);
 
 /* The last signal of a condition if it had no waiter, else NULL. */
 const struct wakes_token *wakes_vain(const struct wakes *wakes, uint64_t object);

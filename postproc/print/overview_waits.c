@@ -240,7 +240,8 @@ static void print_blocked(struct overview *overview, const struct summary_blocke
 				 ? waiters_kind(overview->naming, blocked->backtrace)
 				 : object_word(blocked->resource, blocked->function),
 			 blocked->object);
-	line_add(&line, " for %s", DURATION(blocked->longest_ns));
+	line_add(&line, " for %s%s", DURATION(blocked->longest_ns),
+		 blocked->is_idle ? ": an idle event loop" : "");
 	screen_wrap(&overview->screen, &line, 6);
 	print_frames(overview, 6, 8, 2, "at ", blocked->backtrace);
 	print_holder(overview, blocked);

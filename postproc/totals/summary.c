@@ -775,6 +775,7 @@ void summary_free(struct summary *summary)
 	free(summary->blocked.items);
 	free(summary->losses.items);
 	free(summary->inner.places.items);
+	free(summary->polls.items);
 	free(summary->bypasses.items);
 	free(summary->left_out.items);
 	free(summary->spawned.items);

@@ -142,6 +142,7 @@ struct summary_blocked {
 	 * is_hung() in summary_close.c
 	 */
 	bool is_hung;
+	bool is_idle; /* at the call site of an event loop */
 };
 
 /* Waits in calls that block, and separately the idle waits of event loops. */
@@ -151,6 +152,14 @@ struct summary_calls {
 	uint64_t longest_ns;
 	const char *function, *what; /* what: the object; "": none */
 	const struct trace_node *waiter, *waker;
+};
+
+/* A call site of poll, select or epoll in all processes. */
+struct summary_poll {
+	const struct trace_node *backtrace;
+	const struct hook *hook;
+	struct wakes_site sums;
+	struct summary_calls calls; /* the waits that no thread of the process ended */
 };
 
 enum summary_end {
@@ -372,11 +381,12 @@ struct summary {
 	struct tallies tallies; /* sums by place; reports use them, too */
 	/* objects held at the end, by place; NULL unless summary_watch() was called */
 	struct tally *held;
-	struct locks locks;		/* locks of the current process */
-	struct wakes signals;		/* signals of conditions in the current process */
-	struct wakes calls;		/* calls that blocked in the current process */
-	struct descriptors descriptors; /* descriptors of the current process */
-	struct summary_calls called;	/* sums of `calls` of all processes */
+	struct locks locks;		     /* locks of the current process */
+	struct wakes signals;		     /* signals of conditions in the current process */
+	struct wakes calls;		     /* calls that blocked in the current process */
+	struct descriptors descriptors;	     /* descriptors of the current process */
+	struct summary_calls called;	     /* sums of `calls` of all processes */
+	ARRAY_OF(struct summary_poll) polls; /* until summary_end(), which adds them to `called` */
 	struct {
 		ARRAY_OF(const struct trace_node *) places; /* call sites that map memory */
 		const char *name, *module;

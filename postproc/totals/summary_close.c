@@ -13,6 +13,8 @@
 #include "selection.h"
 #include "summary_fold.h"
 
+#define POLLS_MAX 256u /* limit of call sites of poll, select and epoll that may be event loops */
+
 /* ---- objects that a process still holds ---- */
 
 /* Objects of a site or a place that are held at the end. */
@@ -282,28 +284,71 @@ static void close_signals(struct summary *summary)
 			signals->stats.items[i].vain;
 }
 
+static void add_longest(struct summary_calls *sum, const struct summary_calls *other)
+{
+	struct summary_calls sums = *sum;
+
+	if (other->longest_ns > sum->longest_ns) {
+		*sum = *other;
+		sum->waits = sums.waits;
+		sum->ns = sums.ns;
+		sum->idle = sums.idle;
+		sum->idle_ns = sums.idle_ns;
+	}
+	sum->waits += other->waits;
+	sum->ns += other->ns;
+}
+
+/* The entry of a site of poll, select or epoll; NULL: the site is another one, or there are too
+ * many. */
+static struct summary_poll *poll_of(struct summary *summary, uint32_t site)
+{
+	const struct hook *hook = sites_at(&summary->calls.sites, site)->function->hook;
+	const struct trace_node *backtrace = place_of(summary, &summary->calls.sites, site);
+	struct summary_poll *poll;
+
+	if (!hook || hook->how != HOW_POLLS)
+		return NULL;
+	for (size_t i = 0; i < summary->polls.count; i++)
+		if (summary->polls.items[i].backtrace == backtrace &&
+		    summary->polls.items[i].hook == hook)
+			return &summary->polls.items[i];
+	if (summary->polls.count == POLLS_MAX)
+		return NULL;
+	poll = ARRAY_ADD(&summary->polls);
+	*poll = (struct summary_poll){ .backtrace = backtrace, .hook = hook };
+	return poll;
+}
+
 static void close_calls(struct summary *summary)
 {
 	const struct wakes *calls = &summary->calls;
-	struct summary_calls *sum = &summary->called;
 
+	for (size_t i = 1; i < calls->stats.count; i++) {
+		const struct wakes_site *site = wakes_site(calls, (uint32_t)i);
+		struct summary_poll *poll = site->waits ? poll_of(summary, (uint32_t)i) : NULL;
+
+		if (poll) {
+			poll->sums.waits += site->waits;
+			poll->sums.quiet += site->quiet;
+		}
+	}
 	for (size_t i = 1; i < calls->pairs.count; i++) {
 		const struct wakes_pair *pair = &calls->pairs.items[i];
+		const struct wakes_wait *wait = &pair->longest;
+		struct summary_poll *poll =
+			wait->end != WAKES_WOKEN ? poll_of(summary, wait->waiter) : NULL;
+		const struct summary_calls own = {
+			.waits = pair->count,
+			.ns = pair->ns,
+			.longest_ns = wait->ns,
+			.function = sites_at(&calls->sites, wait->waiter)->function->hook->name,
+			.what = pair->what,
+			.waiter = place_of(summary, &calls->sites, wait->waiter),
+			.waker = place_of(summary, &calls->sites, wait->waker),
+		};
 
-		if (wakes_is_idle(calls, pair)) {
-			sum->idle += pair->count;
-			sum->idle_ns += pair->ns;
-			continue;
-		}
-		sum->waits += pair->count;
-		sum->ns += pair->ns;
-		if (pair->longest.ns <= sum->longest_ns)
-			continue;
-		sum->longest_ns = pair->longest.ns;
-		sum->function = sites_at(&calls->sites, pair->longest.waiter)->function->hook->name;
-		sum->what = pair->what;
-		sum->waiter = place_of(summary, &calls->sites, pair->longest.waiter);
-		sum->waker = place_of(summary, &calls->sites, pair->longest.waker);
+		add_longest(poll ? &poll->calls : &summary->called, &own);
 	}
 }
 
@@ -695,6 +740,7 @@ static int compare_blocked(const void *left, const void *right)
 	return ORDER(b->is_deadlock, a->is_deadlock)
 	       ?: ORDER(b->is_lost_wakeup, a->is_lost_wakeup)
 	       ?: ORDER(b->resource == RESOURCE_LOCK, a->resource == RESOURCE_LOCK)
+	       ?: ORDER(a->is_idle, b->is_idle)
 	       ?: ORDER(b->longest_ns, a->longest_ns);
 }
 
@@ -705,6 +751,26 @@ static int compare_processes(const void *left, const void *right)
 
 	return ORDER(a->start_ns, b->start_ns) ?: ORDER(a->stream, b->stream)
 					       ?: ORDER(a->pid, b->pid);
+}
+
+/* Call sites of event loops are known when all processes have ended: a worker may have waited once.
+ */
+static void sum_polls(struct summary *summary)
+{
+	for (size_t i = 0; i < summary->polls.count; i++) {
+		const struct summary_poll *poll = &summary->polls.items[i];
+
+		if (wakes_is_loop(poll->hook, &poll->sums)) {
+			summary->called.idle += poll->calls.waits;
+			summary->called.idle_ns += poll->calls.ns;
+			for (size_t k = 0; k < summary->blocked.count; k++)
+				summary->blocked.items[k].is_idle |=
+					summary->blocked.items[k].backtrace == poll->backtrace;
+		} else {
+			add_longest(&summary->called, &poll->calls);
+		}
+	}
+	summary->polls.count = 0;
 }
 
 static void sum_processes(struct summary *summary)
@@ -813,6 +879,7 @@ void summary_close_run(struct summary *summary)
 			summary->classes[i].held -=
 				summary_orphans(summary, &summary->children, summary->unwaited);
 	make_sites(summary);
+	sum_polls(summary);
 	if (summary->blocked.count)
 		qsort(summary->blocked.items, summary->blocked.count,
 		      sizeof(*summary->blocked.items), compare_blocked);

@@ -18,6 +18,7 @@
 struct wakes_place {
 	const struct trace_node *backtrace;
 	const char *function; /* the function of the first call */
+	const struct hook *hook;
 	struct wakes_site wakes;
 };
 
@@ -129,7 +130,8 @@ static uint32_t place_of(struct wakes_report *state, uint32_t index)
 	map_set(&state->index, of, (uintptr_t)backtrace, number);
 	state->places.items[number] =
 		(struct wakes_place){ .backtrace = backtrace,
-				      .function = pool_text(&state->pool, name, strlen(name)) };
+				      .function = pool_text(&state->pool, name, strlen(name)),
+				      .hook = site->function->hook };
 	return number;
 }
 
@@ -139,10 +141,12 @@ static void close_site(struct wakes_report *state, uint32_t index)
 	struct wakes_place *place;
 	uint32_t number;
 
-	if (!site->count)
+	if (!site->count && !site->waits)
 		return;
 	number = place_of(state, index);
 	place = &state->places.items[number];
+	place->wakes.waits += site->waits;
+	place->wakes.quiet += site->quiet;
 	place->wakes.count += site->count;
 	place->wakes.woke += site->woke;
 	place->wakes.vain += site->vain;
@@ -164,32 +168,24 @@ static uint32_t ends_of(struct wakes_report *state, uint32_t waiter, uint32_t wa
 	return number;
 }
 
-static void close_pair(struct wakes_report *state, const struct wakes_pair *pair)
+static void add_sum(struct wakes_pair *sum, const struct wakes_pair *pair)
 {
-	const struct wakes_wait *wait = &pair->longest;
-	uint32_t waiter = place_of(state, wait->waiter);
-	uint32_t waker = wait->waker ? place_of(state, wait->waker) : 0;
-	uint32_t index = ends_of(state, waiter, waker, wait->end);
-	struct wakes_pair *sum = &state->pairs.items[index].sum;
-
-	if (!sum->count || wait->ns > sum->longest.ns) {
-		sum->longest = *wait;
+	if (!sum->count || pair->longest.ns > sum->longest.ns) {
+		sum->longest = pair->longest;
 		sum->what = pair->what;
 	}
 	sum->count += pair->count;
 	sum->ns += pair->ns;
 }
 
-/* Adds a pair of calls: all idle waits at a site are one. */
-static void close_call(struct wakes_report *state, const struct wakes_pair *pair)
+static void close_pair(struct wakes_report *state, const struct wakes_pair *pair)
 {
-	struct wakes_pair own = *pair;
+	const struct wakes_wait *wait = &pair->longest;
+	uint32_t waiter = place_of(state, wait->waiter);
+	uint32_t waker = wait->waker ? place_of(state, wait->waker) : 0;
+	uint32_t index = ends_of(state, waiter, waker, wait->end);
 
-	if (wakes_is_idle(&state->view, pair)) {
-		own.longest.end = WAKES_IDLE;
-		own.longest.waker = 0;
-	}
-	close_pair(state, &own);
+	add_sum(&state->pairs.items[index].sum, pair);
 }
 
 static void wakes_report_process(void *user)
@@ -200,7 +196,7 @@ static void wakes_report_process(void *user)
 	for (size_t i = 1; i < state->view.stats.count; i++)
 		close_site(state, (uint32_t)i);
 	for (size_t i = 1; i < state->view.pairs.count; i++)
-		close_call(state, &state->view.pairs.items[i]);
+		close_pair(state, &state->view.pairs.items[i]);
 	wakes_clear(&state->view);
 }
 
@@ -351,7 +347,7 @@ static void put_calls(const struct wakes_report *state, struct table *table, boo
 		const struct wakes_place *waiter = &state->places.items[ends->waiter];
 		struct table_cell *row;
 
-		if ((ends->end == WAKES_IDLE) != is_idle)
+		if ((ends->end == WAKES_IDLE) != is_idle || !ends->sum.count)
 			continue;
 		row = table_add(table);
 		table_text(table, CELL(row, call_waits, function), waiter->function);
@@ -369,16 +365,47 @@ static void put_calls(const struct wakes_report *state, struct table *table, boo
 	}
 }
 
-/* Adds the calls that had not returned when their process ended. */
-static void put_open_calls(const struct report_run *run, struct table *table)
+/* Joins the waits of an event loop that no thread of the process ended: they are idle. */
+static void join_idle(struct wakes_report *state)
 {
-	for (size_t i = 0; i < run->summary->blocked.count; i++) {
-		const struct summary_blocked *blocked = &run->summary->blocked.items[i];
+	for (size_t i = 1, count = state->pairs.count; i < count; i++) {
+		const struct wakes_ends ends = state->pairs.items[i];
+		const struct wakes_place *place = &state->places.items[ends.waiter];
+		uint32_t idle;
+
+		if (ends.end == WAKES_WOKEN || !wakes_is_loop(place->hook, &place->wakes))
+			continue;
+		idle = ends_of(state, ends.waiter, 0, WAKES_IDLE);
+		add_sum(&state->pairs.items[idle].sum, &ends.sum);
+		state->pairs.items[i].sum.count = 0;
+	}
+}
+
+/* Adds the calls that had not returned when their process ended. */
+static void put_open_calls(struct wakes_report *state, struct table *table)
+{
+	const struct summary *summary = state->run->summary;
+
+	for (size_t i = 0; i < summary->blocked.count; i++) {
+		const struct summary_blocked *blocked = &summary->blocked.items[i];
+		uint32_t waiter = map_get(&state->index, OF_PLACE, (uintptr_t)blocked->backtrace);
 		struct table_cell *row;
 
 		if (blocked->resource != RESOURCE_CALL && blocked->resource != RESOURCE_FD &&
 		    blocked->resource != RESOURCE_FILE && blocked->resource != RESOURCE_PROCESS)
 			continue;
+		if (blocked->is_idle && waiter) {
+			const struct wakes_pair open = {
+				.count = blocked->threads,
+				.ns = blocked->waited_ns,
+				.longest = { .ns = blocked->longest_ns },
+				.what = blocked->what,
+			};
+			uint32_t idle = ends_of(state, waiter, 0, WAKES_IDLE);
+
+			add_sum(&state->pairs.items[idle].sum, &open);
+			continue;
+		}
 		row = table_add(table);
 		table_text(table, CELL(row, call_waits, function), blocked->function);
 		table_text(table, CELL(row, call_waits, ended),
@@ -393,13 +420,14 @@ static void put_open_calls(const struct report_run *run, struct table *table)
 
 static void end_calls(void *user, struct tables *tables)
 {
-	const struct wakes_report *state = user;
+	struct wakes_report *state = user;
 	struct table *table = tables_begin(tables, TABLE_call_waits);
 
 	_Static_assert(COLUMN_call_waits_backtrace - FIRST_call_waits ==
 			       COLUMN_idle_waits_backtrace - FIRST_idle_waits,
 		       "both tables have the same columns");
-	put_open_calls(state->run, table);
+	join_idle(state);
+	put_open_calls(state, table);
 	put_calls(state, table, false);
 	put_calls(state, tables_begin(tables, TABLE_idle_waits), true);
 }

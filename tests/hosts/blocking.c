@@ -2,7 +2,9 @@
 /*
  * Waits in calls that block, each for some ms, and prints "FUNCTION ENDED WAITS NS WAKER" for each
  * function that waits: what tests/tools/futexes.py compares with a report. With the argument idle:
- * has an idle event loop beside a thread that sleeps, and a loop whose other thread works.
+ * has an idle event loop beside a thread that sleeps, a loop whose other thread works, and two
+ * worker processes that wait twice each. With the argument loops: an event loop, until SIGALRM ends
+ * it.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -13,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -154,6 +157,35 @@ FUNCTION static void loop_beside_work(void)
 		poll(&polled, 1, 5);
 }
 
+/* Workers of a server: a process each, with few waits. */
+FUNCTION static void worker_loop(void)
+{
+	struct pollfd polled = { .fd = ends[0], .events = POLLIN };
+
+	for (volatile int i = 0; i < 2; i++) /* volatile: one call site */
+		poll(&polled, 1, 10);
+}
+
+static void start_workers(void)
+{
+	for (int i = 0; i < 2; i++)
+		if (!fork()) {
+			worker_loop();
+			_exit(0);
+		}
+	while (wait(NULL) > 0)
+		;
+}
+
+FUNCTION static void loop_until_killed(void)
+{
+	struct pollfd polled = { .fd = ends[0], .events = POLLIN };
+
+	ualarm(100000, 0);
+	for (int i = 0;; i++)
+		poll(&polled, 1, i < 4 ? 5 : -1);
+}
+
 static void beside(void *(*other)(void *))
 {
 	pthread_t thread;
@@ -176,8 +208,11 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "idle")) {
 		beside(sleep_long);
 		beside(work);
+		start_workers();
 		return 0;
 	}
+	if (argc > 1 && !strcmp(argv[1], "loops"))
+		loop_until_killed();
 	measure("read_pipe woken %d %" PRIu64 " wake_reader\n", read_pipe, wake_reader);
 	measure("poll_counter woken %d %" PRIu64 " wake_poller\n", poll_counter, wake_poller);
 	measure("receive woken %d %" PRIu64 " wake_receiver\n", receive, wake_receiver);
