@@ -405,14 +405,17 @@ static bool is_waiting(const struct event *event)
 static __attribute__((noinline)) int pass_waiting(struct trace *trace, int rc,
 						  const struct event **event, struct error *err)
 {
-	for (; rc > 0 && is_waiting(*event); rc = trace->next(trace, event, err))
+	for (; rc > 0 && is_waiting(*event); rc = trace->next(trace, event, err)) {
+		trace->tally.notes--;
 		if (waiting_add(&trace->waiting, *event))
 			return trace_no_memory(trace, err);
+	}
 	if (rc > 0)
 		waiting_forget(&trace->waiting, *event);
 	if (rc)
 		return rc;
 	rc = waiting_next(&trace->waiting, &trace->registry, event);
+	trace->tally.notes += rc > 0;
 	return rc < 0 ? trace_no_memory(trace, err) : rc;
 }
 
