@@ -310,6 +310,23 @@ size_t name_columns(const char *text, size_t length)
 	return columns;
 }
 
+void out_xml(struct out *out, const char *text, size_t length)
+{
+	while (length) {
+		size_t plain = strcspn(text, "&<>\"'");
+
+		plain = plain < length ? plain : length;
+		out_name(out, text, plain, ESCAPE_ALL);
+		text += plain;
+		length -= plain;
+		if (!length)
+			return;
+		out_format(out, "&#%d;", *text);
+		text++;
+		length--;
+	}
+}
+
 void out_cell(struct out *out, const char *text, size_t length, bool begins)
 {
 	if (begins && length && strchr("=+-@\t\r", *text))

@@ -101,6 +101,9 @@ size_t name_start(const char *text, size_t length, size_t columns);
  */
 void out_cell(struct out *out, const char *text, size_t length, bool begins);
 
+/* Prints untrusted text as text or an attribute of XML, which also forbids control characters. */
+void out_xml(struct out *out, const char *text, size_t length);
+
 /* printf-style; at most 1 KiB per call. */
 void out_format(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

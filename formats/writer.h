@@ -55,6 +55,7 @@ enum format_flag {
 	FORMAT_BINARY = 1 << 6,
 	FORMAT_ONE = 1 << 7,
 	FORMAT_MODEL = 1 << 8,
+	FORMAT_VERDICTS = 1 << 9,
 };
 
 struct writer {

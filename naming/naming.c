@@ -29,7 +29,6 @@ struct naming_frame {
 	bool is_own;	   /* libholdtrace.so; after an attach, a trace has no names for it */
 	bool is_start; /* its name alone proves that it is on the path to main() or to the thread's
 			  function */
-	bool is_library; /* a system library, which is not the program's own code */
 };
 
 /* The function at an address, and the calls that are inlined there. */
@@ -185,9 +184,9 @@ static void classify_frame(const struct naming *naming, struct naming_frame *fra
 				  (!strcmp(symbol->function, "_start") ||
 				   (frame->is_c_library && is_start_function(symbol->function))));
 	/* libraries that are part of a program are in the program's directory */
-	frame->is_library = frame->module && runtime_has(RUNTIME_LIBRARY, frame->module->path) &&
-			    !runtime_has(RUNTIME_SCRIPTS, base_name(frame->module->path)) &&
-			    !space_is_beside_program(naming->space, frame->module->path);
+	symbol->is_library = frame->module && runtime_has(RUNTIME_LIBRARY, frame->module->path) &&
+			     !runtime_has(RUNTIME_SCRIPTS, base_name(frame->module->path)) &&
+			     !space_is_beside_program(naming->space, frame->module->path);
 	symbol->is_runtime =
 		(frame->module && runtime_has(RUNTIME_MODULE, base_name(frame->module->path))) ||
 		(symbol->function && (runtime_has(RUNTIME_FUNCTION, symbol->function) ||
@@ -473,8 +472,8 @@ static size_t skip_runtime(const struct naming_frame *const *frames, size_t end,
 {
 	size_t first = 0;
 
-	while (first < end &&
-	       (frames[first]->symbol.is_runtime || (skips_libraries && frames[first]->is_library)))
+	while (first < end && (frames[first]->symbol.is_runtime ||
+			       (skips_libraries && frames[first]->symbol.is_library)))
 		first++;
 	return first;
 }

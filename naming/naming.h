@@ -52,6 +52,7 @@ struct naming_symbol {
 			    backtrace */
 	bool is_inlined; /* the function is inlined into the function of the next symbol */
 	bool is_runtime; /* belongs to the language's runtime, not to the program */
+	bool is_library; /* belongs to a system library, not to the program */
 	bool is_start; /* lies between the start of the program or thread and the program's own code
 			*/
 };

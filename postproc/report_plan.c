@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/invocation.h"
 #include "base/memory.h"
 #include "base/terminal.h"
@@ -57,19 +58,65 @@ static int plan_format(struct tables_style *style, const struct options *options
 
 static int plan_limits(struct report_plan *plan, const struct options *options, struct error *err)
 {
-	bool is_baseline = !strcmp(plan->how.style.format->name, "baseline");
+	const struct writer *format = plan->how.style.format;
+	bool is_baseline = !strcmp(format->name, "baseline");
 
+	if (!options->fail_on && format->flags & FORMAT_VERDICTS)
+		return error_set(err, EINVAL, "--format=%s needs limits: add --fail-on=LIMIT",
+				 format->name);
 	if (!options->fail_on)
-		return is_baseline
-			       ? error_set(err, EINVAL,
-					   "--format=baseline needs limits: add --fail-on=LIMIT")
-			       : 0;
-	plan->how.style.learned = is_baseline ? &plan->learned : NULL;
-	plan->how.learned = is_baseline ? &plan->learned : NULL;
+		return 0;
+	if (is_baseline)
+		plan->how.style.learned = plan->how.learned = &plan->learned;
+	else if (format->flags & FORMAT_VERDICTS)
+		plan->how.style.verdicts = plan->how.verdicts = &plan->verdicts;
 	plan->how.report.has_limits = true;
 	plan->how.is_so_far = options->now;
 	plan->how.limits = &plan->limits;
 	return limits_parse(&plan->limits, "--fail-on", options->fail_on, err);
+}
+
+/* Reads the paths of changed files, one a line. */
+static int read_changed(struct source_list *list, const char *path, struct error *err)
+{
+	cleanup_file FILE *file = fopen(path, "re");
+	cleanup_free char *line = NULL;
+	size_t room = 0;
+
+	if (!file)
+		return error_system(err, errno, "--changed=%s", path);
+	while (getline(&line, &room, file) > 0) {
+		size_t length = strcspn(line, "\n");
+
+		if (length)
+			*ARRAY_ADD(&list->items) = pool_text(&list->pool, line, length);
+	}
+	return ferror(file) ? error_system(err, errno, "--changed=%s", path) : 0;
+}
+
+/* Plans which lines of source a message is shown at, and how paths are written. */
+static int plan_source(struct report_plan *plan, const struct options *options, struct error *err)
+{
+	struct source_style *source = &plan->source;
+
+	plan->how.style.source = source;
+	plan->here = getcwd(NULL, 0);
+	for (size_t i = 0; i < options->source_roots.count; i++) {
+		const char *root = options->source_roots.items[i];
+		cleanup_free char *whole = realpath(root, NULL);
+
+		if (!whole)
+			return error_system(err, errno, "--source-root=%s", root);
+		*ARRAY_ADD(&plan->roots.items) = pool_text(&plan->roots.pool, whole, strlen(whole));
+	}
+	if (options->changed && read_changed(&plan->changed, options->changed, err))
+		return -err->number;
+	source->here = plan->here;
+	source->roots = plan->roots.items.items;
+	source->root_count = plan->roots.items.count;
+	source->changed = plan->changed.items.items;
+	source->changed_count = plan->changed.items.count;
+	return 0;
 }
 
 static void plan_colour(struct tables_style *style, const struct options *options)
@@ -256,6 +303,8 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 			       options->growing.value, RISES_MOST, RISES_WINDOWS);
 	if (rc == 0)
 		rc = plan_limits(plan, options, err);
+	if (rc == 0 && how->verdicts)
+		rc = plan_source(plan, options, err);
 	if (rc == 0)
 		rc = plan_choice(how, options, screen, err);
 	if (rc == 0 && how->choice.wants_directories && *options->filters)
@@ -273,6 +322,10 @@ void report_plan_free(struct report_plan *plan)
 {
 	baseline_free(&plan->baseline);
 	baseline_free(&plan->learned);
+	verdicts_free(&plan->verdicts);
+	source_list_free(&plan->roots);
+	source_list_free(&plan->changed);
+	free(plan->here);
 	newest_free(&plan->newest);
 	newest_free(&plan->old);
 	free(plan->old_found);

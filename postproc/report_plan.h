@@ -5,6 +5,7 @@
 /* Turns the options into a plan for reports: which reports, of which traces, with which limits. */
 
 #include "formats/writer.h"
+#include "postproc/gate/verdicts.h"
 #include "postproc/request/newest.h"
 #include "postproc/request/request.h"
 #include "reporting.h"
@@ -13,6 +14,7 @@ struct report_plan {
 	struct reporting_options how;
 	struct limits limits;
 	struct baseline baseline, learned;
+	struct verdicts verdicts;
 	const char *const *paths; /* paths of the traces */
 	size_t count;
 	/*
@@ -27,6 +29,9 @@ struct report_plan {
 	const char **found, **old_found;
 	/* the suggested next command before and after the name of the report */
 	char *before, *behind;
+	struct source_style source;
+	char *here;			   /* the current directory */
+	struct source_list roots, changed; /* --source-root and --changed */
 };
 
 /*

@@ -194,6 +194,7 @@ static int judge(struct fold *fold, struct tables *tables, struct tables *others
 			       .run = &fold->run,
 			       .baseline = options->baseline,
 			       .learned = options->learned,
+			       .verdicts = options->verdicts,
 			       .is_so_far = options->is_so_far,
 			       .is_empty = select_is_empty(options->reading.select.tally) };
 	struct tables alone;
@@ -204,6 +205,8 @@ static int judge(struct fold *fold, struct tables *tables, struct tables *others
 		     tables_begin(is_alone ? &alone : tables, TABLE_limits));
 	fold->result->broken = judge.broken;
 	fold->result->unknown = judge.unknown;
+	if (judge.verdicts)
+		verdicts_sort(judge.verdicts, fold->run.naming, options->style.source);
 	rc = tables_finish(&alone, NULL, 0, err);
 	if (rc == 0 && is_alone && out) {
 		tables_print(&alone, &fold->run, fold->run.naming, fold->choice->rows, 0,

@@ -32,6 +32,8 @@ struct reporting_options {
 	const struct baseline *baseline;
 	/* gets the numbers of this run, for a later baseline; NULL: not wanted */
 	struct baseline *learned;
+	/* gets the verdicts on the limits, for style.verdicts; NULL: not wanted */
+	struct verdicts *verdicts;
 	bool is_newest; /* a command without a file name would read the same files */
 	bool is_strict; /* --strict: all events are read, so that any damage is found */
 };

@@ -313,6 +313,44 @@ static int error_column(const struct table *table, int column)
 	return has_error ? column + 1 : TABLE_COLUMN_NONE;
 }
 
+/* The number of a row in the first column with this kind and unit; 0: there is none. */
+static uint64_t amount_of(const struct table *table, const struct table_cell *cells, bool has_bytes)
+{
+	for (unsigned i = 0; i < table->facts.column_count; i++) {
+		enum table_kind kind = table->facts.columns[i].kind;
+		bool is_bytes = kind == TABLE_BYTES || (kind == TABLE_AMOUNT && cells[i].has_bytes);
+
+		if (cells[i].is_set && (has_bytes ? is_bytes : kind == TABLE_COUNT))
+			return cells[i].number;
+	}
+	return 0;
+}
+
+/* Adds a row that counts for the current limit to its verdict. */
+static void add_site(const struct judge *judge, struct paths *paths, const struct limit_row *row,
+		     const struct table *table, const struct table_cell *cells, uint64_t counts,
+		     uint64_t known)
+{
+	int last = (int)table->facts.column_count - 1;
+	bool is_memory = has_text(table) && !strcmp(text_of(&cells[0]), "memory");
+	struct limit_verdict *verdict = &judge->verdicts->items[judge->verdicts->count];
+	struct verdict_site *site = ARRAY_ADD(&verdict->sites);
+	cleanup_free struct key *key = memory_alloc(sizeof(*key));
+
+	key_of(key, paths, row, table, cells);
+	*site = (struct verdict_site){
+		.key = pool_text(&judge->verdicts->pool, key->text, key->length),
+		.number = counts,
+		.known = known,
+	};
+	if (table->facts.columns[last].kind == TABLE_BACKTRACE && cells[last].is_set)
+		site->backtrace = cells[last].backtrace;
+	if ((is_memory && table->id == TABLE_leaks) || table->id == TABLE_unreachable) {
+		site->blocks = amount_of(table, cells, false);
+		site->bytes = amount_of(table, cells, true);
+	}
+}
+
 static void measure_part(const struct judge *judge, struct paths *paths,
 			 const struct limit_row *row, const struct part *part, struct value *value)
 {
@@ -330,6 +368,8 @@ static void measure_part(const struct judge *judge, struct paths *paths,
 			continue;
 		weigh(judge, paths, row, table, cells, &counts,
 		      error > 0 && cells[error].is_set ? cells[error].number : 0, value);
+		if (judge->verdicts && counts)
+			add_site(judge, paths, row, table, cells, counts, all - counts);
 		if (counts > value->most && table->facts.columns[site].kind == TABLE_BACKTRACE) {
 			value->most = counts;
 			value->site = cells[site].is_set ? cells[site].backtrace : NULL;
@@ -442,8 +482,6 @@ static enum unseen find_unseen(const struct judge *judge, const struct limit *li
 
 /* ---- the result ---- */
 
-enum verdict { BROKEN, UNKNOWN, KEPT, VERDICTS };
-
 struct sentence {
 	enum verdict verdict;
 	struct value value;
@@ -461,7 +499,7 @@ static void put(struct table *table, const struct limit *limit, const struct sen
 	table_text(table, CELL(row, limits, result), words[sentence->verdict]);
 	table_text(table, CELL(row, limits, meaning), limit->row->meaning);
 	table_text(table, CELL(row, limits, why), sentence->why);
-	if (sentence->verdict == BROKEN && sentence->value.site)
+	if (sentence->verdict == VERDICT_BROKEN && sentence->value.site)
 		table_backtrace(CELL(row, limits, backtrace), sentence->value.site);
 	/* if the filters removed all events, the value is not set */
 	if (sentence->is_empty)
@@ -485,8 +523,8 @@ static enum verdict decide(const struct limit *limit, uint64_t value, enum unsee
 	bool breaks = limit_is_broken(limit, value);
 
 	if (effect == EITHER || (effect == MORE && !breaks))
-		return UNKNOWN;
-	return breaks ? BROKEN : KEPT;
+		return VERDICT_UNKNOWN;
+	return breaks ? VERDICT_BROKEN : VERDICT_KEPT;
 }
 
 /*
@@ -522,10 +560,24 @@ static void judge_one(struct judge *judge, struct paths *paths, const struct lim
 	}
 	sentence->is_empty = judge->is_empty;
 	sentence->verdict = decide(limit, sentence->value.counts, effect);
-	if (sentence->verdict != UNKNOWN)
+	if (sentence->verdict != VERDICT_UNKNOWN)
 		sentence->why[0] = '\0';
-	judge->broken += sentence->verdict == BROKEN;
-	judge->unknown += sentence->verdict == UNKNOWN;
+	judge->broken += sentence->verdict == VERDICT_BROKEN;
+	judge->unknown += sentence->verdict == VERDICT_UNKNOWN;
+}
+
+/* Adds a verdict, to which add_site() has added the sites already. */
+static void add_verdict(struct verdicts *verdicts, const struct limit *limit,
+			const struct sentence *sentence)
+{
+	struct limit_verdict *verdict = &verdicts->items[verdicts->count++];
+
+	verdict->limit = limit;
+	verdict->verdict = sentence->verdict;
+	verdict->value = sentence->value.counts;
+	verdict->error = error_of(&sentence->value);
+	verdict->known = sentence->value.known;
+	verdict->why = pool_text(&verdicts->pool, sentence->why, strlen(sentence->why));
 }
 
 void judge_limits(struct judge *judge, const struct tables *one, const struct tables *other,
@@ -542,9 +594,12 @@ void judge_limits(struct judge *judge, const struct tables *one, const struct ta
 		judge->learned->sample = judge->run->summary->sample;
 	judge->one = one;
 	judge->other = other;
-	for (size_t i = 0; i < limits->count; i++)
+	for (size_t i = 0; i < limits->count; i++) {
 		judge_one(judge, &paths, &limits->items[i], &sentences[i]);
-	for (enum verdict verdict = BROKEN; verdict < VERDICTS; verdict++)
+		if (judge->verdicts)
+			add_verdict(judge->verdicts, &limits->items[i], &sentences[i]);
+	}
+	for (enum verdict verdict = VERDICT_BROKEN; verdict < VERDICTS; verdict++)
 		for (size_t i = 0; i < limits->count; i++)
 			if (sentences[i].verdict == verdict)
 				put(table, &limits->items[i], &sentences[i]);

@@ -10,6 +10,7 @@
 #include "baseline.h"
 #include "account/limits.h"
 #include "naming/paths.h"
+#include "postproc/gate/verdicts.h"
 #include "postproc/report/report.h"
 
 struct judge {
@@ -18,6 +19,7 @@ struct judge {
 	const struct baseline *baseline; /* numbers to subtract; NULL: no baseline */
 	/* gets the numbers of the run, for a baseline; NULL: not wanted */
 	struct baseline *learned;
+	struct verdicts *verdicts; /* gets the verdicts and their call sites; NULL: not wanted */
 	bool is_so_far; /* the run is still going on: its present state is taken as its end */
 	bool is_empty;	/* the filters removed all events */
 	const struct tables *one, *other; /* tables to look values up in; set by judge_limits() */

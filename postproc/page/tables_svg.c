@@ -168,24 +168,6 @@ static bool read_group(struct graph *graph, const struct table *table)
 
 /* ---- the picture ---- */
 
-/* Writes text; control characters, which XML forbids, and invalid UTF-8 become \xNN. */
-static void put_text(struct out *out, const char *text, size_t length)
-{
-	while (length) {
-		size_t plain = strcspn(text, "&<>\"'");
-
-		plain = plain < length ? plain : length;
-		out_name(out, text, plain, ESCAPE_ALL);
-		text += plain;
-		length -= plain;
-		if (!length)
-			return;
-		out_format(out, "&#%d;", *text);
-		text++;
-		length--;
-	}
-}
-
 static const char *name_of(const struct graph *graph, const struct naming_symbol *frame, char *text)
 {
 	if (frame->function)
@@ -246,7 +228,7 @@ static void put_tip(struct out *out, const struct graph *graph, const struct bar
 		    const struct naming_symbol *frame, const char *name)
 {
 	out_text(out, "<title>");
-	put_text(out, name, length_of(name, NAME_LENGTH));
+	out_xml(out, name, length_of(name, NAME_LENGTH));
 	out_text(out, ": ");
 	if (graph->is_comparison) {
 		put_amount(out, graph, graph->run == TABLES_OLD ? bar->total : bar->other);
@@ -259,7 +241,7 @@ static void put_tip(struct out *out, const struct graph *graph, const struct bar
 	}
 	if (frame->file) {
 		out_text(out, " ");
-		put_text(out, frame->file, length_of(frame->file, NAME_LENGTH));
+		out_xml(out, frame->file, length_of(frame->file, NAME_LENGTH));
 		if (frame->line)
 			out_format(out, ":%u", frame->line);
 	}
@@ -272,7 +254,7 @@ static void put_label(struct out *out, const char *name, double room)
 
 	if (fits < 3)
 		return;
-	put_text(out, name, length <= fits ? length : length_of(name, fits - 2));
+	out_xml(out, name, length <= fits ? length : length_of(name, fits - 2));
 	if (length > fits)
 		out_text(out, "..");
 }
@@ -290,7 +272,7 @@ static void put_frame(struct out *out, const struct graph *graph, const struct b
 	out_format(out,
 		   "<g tabindex=\"0\" data-x=\"%.9f\" data-w=\"%.9f\" data-d=\"%u\" data-name=\"",
 		   from, share, bar->depth + index);
-	put_text(out, name, length_of(name, NAME_LENGTH));
+	out_xml(out, name, length_of(name, NAME_LENGTH));
 	out_text(out, "\">");
 	put_tip(out, graph, bar, frame, name);
 	out_format(out, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%u\" rx=\"2\" fill=\"",
@@ -308,7 +290,7 @@ static void put_title(struct out *out, const struct graph *graph, const char *ti
 {
 	static const char *const runs[] = { [TABLES_OLD] = ", before", [TABLES_NEW] = ", after" };
 
-	put_text(out, title, strlen(title));
+	out_xml(out, title, strlen(title));
 	if (graph->is_comparison)
 		out_text(out, runs[graph->run]);
 }
@@ -410,11 +392,11 @@ static void put_head(struct out *out, const struct tables *tables, double height
 		if (is_second)
 			out_text(out, "; ");
 		is_second = true;
-		put_text(out, tables->list[i].facts.title, strlen(tables->list[i].facts.title));
+		out_xml(out, tables->list[i].facts.title, strlen(tables->list[i].facts.title));
 		if (note)
 			out_text(out, ", ");
 		if (note)
-			put_text(out, note, strlen(note));
+			out_xml(out, note, strlen(note));
 		if (!tables->list[i].rows.count)
 			out_text(out, ": nothing");
 	}

@@ -15,6 +15,9 @@
 #include "postproc/report/table.h"
 #include "naming/naming.h"
 
+struct verdicts;
+struct source_style;
+
 struct tables_style {
 	const struct writer *format; /* the format, as tables_at() returns it */
 	/* for text: */
@@ -30,6 +33,9 @@ struct tables_style {
 	const char *before_next, *behind_next;
 	/* for --format=baseline: the value of each limit in this run */
 	const struct baseline *learned;
+	/* for the formats with messages at lines of source: */
+	const struct verdicts *verdicts;
+	const struct source_style *source;
 };
 
 /*

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "postproc/gate/verdicts.h"
 #include "postproc/reporting.h"
 #include "tests/fuzz/loose.h"
 
@@ -93,6 +94,8 @@ static int run(const uint8_t *head, int fd, int output, struct error *err)
 	const char *const paths[] = { path, path };
 	struct reporting_result result;
 	struct baseline learned;
+	struct verdicts verdicts = { .count = 0 };
+	const struct source_style source = { .here = "/" };
 	struct limits limits = { 0 };
 	bool is_whole =
 		how.style.format->kind == FORMAT_VIEWER || how.style.format->flags & FORMAT_MODEL;
@@ -101,6 +104,8 @@ static int run(const uint8_t *head, int fd, int output, struct error *err)
 	int rc, closed;
 
 	baseline_init(&learned);
+	how.style.verdicts = how.verdicts = &verdicts;
+	how.style.source = &source;
 	how.style.is_verbose = head[1] & 8;
 	if (head[1] & 32 || head[0] >= NAME_COUNT) {
 		how.report.has_limits = true;
@@ -128,6 +133,7 @@ static int run(const uint8_t *head, int fd, int output, struct error *err)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	rc = reporting(paths, head[1] & 16 ? 2 : 1, &how, &out, &result, err);
 	baseline_free(&learned);
+	verdicts_free(&verdicts);
 	closed = out_close(&out);
 	fuzz_check(closed == 0, "output that cannot be written");
 	return rc;

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Verdicts as SARIF 2.1.0 (OASIS): a rule for each limit, a result for each call site that breaks
+ * it. An unknown limit is a result, too, and makes the invocation unsuccessful, so that no reader
+ * takes the lack of results for a success.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "postproc/print/tables.h"
+#include "verdicts.h"
+
+#define SCHEMA                                                                \
+	"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/" \
+	"sarif-schema-2.1.0.json"
+#define TEXT_MAX 1536
+
+/* Writes a path as a reference of RFC 3986. */
+static void add_uri(struct json *json, const char *path)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+				    "-._~/";
+	char uri[3 * sizeof(((struct source_line *)NULL)->path) + 8];
+	size_t used = 0;
+
+	if (*path == '/')
+		used = (size_t)snprintf(uri, sizeof(uri), "file://");
+	for (; *path && used + 4 < sizeof(uri); path++)
+		if (strchr(plain, *path))
+			uri[used++] = *path;
+		else
+			used += (size_t)snprintf(uri + used, sizeof(uri) - used, "%%%02X",
+						 (unsigned char)*path);
+	uri[used] = '\0';
+	json_add_text(json, "uri", uri);
+}
+
+static void add_location(struct json *json, const struct source_line *line, const char *function)
+{
+	json_open(json, "physicalLocation", '{');
+	json_open(json, "artifactLocation", '{');
+	add_uri(json, line->path);
+	if (*line->path != '/')
+		json_add_text(json, "uriBaseId", "%SRCROOT%");
+	json_end(json);
+	json_open(json, "region", '{');
+	json_add_unsigned(json, "startLine", line->line);
+	json_end(json);
+	json_end(json);
+	if (!function)
+		return;
+	json_open(json, "logicalLocations", '[');
+	json_begin(json, '{');
+	json_add_text(json, "fullyQualifiedName", function);
+	json_add_text(json, "kind", "function");
+	json_end(json);
+	json_end(json);
+}
+
+static void add_stack(struct json *json, const struct tables_job *job,
+		      const struct verdict_place *place)
+{
+	struct source_line line;
+
+	json_open(json, "stacks", '[');
+	json_begin(json, '{');
+	json_open(json, "frames", '[');
+	for (size_t i = 0; i < place->count; i++) {
+		const struct naming_symbol *symbol = &place->symbols[i];
+
+		json_begin(json, '{');
+		if (symbol->module)
+			json_add_text(json, "module", symbol->module);
+		json_open(json, "location", '{');
+		if (source_line(job->style->source, symbol, &line))
+			add_location(json, &line, symbol->function);
+		json_open(json, "message", '{');
+		json_add_text(json, "text", symbol->function ? symbol->function : "?");
+		json_end(json);
+		json_end(json);
+		json_end(json);
+	}
+	json_end(json);
+	json_end(json);
+	json_end(json);
+}
+
+static void add_message(struct json *json, const char *text)
+{
+	json_open(json, "message", '{');
+	json_add_text(json, "text", text);
+	json_end(json);
+}
+
+static void add_result(struct json *json, const struct tables_job *job,
+		       const struct limit_verdict *verdict, const struct verdict_site *site)
+{
+	struct verdict_place place;
+	char text[TEXT_MAX], number[24];
+
+	verdict_find(job->naming, job->style->source, site, &place);
+	verdict_say(verdict, site, text, sizeof(text));
+	if (site)
+		verdict_say_site(job->naming, site, text, sizeof(text));
+	json_begin(json, '{');
+	json_add_text(json, "ruleId", verdict->limit->row->name);
+	json_add_text(json, "level", "error");
+	add_message(json, text);
+	if (place.has_line) {
+		json_open(json, "locations", '[');
+		json_begin(json, '{');
+		add_location(json, &place.line, place.symbols[place.line.frame].function);
+		json_end(json);
+		json_end(json);
+	}
+	if (place.count)
+		add_stack(json, job, &place);
+	if (site) {
+		snprintf(number, sizeof(number), "%016" PRIx64, verdict_fingerprint(site));
+		json_open(json, "partialFingerprints", '{');
+		json_add_text(json, "holdtraceSite/v1", number);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+/* The rules: each name of a limit once, as a limit may be given for two units. */
+static void add_rules(struct json *json, const struct verdicts *verdicts)
+{
+	json_open(json, "rules", '[');
+	for (size_t i = 0; i < verdicts->count; i++) {
+		const struct limit_row *row = verdicts->items[i].limit->row;
+		bool is_new = true;
+
+		for (size_t k = 0; is_new && k < i; k++)
+			is_new = strcmp(verdicts->items[k].limit->row->name, row->name) != 0;
+		if (!is_new)
+			continue;
+		json_begin(json, '{');
+		json_add_text(json, "id", row->name);
+		json_open(json, "shortDescription", '{');
+		json_add_text(json, "text", row->meaning);
+		json_end(json);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void add_invocation(struct json *json, const struct verdicts *verdicts)
+{
+	bool is_known = true;
+	char text[TEXT_MAX];
+
+	for (size_t i = 0; i < verdicts->count; i++)
+		is_known &= verdicts->items[i].verdict != VERDICT_UNKNOWN;
+	json_open(json, "invocations", '[');
+	json_begin(json, '{');
+	json_add_bool(json, "executionSuccessful", is_known);
+	json_open(json, "toolExecutionNotifications", '[');
+	for (size_t i = 0; i < verdicts->count; i++) {
+		if (verdicts->items[i].verdict != VERDICT_UNKNOWN)
+			continue;
+		verdict_say(&verdicts->items[i], NULL, text, sizeof(text));
+		json_begin(json, '{');
+		json_add_text(json, "level", "error");
+		add_message(json, text);
+		json_end(json);
+	}
+	json_end(json);
+	json_end(json);
+	json_end(json);
+}
+
+static void add_results(struct json *json, const struct tables_job *job,
+			const struct limit_verdict *verdict)
+{
+	if (verdict->verdict == VERDICT_UNKNOWN || !verdict->sites.count)
+		add_result(json, job, verdict, NULL);
+	else
+		for (size_t i = 0; i < verdict->sites.count; i++)
+			add_result(json, job, verdict, &verdict->sites.items[i]);
+}
+
+void tables_print_sarif(const struct tables_job *job)
+{
+	const struct verdicts *verdicts = job->style->verdicts;
+	struct json json;
+
+	json_start(&json, job->out, true);
+	json_begin(&json, '{');
+	json_add_text(&json, "$schema", SCHEMA);
+	json_add_text(&json, "version", "2.1.0");
+	json_open(&json, "runs", '[');
+	json_begin(&json, '{');
+	json_open(&json, "tool", '{');
+	json_open(&json, "driver", '{');
+	json_add_text(&json, "name", "holdtrace");
+	json_add_text(&json, "version", PACKAGE_VERSION);
+	add_rules(&json, verdicts);
+	json_end(&json);
+	json_end(&json);
+	add_invocation(&json, verdicts);
+	json_open(&json, "results", '[');
+	for (size_t i = 0; i < verdicts->count; i++)
+		if (verdicts->items[i].verdict != VERDICT_KEPT)
+			add_results(&json, job, &verdicts->items[i]);
+	json_end(&json);
+	json_end(&json);
+	json_end(&json);
+	json_end(&json);
+	json_finish(&json);
+}
