@@ -38,6 +38,7 @@
 	REASON(FAR, "no memory is free so near to it that a jump reaches it")                      \
 	REASON(SEALED, "the program may not change its code (PR_SET_MDWE), or has a shadow stack") \
 	REASON(DENIED, "the kernel did not allow a change of its code")                            \
+	REASON(LATER, "its module was loaded after the start of the program")                      \
 	REASON(THREADS, "threads of the program ran before the change could be made")
 
 enum patch_reason {

@@ -106,6 +106,25 @@ static bool is_loaded(const struct link_map *map)
 	       _dl_find_object((void *)(uintptr_t)is_loaded, &own) == 0 && own.dlfo_link_map != map;
 }
 
+/*
+ * The malloc of an allocator with a prefix that the module defines; NULL: none. The module was
+ * loaded later, so no plan changes its functions.
+ */
+static const char *allocator_of(const struct linkage *linkage)
+{
+	static const char names[][2][16] = {
+#define PREFIX(prefix) { prefix "malloc", prefix "free" },
+#include "allocators.def"
+#undef PREFIX
+	};
+
+	/* the first row is the empty prefix: a stub precedes that malloc */
+	for (unsigned int i = 1; i < sizeof(names) / sizeof(names[0]); i++)
+		if (linkage_find(linkage, names[i][0]) && linkage_find(linkage, names[i][1]))
+			return names[i][0];
+	return NULL;
+}
+
 static bool examine_module(struct bypass *bypass)
 {
 	uintptr_t section = (uintptr_t)bypass->map->l_ld;
@@ -114,6 +133,7 @@ static bool examine_module(struct bypass *bypass)
 	if (!is_loaded(bypass->map) || is_told(section) || !linkage_read(&linkage, bypass->map))
 		return false;
 	bypass->functions = 0;
+	bypass->allocator = allocator_of(&linkage);
 	for (int kind = 1; kind >= 0; kind--) {
 		const ElfW(Rela) *entry = linkage.relocations[kind];
 		const ElfW(Rela) *end = entry + linkage.relocation_count[kind];
@@ -129,7 +149,7 @@ static bool examine_module(struct bypass *bypass)
 			bypass->example = name;
 		}
 	}
-	return bypass->functions && take_section(section);
+	return (bypass->functions || bypass->allocator) && take_section(section);
 }
 
 void bypass_begin(void)

@@ -6,7 +6,9 @@
  * Modules whose calls bypass the stubs. The loader normally binds a call to the first module that
  * defines the function, which is this library. But a library that is opened with RTLD_DEEPBIND
  * looks first in its own dependencies, including libc, whose symbols could not be changed
- * (patch_before_deep()). The values of the library's relocations show where its calls lead.
+ * (patch_before_deep()). The values of the library's relocations show where its calls lead. A
+ * library may also have an allocator that is recorded only in modules that the loader loads with
+ * the program (patches.h).
  */
 
 #include <stdbool.h>
@@ -22,6 +24,7 @@ struct bypass {
 	unsigned int
 		functions;   /* number of hooked functions that the module calls past their stubs */
 	const char *example; /* the name of one of these functions */
+	const char *allocator; /* a malloc with a prefix, which is not recorded; NULL: none */
 };
 
 /*
@@ -45,8 +48,8 @@ struct bypass bypass_among_all(bool is_held);
 struct bypass bypass_among(const void *handle);
 
 /*
- * Finds the next module that bypasses the stubs and was not reported before. Returns false at the
- * end.
+ * Finds the next module that bypasses the stubs, or has an allocator with a prefix, and was not
+ * reported before. Returns false at the end.
  */
 bool bypass_next(struct bypass *bypass);
 

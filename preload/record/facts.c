@@ -571,28 +571,33 @@ void facts_tell_walker(bool is_there)
 	end_alone(thread);
 }
 
-void facts_tell_allocator(const char *function, const struct link_map *map,
-			  enum patch_reason reason)
+static __attribute__((noinline)) void
+tell_allocator(const char *function, const struct link_map *map, enum patch_reason reason)
 {
 	static const char texts[][80] = {
 #define REASON(name, text) [PATCH_##name] = text,
 		PATCH_REASONS(REASON)
 #undef REASON
 	};
-	struct thread *thread = thread_self;
 	char text[SHORT_MAX];
 	struct note note = { .room = sizeof(text), .text = text };
 
-	if (!thread)
-		return;
-	begin_alone(thread, true);
 	note_begin(&note, NOTE_ALLOCATOR);
 	note_add(&note, "function", function);
 	if (reason)
 		note_add(&note, "reason", texts[reason]);
 	note_add(&note, "path", *map->l_name ? map->l_name : self_path());
 	note_end(&note);
-	end_alone(thread);
+}
+
+void facts_tell_allocator(const char *function, const struct link_map *map,
+			  enum patch_reason reason)
+{
+	if (!thread_self)
+		return;
+	begin_alone(thread_self, true);
+	tell_allocator(function, map, reason);
+	end_alone(thread_self);
 }
 
 static __attribute__((noinline)) void tell_bypass(const struct bypass *bypass)
@@ -618,8 +623,12 @@ static void tell_bypasses(struct bypass *bypass)
 
 	if (owns_watermark)
 		begin_alone(thread, true);
-	while (bypass_next(bypass))
-		tell_bypass(bypass);
+	while (bypass_next(bypass)) {
+		if (bypass->functions)
+			tell_bypass(bypass);
+		if (bypass->allocator)
+			tell_allocator(bypass->allocator, bypass->map, PATCH_LATER);
+	}
 	if (owns_watermark)
 		end_alone(thread);
 }
