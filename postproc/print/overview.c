@@ -18,6 +18,7 @@
 #define FRAMES_MAX    6
 #define MISSING_MAX   3
 #define PROCESSES_MAX 6
+#define LASTING_MAX   4u
 #define CUT_MAX	      3
 #define UNTRACED_MAX  3
 #define UNCHOSEN_MAX  4
@@ -319,6 +320,34 @@ static void print_left_out(struct overview *overview)
 		line_add(&line, " with %s", BYTES(sums.bytes));
 	line_add(&line, " (--suppress=none shows %s)", sums.sites == 1 ? "it" : "them");
 	screen_wrap(&overview->screen, &line, 2);
+}
+
+/* Shared memory and semaphores that no process of the run has removed. */
+static void print_lasting(struct overview *overview)
+{
+	const struct lasting *lasting = &overview->summary->lasting;
+	struct line line = { .length = 0 };
+	uint64_t count = 0;
+
+	if (!are_complete(overview->summary) || has_filters(overview))
+		return;
+	for (size_t i = 0; i < lasting->items.count; i++) {
+		const struct lasting_item *item = &lasting->items.items[i];
+
+		if (!lasting_stays(item) || count++ >= LASTING_MAX)
+			continue;
+		line_add(&line, "%s%s ", count > 1 ? ", " : "stays after the run: ", item->what);
+		if (item->name)
+			line_add(&line, "%.60s", item->name);
+		else
+			line_add(&line, "%" PRIu64, item->number);
+		if (item->bytes)
+			line_add(&line, " (%s)", BYTES(item->bytes));
+	}
+	if (count > LASTING_MAX)
+		line_add(&line, " and %s more", COUNT(count - LASTING_MAX));
+	if (count)
+		screen_wrap(&overview->screen, &line, 2);
 }
 
 static void print_lost(struct overview *overview)
@@ -844,6 +873,7 @@ static void compose_screen(struct overview *overview)
 	overview->screen = (struct screen){ .width = overview->screen.width };
 	print_processes(overview);
 	print_left_out(overview);
+	print_lasting(overview);
 	print_lost(overview);
 	print_doubts(overview);
 	print_untraced(overview);

@@ -213,6 +213,7 @@ static void on_call(struct summary *summary, const struct event *event)
 	wakes_event(&summary->calls, event);
 	if (event->leave_ns > event->enter_ns)
 		coverage_event(&summary->coverage, event);
+	lasting_event(&summary->lasting, event);
 	if (event->type == CALL_TYPE_NONE)
 		use(summary, event);
 }
@@ -675,6 +676,7 @@ struct summary *summary_begin(void)
 	summary->calls.user = summary;
 	descriptors_init(&summary->descriptors);
 	coverage_init(&summary->coverage);
+	lasting_init(&summary->lasting);
 	summary->fold = memory_zalloc(1, sizeof(*summary->fold));
 	summary->ledger = ledger_create(false);
 	map_init(&summary->fold->threads);
@@ -770,6 +772,7 @@ void summary_free(struct summary *summary)
 	descriptors_clear(&summary->descriptors);
 	coverage_clear(&summary->coverage);
 	touched_free(&summary->touched);
+	lasting_free(&summary->lasting);
 	free(summary->processes.items);
 	free(summary->sites.items);
 	free(summary->blocked.items);

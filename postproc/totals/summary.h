@@ -21,6 +21,7 @@
 #include "causes.h"
 #include "coverage.h"
 #include "tallies.h"
+#include "lasting.h"
 #include "touched.h"
 #include "waits/locks.h"
 #include "waits/waits.h"
@@ -407,6 +408,7 @@ struct summary {
 	struct coverage_sum blocked_time; /* times of the threads of all processes of the run */
 	struct causes *causes;		  /* NULL: not requested */
 	struct touched touched;
+	struct lasting lasting;
 	struct summary_children children;
 	uint32_t unwaited; /* index of the first entry of the list of all children */
 	/* after summary_end(): only those whose programs were not traced */
