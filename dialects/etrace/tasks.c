@@ -47,9 +47,8 @@ static uint32_t kind_of(const struct task_process *process, uint32_t kind)
 static struct task *new_task(struct tasks *tasks, uint32_t tid, uint64_t first_ns)
 {
 	struct task *task = pool_zalloc(&tasks->pool, sizeof(*task));
-	struct task **place = ARRAY_ADD(&tasks->list);
 
-	*place = task;
+	*ARRAY_ADD(&tasks->list) = task;
 	task->number = (uint32_t)(tasks->list.count - 1);
 	task->tid = tid;
 	task->same_as = TASK_NONE;

@@ -49,11 +49,8 @@ static void take_cpu(struct load *load, size_t number, const char *value)
 	struct load_cpu now = { 0 };
 	uint64_t khz = 0;
 
-	while (load->cpus.count <= number) {
-		struct load_cpu *place = ARRAY_ADD(&load->cpus);
-
-		*place = now;
-	}
+	while (load->cpus.count <= number)
+		*ARRAY_ADD(&load->cpus) = now;
 	if (sscanf(value, "%" SCNu64 " %" SCNu64 " %" SCNu64, &khz, &now.busy, &now.total) != 3)
 		return;
 	now.khz = (float)khz;

@@ -242,11 +242,10 @@ static void name_files(uint32_t pid, char *stem, size_t size)
 int swap_write_files(struct swap *swap, struct error *err)
 {
 	uint32_t pid = swap->processes.items[0]->process->pid;
-	uint32_t *place = ARRAY_ADD(&written);
 	char stem[48];
 	int rc;
 
-	*place = pid;
+	*ARRAY_ADD(&written) = pid;
 	name_files(pid, stem, sizeof(stem));
 	rc = write_file(swap, stem, "swap", put_messages, err);
 	if (rc == 0)

@@ -214,9 +214,7 @@ static uint64_t age_of(const struct fds_state *state, uint64_t opened_ns)
 
 static void keep_rest(struct fds_state *state, const struct descriptor *descriptor)
 {
-	struct rest *rest = ARRAY_ADD(&state->rests);
-
-	*rest = (struct rest){
+	*ARRAY_ADD(&state->rests) = (struct rest){
 		.pid = summary_current(state->run->summary)->pid,
 		.number = descriptor->number,
 		.stream_object = descriptor->stream_object,

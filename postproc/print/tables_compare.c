@@ -83,12 +83,11 @@ static void add_path(struct tables_steps *steps, const struct path *path, const 
 	for (size_t i = before ? in_common(before, path) : 0; i < path->count; i++) {
 		struct table_branch *branch =
 			pool_zalloc(&steps->pool, sizeof(*branch) + sizeof(branch->frames[0]));
-		struct tables_step *step = ARRAY_ADD(&steps->steps);
 
 		branch->depth = (uint32_t)i;
 		branch->count = 1;
 		branch->frames[0] = &path->frames[i];
-		*step = (struct tables_step){ .branch = branch };
+		*ARRAY_ADD(&steps->steps) = (struct tables_step){ .branch = branch };
 	}
 	last = &steps->steps.items[steps->steps.count - 1];
 	last->amounts[TABLES_OLD] += old->number;

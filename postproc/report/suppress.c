@@ -202,9 +202,7 @@ struct suppress_pattern *suppress_find(struct suppress *suppress, struct naming 
 static void add_pattern(struct suppress *suppress, enum suppress_kind kind, const char *text,
 			const char *about)
 {
-	struct suppress_pattern *pattern = ARRAY_ADD(&suppress->patterns);
-
-	*pattern = (struct suppress_pattern){
+	*ARRAY_ADD(&suppress->patterns) = (struct suppress_pattern){
 		.kind = kind,
 		.text = pool_text(&suppress->pool, text, strlen(text)),
 		.about = pool_text(&suppress->pool, about, strlen(about)),

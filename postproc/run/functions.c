@@ -237,20 +237,6 @@ static void add_to_total(struct stats_state *state, const struct stat *stat)
 	total->time_ns += stat->time_ns;
 }
 
-static void put_total(struct table *table, const struct total *total)
-{
-	struct table_cell *row = table_add(table);
-
-	table_text(table, CELL(row, classes_called, class), total->class);
-	table_number(CELL(row, classes_called, functions), total->functions);
-	table_number(CELL(row, classes_called, calls), total->calls);
-	table_number(CELL(row, classes_called, failed), total->failed);
-	if (total->bytes)
-		table_number(CELL(row, classes_called, bytes), total->bytes);
-	if (total->timed)
-		table_number(CELL(row, classes_called, time), total->time_ns);
-}
-
 static void functions_end(void *user, struct tables *tables)
 {
 	struct stats_state *state = user;
@@ -263,8 +249,19 @@ static void functions_end(void *user, struct tables *tables)
 		add_to_total(state, state->stats.items[i]);
 		functions_put(functions, state->stats.items[i]);
 	}
-	for (size_t i = 0; i < state->totals.count; i++)
-		put_total(totals, &state->totals.items[i]);
+	for (size_t i = 0; i < state->totals.count; i++) {
+		const struct total *total = &state->totals.items[i];
+		struct table_cell *row = table_add(totals);
+
+		table_text(totals, CELL(row, classes_called, class), total->class);
+		table_number(CELL(row, classes_called, functions), total->functions);
+		table_number(CELL(row, classes_called, calls), total->calls);
+		table_number(CELL(row, classes_called, failed), total->failed);
+		if (total->bytes)
+			table_number(CELL(row, classes_called, bytes), total->bytes);
+		if (total->timed)
+			table_number(CELL(row, classes_called, time), total->time_ns);
+	}
 	report_note_samples(state->run, totals, REPORT_SAMPLED_CALLS);
 	report_note_samples(state->run, functions, REPORT_SAMPLED_CALLS);
 }

@@ -210,28 +210,25 @@ static void put_bypass(struct table *table, const struct summary *summary,
 	missing_put(table, "unobserved", process, bypass->functions, reason);
 }
 
-static void put_unnamed(struct table *table, const struct naming_missing *unnamed)
-{
-	struct table_cell *row = table_add(table);
-
-	table_text(table, CELL(row, unnamed_modules, module), unnamed->module->path);
-	table_text(table, CELL(row, unnamed_modules, build_id), unnamed->build_id);
-	table_number(CELL(row, unnamed_modules, frames), unnamed->shown);
-	table_number(CELL(row, unnamed_modules, unnamed), unnamed->unnamed);
-	table_format(table, CELL(row, unnamed_modules, reason), "%s%s%s",
-		     unnamed->text ? unnamed->text : "these addresses have no names",
-		     unnamed->advice ? "; " : "", unnamed->advice ? unnamed->advice : "");
-}
-
 static void put_modules(struct table *table, const struct report_run *run)
 {
 	size_t count = run->naming ? naming_missing(run->naming, NULL, 0) : 0;
-	cleanup_free struct naming_missing *unnamed = memory_zalloc(count + 1, sizeof(*unnamed));
+	cleanup_free struct naming_missing *list = memory_zalloc(count + 1, sizeof(*list));
 
 	if (count)
-		naming_missing(run->naming, unnamed, count);
-	for (size_t i = 0; i < count; i++)
-		put_unnamed(table, &unnamed[i]);
+		naming_missing(run->naming, list, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct naming_missing *unnamed = &list[i];
+		struct table_cell *row = table_add(table);
+
+		table_text(table, CELL(row, unnamed_modules, module), unnamed->module->path);
+		table_text(table, CELL(row, unnamed_modules, build_id), unnamed->build_id);
+		table_number(CELL(row, unnamed_modules, frames), unnamed->shown);
+		table_number(CELL(row, unnamed_modules, unnamed), unnamed->unnamed);
+		table_format(table, CELL(row, unnamed_modules, reason), "%s%s%s",
+			     unnamed->text ? unnamed->text : "these addresses have no names",
+			     unnamed->advice ? "; " : "", unnamed->advice ? unnamed->advice : "");
+	}
 }
 
 static void missing_end(void *state, struct tables *tables)

@@ -147,27 +147,23 @@ static void timeline_report_process(void *user)
 	memset(&state->process, 0, sizeof(state->process));
 }
 
-static void timeline_report_put(struct timeline_state *state, struct table *table, uint32_t step)
-{
-	const struct timeline_step *of = &state->all.steps[step];
-	struct table_cell *row = table_add(table);
-
-	table_number(CELL(row, timeline, time),
-		     report_time(state->run, (state->all.first + step) << state->all.shift));
-	table_number(CELL(row, timeline, memory), of->most[TIMELINE_MEMORY]);
-	table_error(CELL(row, timeline, memory_bytes_error), of->variance, true);
-	table_number(CELL(row, timeline, descriptors), of->most[TIMELINE_DESCRIPTORS]);
-	table_number(CELL(row, timeline, threads), of->most[TIMELINE_THREADS]);
-	table_number(CELL(row, timeline, locks), of->most[TIMELINE_LOCKS]);
-}
-
 static void timeline_report_end(void *user, struct tables *tables)
 {
 	struct timeline_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_timeline);
 
-	for (uint32_t i = 0; i < state->all.count; i++)
-		timeline_report_put(state, table, i);
+	for (uint32_t i = 0; i < state->all.count; i++) {
+		const struct timeline_step *of = &state->all.steps[i];
+		struct table_cell *row = table_add(table);
+
+		table_number(CELL(row, timeline, time),
+			     report_time(state->run, (state->all.first + i) << state->all.shift));
+		table_number(CELL(row, timeline, memory), of->most[TIMELINE_MEMORY]);
+		table_error(CELL(row, timeline, memory_bytes_error), of->variance, true);
+		table_number(CELL(row, timeline, descriptors), of->most[TIMELINE_DESCRIPTORS]);
+		table_number(CELL(row, timeline, threads), of->most[TIMELINE_THREADS]);
+		table_number(CELL(row, timeline, locks), of->most[TIMELINE_LOCKS]);
+	}
 	if (state->run->summary->processes.count > 1)
 		table->note = "sums over all processes: each adds its maximum in the step of time";
 }

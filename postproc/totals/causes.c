@@ -66,9 +66,7 @@ static void sort_places(struct causes_top *top)
 static void add_place(struct causes_top *top, const struct trace_node *backtrace, uint64_t count,
 		      uint64_t bytes)
 {
-	struct causes_place *place = ARRAY_ADD(&top->places);
-
-	*place = (struct causes_place){
+	*ARRAY_ADD(&top->places) = (struct causes_place){
 		.backtrace = backtrace, .count = count, .bytes = bytes, .sites = 1
 	};
 }

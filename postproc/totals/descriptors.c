@@ -385,21 +385,6 @@ static bool is_same_misuse(const void *item, const void *key)
 		backtrace_of(one, MISUSE_OPENED) == backtrace_of(two, MISUSE_OPENED));
 }
 
-static struct misuse *add_misuse(struct misuses *misuses, const struct misuse *key, uint64_t hash)
-{
-	struct misuse *misuse = pool_alloc(&misuses->pool, sizeof(*misuse));
-	struct misuse **item = ARRAY_ADD(&misuses->list);
-
-	*item = misuse;
-	*misuse = *key;
-	if (key->what)
-		misuse->what = pool_text(&misuses->pool, key->what, strlen(key->what));
-	misuse->steps[MISUSE_AGAIN].what = pool_text(&misuses->pool, key->steps[MISUSE_AGAIN].what,
-						     strlen(key->steps[MISUSE_AGAIN].what));
-	hash_table_add(&misuses->by_place, hash, misuse);
-	return misuse;
-}
-
 static bool take_step(struct misuses *misuses, struct misuse_step *step, const char *what,
 		      const struct descriptor_step *from)
 {
@@ -430,8 +415,17 @@ void misuses_add(struct misuses *misuses, const struct event *event, enum descri
 	hash = hash_two(misuses->by_place.seed, (uintptr_t)backtrace_of(&key, MISUSE_CLOSED),
 			(uintptr_t)backtrace_of(&key, MISUSE_AGAIN));
 	misuse = hash_table_find(&misuses->by_place, hash, is_same_misuse, &key);
-	if (!misuse)
-		misuse = add_misuse(misuses, &key, hash);
+	if (!misuse) {
+		const char *what = key.steps[MISUSE_AGAIN].what;
+
+		misuse = pool_alloc(&misuses->pool, sizeof(*misuse));
+		*ARRAY_ADD(&misuses->list) = misuse;
+		*misuse = key;
+		if (key.what)
+			misuse->what = pool_text(&misuses->pool, key.what, strlen(key.what));
+		misuse->steps[MISUSE_AGAIN].what = pool_text(&misuses->pool, what, strlen(what));
+		hash_table_add(&misuses->by_place, hash, misuse);
+	}
 	misuse->count++;
 }
 

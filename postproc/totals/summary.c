@@ -181,19 +181,6 @@ static void note_spawned(struct summary *summary, const struct event *event)
 					  (uint32_t)summary->processes.count, copy(summary, path) };
 }
 
-static void take_descriptors(struct summary *summary, const struct event *event)
-{
-	enum descriptor_misuse misuse;
-	struct descriptor *of;
-
-	/* Most calls are about memory; these are skipped quickly. */
-	if (event->resource->known == RESOURCE_MEMORY)
-		return;
-	descriptors_event(&summary->descriptors, event, &misuse, &of);
-	if (misuse && summary->causes)
-		causes_misuse(summary->causes, event, misuse, of);
-}
-
 static const char *describe_call(void *user, const struct event *event)
 {
 	struct summary *summary = user;
@@ -207,7 +194,15 @@ static void on_call(struct summary *summary, const struct event *event)
 	summary_count(summary, event);
 	note_spawned(summary, event);
 	ledger_event(summary->ledger, event);
-	take_descriptors(summary, event);
+	/* most calls are about memory, and skip this quickly */
+	if (event->resource->known != RESOURCE_MEMORY) {
+		enum descriptor_misuse misuse;
+		struct descriptor *of;
+
+		descriptors_event(&summary->descriptors, event, &misuse, &of);
+		if (misuse && summary->causes)
+			causes_misuse(summary->causes, event, misuse, of);
+	}
 	locks_event(&summary->locks, event);
 	wakes_event(&summary->signals, event);
 	wakes_event(&summary->calls, event);
@@ -265,28 +260,22 @@ static void note_lost(struct summary *summary, const struct event *event)
 
 #define BYPASSES_MAX 256
 
-static struct summary_bypass *bypass_at(struct summary *summary, const char *path)
-{
-	struct summary_bypass *bypass;
-
-	for (size_t i = 0; i < summary->bypasses.count; i++)
-		if (!strcmp(summary->bypasses.items[i].path, path))
-			return &summary->bypasses.items[i];
-	bypass = ARRAY_ADD(&summary->bypasses);
-	*bypass = (struct summary_bypass){ .path = copy(summary, path),
-					   .process = (uint32_t)summary->processes.count };
-	return bypass;
-}
-
 static void note_bypass(struct summary *summary, const struct event *event)
 {
 	const char *path = event_argument(event, "path");
 	uint64_t number = event_number(event, "functions");
 	struct summary_bypass *bypass;
+	size_t i = 0;
 
 	if (!path || summary->bypasses.count >= BYPASSES_MAX)
 		return;
-	bypass = bypass_at(summary, path);
+	while (i < summary->bypasses.count && strcmp(summary->bypasses.items[i].path, path) != 0)
+		i++;
+	if (i == summary->bypasses.count)
+		*ARRAY_ADD(&summary->bypasses) =
+			(struct summary_bypass){ .path = copy(summary, path),
+						 .process = (uint32_t)summary->processes.count };
+	bypass = &summary->bypasses.items[i];
 	bypass->processes++;
 	if (number > bypass->functions)
 		bypass->functions = number;

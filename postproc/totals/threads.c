@@ -21,10 +21,9 @@ static uint32_t find_by(const struct map *map, uint64_t key)
 /* Adds a thread and returns its index. `tid` and `pthread` may be 0. */
 static uint32_t add_life(struct threads *threads, uint32_t tid, uint64_t pthread, uint64_t time_ns)
 {
-	struct thread_life *thread = ARRAY_ADD(&threads->list);
-	uint32_t index = (uint32_t)threads->list.count - 1;
+	uint32_t index = (uint32_t)threads->list.count;
 
-	*thread = (struct thread_life){
+	*ARRAY_ADD(&threads->list) = (struct thread_life){
 		.tid = tid,
 		.pthread = pthread,
 		.creator = THREAD_NONE,

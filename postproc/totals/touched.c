@@ -49,11 +49,8 @@ static void look_at(struct touched *touched, const struct address_space *space,
 
 void touched_process(struct touched *touched, const struct address_space *space)
 {
-	while (touched->modules.count < space->module_list.count) {
-		struct touched_module *module = ARRAY_ADD(&touched->modules);
-
-		*module = (struct touched_module){ 0 };
-	}
+	while (touched->modules.count < space->module_list.count)
+		*ARRAY_ADD(&touched->modules) = (struct touched_module){ 0 };
 	for (size_t i = touched->met.count; i; i--) {
 		uint32_t number = touched->met.items[i - 1];
 

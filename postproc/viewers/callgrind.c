@@ -70,13 +70,11 @@ static struct cell *cell_of(struct callgrind *file, const struct cell *wanted)
 static void add_cell(struct callgrind *file, struct cell *cell, const uint64_t *values)
 {
 	uint64_t calls = values[COST_ALLOC_OBJECTS] + values[COST_CONTENTIONS];
-	struct cell **met;
 
 	for (size_t i = 0; i < file->met.count; i++)
 		if (file->met.items[i] == cell)
 			return;
-	met = ARRAY_ADD(&file->met);
-	*met = cell;
+	*ARRAY_ADD(&file->met) = cell;
 	cell->calls += calls ? calls : 1;
 	for (size_t i = 0; i < file->columns; i++)
 		cell->values[i] += values[i];

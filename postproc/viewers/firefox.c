@@ -22,14 +22,13 @@ static uint32_t place_of(struct firefox *file, uint32_t index)
 {
 	struct map_entry *entry = map_put(&file->numbers, 0, index);
 	const struct site *site = sites_at(ledger_sites(file->run->ledger), index);
-	const struct trace_node **place;
 
 	if (entry->value)
 		return entry->value;
-	place = ARRAY_ADD(&file->places);
-	*place = space_backtrace(&file->run->summary->space, site->backtrace, site->index);
+	*ARRAY_ADD(&file->places) =
+		space_backtrace(&file->run->summary->space, site->backtrace, site->index);
 	entry->value = (uint32_t)file->places.count - 1;
-	return *place ? entry->value : 0;
+	return entry->value;
 }
 
 static void firefox_move(void *user, const struct ledger_move *move)
@@ -61,11 +60,8 @@ static void keep_curve(struct firefox *file, uint32_t pid)
 	if (!counter)
 		return;
 	*counter = (struct firefox_counter){ .name = "memory", .pid = pid };
-	while (curve_next(&file->curve, &at, &point.time_ns, &point.amount)) {
-		struct firefox_point *place = ARRAY_ADD(&counter->points);
-
-		*place = point;
-	}
+	while (curve_next(&file->curve, &at, &point.time_ns, &point.amount))
+		*ARRAY_ADD(&counter->points) = point;
 }
 
 /* ---- waits ---- */
@@ -238,16 +234,6 @@ static void firefox_destroy(void *state)
 
 /* ---- the end ---- */
 
-static void expect_names(const struct firefox *file)
-{
-	for (size_t i = 1; file->run->naming && i < file->places.count; i++)
-		naming_expect(file->run->naming, file->places.items[i]);
-	for (size_t i = 0; file->run->naming && i < file->waits.count; i++) {
-		naming_expect(file->run->naming, file->waits.items[i].facts.waiter);
-		naming_expect(file->run->naming, file->waits.items[i].facts.waker);
-	}
-}
-
 /* Merges equal call sites of several processes. */
 static void settle_places(struct firefox *file)
 {
@@ -272,7 +258,12 @@ static int firefox_print(void *state, struct out *out, struct error *err)
 
 	(void)err;
 	settle_places(file);
-	expect_names(file);
+	for (size_t i = 1; file->run->naming && i < file->places.count; i++)
+		naming_expect(file->run->naming, file->places.items[i]);
+	for (size_t i = 0; file->run->naming && i < file->waits.count; i++) {
+		naming_expect(file->run->naming, file->waits.items[i].facts.waiter);
+		naming_expect(file->run->naming, file->waits.items[i].facts.waker);
+	}
 	firefox_write(file, out);
 	return 0;
 }

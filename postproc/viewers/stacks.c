@@ -136,9 +136,7 @@ const char *stacks_line(struct stacks *stacks, const struct trace_node *backtrac
 	stacks->line.count = 0;
 	for (size_t i = count; i; i--)
 		for (const char *name = stacks->stack[i - 1]->function->name;; name++) {
-			char *place = ARRAY_ADD(&stacks->line);
-
-			*place = *name ? *name : i > 1 ? ';' : '\0';
+			*ARRAY_ADD(&stacks->line) = *name ? *name : i > 1 ? ';' : '\0';
 			if (!*name)
 				break;
 		}
