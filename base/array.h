@@ -65,6 +65,11 @@ uint32_t array_number(void *items, size_t *count, size_t *capacity, size_t size)
 #define ARRAY_NUMBER(array) \
 	array_number(&(array)->items, &(array)->count, &(array)->capacity, sizeof(*(array)->items))
 
+/* Sorts the items like qsort(), to which an array without items must not be passed. */
+#define ARRAY_SORT(array, compare)                                                                \
+	((array)->count ? qsort((array)->items, (array)->count, sizeof(*(array)->items), compare) \
+			: (void)0)
+
 /*
  * Binary search: the first index below `count` at which the condition `holds`, an expression of
  * `at`, is false; `count` if the condition is true at all of them. The condition must be true at

@@ -141,8 +141,7 @@ static int find_modules(struct collect_before *before)
 		}
 		*place = *mapping;
 	}
-	if (executed.count)
-		qsort(executed.items, executed.count, sizeof(*executed.items), by_file);
+	ARRAY_SORT(&executed, by_file);
 	for (size_t i = 0; executed.count && i < before->ranges.count; i++) {
 		struct range *range = &before->ranges.items[i];
 

@@ -221,8 +221,7 @@ static void find_since(struct keep *keep, uint64_t bytes)
 		if (piece->last_ns > section->last_ns)
 			section->last_ns = piece->last_ns;
 	}
-	if (sections.count)
-		qsort(sections.items, sections.count, sizeof(*sections.items), later_first);
+	ARRAY_SORT(&sections, later_first);
 	for (size_t i = 0; i < sections.count; i++) {
 		size += sections.items[i].size;
 		if (size > bytes && i) {

@@ -80,8 +80,7 @@ static int compare(const void *one, const void *two)
 
 void pieces_sort(struct pieces *pieces)
 {
-	if (pieces->count)
-		qsort(pieces->items, pieces->count, sizeof(*pieces->items), compare);
+	ARRAY_SORT(pieces, compare);
 }
 
 void pieces_free(struct pieces *pieces)

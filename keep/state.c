@@ -360,9 +360,7 @@ static void list_acquisitions(struct state *state)
 		state->stay += held.item->count;
 		keep_originals(state, held.item->index);
 	}
-	if (state->gains.count)
-		qsort(state->gains.items, state->gains.count, sizeof(*state->gains.items),
-		      by_index);
+	ARRAY_SORT(&state->gains, by_index);
 }
 
 /* ---- the section ---- */

@@ -293,9 +293,7 @@ static void gather_objects(struct library_account *account, const struct event *
 			add_held(account, process, &object, process->end_ns);
 		add_passed(account, i);
 	}
-	if (account->held.count)
-		qsort(account->held.items, account->held.count, sizeof(*account->held.items),
-		      compare_held);
+	ARRAY_SORT(&account->held, compare_held);
 }
 
 PUBLIC long holdtrace_trace_live(struct holdtrace_trace *trace,
@@ -411,9 +409,7 @@ static int put_together(struct holdtrace_trace *trace, struct error *err)
 	account->places.count = 0;
 	if (account_run(account, gather_objects, NULL, err))
 		return -ENOMEM;
-	if (account->held.count)
-		qsort(account->held.items, account->held.count, sizeof(*account->held.items),
-		      compare_processes);
+	ARRAY_SORT(&account->held, compare_processes);
 	map_init(&places.index);
 	for (size_t i = 0; is_done && i < account->held.count; i++)
 		if (!account->held.items[i].is_part)
@@ -421,9 +417,7 @@ static int put_together(struct holdtrace_trace *trace, struct error *err)
 	map_clear(&places.index);
 	free(places.last_process);
 	free(places.classes);
-	if (account->places.count)
-		qsort(account->places.items, account->places.count, sizeof(*account->places.items),
-		      compare_places);
+	ARRAY_SORT(&account->places, compare_places);
 	return is_done ? 0 : error_system(err, ENOMEM, "cannot collect live objects");
 }
 
@@ -536,9 +530,7 @@ static void finish_waits(struct library_account *account, const struct event *ev
 		add_wakes(account, process, &process->semaphores, "semaphore");
 	}
 	add_asleep(account);
-	if (account->waits.count)
-		qsort(account->waits.items, account->waits.count, sizeof(*account->waits.items),
-		      compare_waits);
+	ARRAY_SORT(&account->waits, compare_waits);
 	account->is_finished = true;
 }
 

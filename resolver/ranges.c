@@ -29,8 +29,7 @@ void ranges_sort(struct ranges *ranges)
 {
 	uint64_t reach = 0;
 
-	if (ranges->count > 1)
-		qsort(ranges->items, ranges->count, sizeof(*ranges->items), by_start);
+	ARRAY_SORT(ranges, by_start);
 	for (size_t i = 0; i < ranges->count; i++) {
 		if (ranges->items[i].to > reach)
 			reach = ranges->items[i].to;

@@ -354,7 +354,7 @@ static void sort_parts(struct merge *merge)
 {
 	for (size_t i = 0; i < merge->parts.count; i++)
 		merge->parts.items[i]->number = i;
-	qsort(merge->parts.items, merge->parts.count, sizeof(*merge->parts.items), by_start);
+	ARRAY_SORT(&merge->parts, by_start);
 	for (size_t i = 0; i < merge->parts.count; i++) {
 		struct part *part = merge->parts.items[i];
 

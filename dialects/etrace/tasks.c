@@ -415,9 +415,7 @@ static void list_exits(struct tasks *tasks)
 			.cpu = task->exit_cpu
 		};
 	}
-	if (tasks->exits.count)
-		qsort(tasks->exits.items, tasks->exits.count, sizeof(*tasks->exits.items),
-		      compare_exits);
+	ARRAY_SORT(&tasks->exits, compare_exits);
 }
 
 static int compare_births(const void *one, const void *two)
@@ -438,8 +436,6 @@ void tasks_finish(struct tasks *tasks)
 		birth.parent = task->parent->number;
 		tell_birth(tasks, &birth, task);
 	}
-	if (tasks->births.count)
-		qsort(tasks->births.items, tasks->births.count, sizeof(*tasks->births.items),
-		      compare_births);
+	ARRAY_SORT(&tasks->births, compare_births);
 	list_exits(tasks);
 }

@@ -150,7 +150,7 @@ static void compare_threads(struct load *load, uint64_t hertz, uint64_t ns)
 {
 	if (!load->threads.count)
 		return;
-	qsort(load->threads.items, load->threads.count, sizeof(*load->threads.items), compare_ids);
+	ARRAY_SORT(&load->threads, compare_ids);
 	for (size_t i = 0; load->threads.before_count && i < load->threads.count; i++) {
 		struct load_thread *thread = &load->threads.items[i];
 		const struct load_thread *before =

@@ -399,8 +399,7 @@ static int read_indices(struct indices *indices, const char *path, struct error 
 	}
 	if (ferror(file))
 		return error_system(err, EIO, "%s: cannot read the list of indices", path);
-	if (indices->count)
-		qsort(indices->items, indices->count, sizeof(*indices->items), by_value);
+	ARRAY_SORT(indices, by_value);
 	return 0;
 }
 

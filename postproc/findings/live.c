@@ -85,7 +85,7 @@ void live_collect(struct live *live, const struct summary *summary, struct namin
 		if (!site->is_part && !suppress_find(suppress, naming, site->backtrace))
 			add_site(live, summary, naming, site);
 	}
-	qsort(live->items, live->count, sizeof(*live->items), compare_rows);
+	ARRAY_SORT(live, compare_rows);
 	if (live->count)
 		live->leaks.class = &summary->classes[live->items[0].site->class];
 	for (size_t i = 0; i < live->count; i++)

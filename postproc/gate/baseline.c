@@ -140,9 +140,7 @@ void tables_print_baseline(const struct tables_job *job)
 	out_text(out, HEAD ": what `holdtrace check --baseline=FILE` lets pass\n");
 	if (baseline->sample)
 		out_format(out, SAMPLE "%" PRIu64 "\n", baseline->sample);
-	if (baseline->entries.count)
-		qsort(baseline->entries.items, baseline->entries.count,
-		      sizeof(*baseline->entries.items), by_key);
+	ARRAY_SORT(&baseline->entries, by_key);
 	for (size_t i = 0; i < baseline->entries.count; i++) {
 		const struct baseline_entry *entry = baseline->entries.items[i];
 		size_t name = strcspn(entry->key, "\t");

@@ -151,9 +151,7 @@ void leaks_finish(struct leaks *leaks)
 {
 	for (size_t i = 0; i < leaks->processes.count; i++)
 		gather(leaks, (uint32_t)i);
-	if (leaks->results.count)
-		qsort(leaks->results.items, leaks->results.count, sizeof(*leaks->results.items),
-		      by_index);
+	ARRAY_SORT(&leaks->results, by_index);
 	for (size_t i = 0; i < leaks->results.count; i++)
 		add_to_total(leaks, &leaks->results.items[i]);
 }

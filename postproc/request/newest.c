@@ -98,8 +98,7 @@ int newest_scan(struct newest *newest, const char *path, const struct trace_opti
 		if (may_be_trace(entry->d_name))
 			look_at(newest, path, entry->d_name, reading);
 	closedir(directory);
-	if (newest->count)
-		qsort(newest->items, newest->count, sizeof(*newest->items), compare);
+	ARRAY_SORT(newest, compare);
 	return 0;
 }
 

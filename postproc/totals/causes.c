@@ -58,9 +58,7 @@ static int compare_places(const void *left, const void *right)
 
 static void sort_places(struct causes_top *top)
 {
-	if (top->places.count)
-		qsort(top->places.items, top->places.count, sizeof(*top->places.items),
-		      compare_places);
+	ARRAY_SORT(&top->places, compare_places);
 }
 
 static void add_place(struct causes_top *top, const struct trace_node *backtrace, uint64_t count,

@@ -438,9 +438,7 @@ static int compare_misuses(const void *a, const void *b)
 
 void misuses_sort(struct misuses *misuses)
 {
-	if (misuses->list.count)
-		qsort(misuses->list.items, misuses->list.count, sizeof(*misuses->list.items),
-		      compare_misuses);
+	ARRAY_SORT(&misuses->list, compare_misuses);
 }
 
 void misuses_init(struct misuses *misuses, struct address_space *space)

@@ -860,9 +860,7 @@ void summary_close_run(struct summary *summary)
 	size_t untraced = 0;
 
 	space_rest(&summary->space);
-	if (summary->processes.count)
-		qsort(summary->processes.items, summary->processes.count,
-		      sizeof(*summary->processes.items), compare_processes);
+	ARRAY_SORT(&summary->processes, compare_processes);
 	for (size_t i = 0; i < summary->processes.count; i++)
 		map_set(&summary->last_by_pid, 0, summary->processes.items[i].pid, (uint32_t)i + 1);
 	for (size_t i = 0; i < summary->spawned.count; i++)
@@ -880,9 +878,7 @@ void summary_close_run(struct summary *summary)
 				summary_orphans(summary, &summary->children, summary->unwaited);
 	make_sites(summary);
 	sum_polls(summary);
-	if (summary->blocked.count)
-		qsort(summary->blocked.items, summary->blocked.count,
-		      sizeof(*summary->blocked.items), compare_blocked);
+	ARRAY_SORT(&summary->blocked, compare_blocked);
 	if (summary->sites.count)
 		qsort_r(summary->sites.items, summary->sites.count, sizeof(*summary->sites.items),
 			compare_sites, summary);

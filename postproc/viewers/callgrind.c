@@ -214,8 +214,7 @@ static void put_cells(struct callgrind *file)
 	uint32_t function = 0;
 	char line[24];
 
-	if (file->cells.count)
-		qsort(file->cells.items, file->cells.count, sizeof(*file->cells.items), by_place);
+	ARRAY_SORT(&file->cells, by_place);
 	for (size_t i = 0; i < file->cells.count; i++) {
 		const struct cell *cell = file->cells.items[i];
 

@@ -370,9 +370,7 @@ static void put_threads(struct firefox *file)
 {
 	size_t from = 0;
 
-	if (file->waits.count)
-		qsort(file->waits.items, file->waits.count, sizeof(*file->waits.items),
-		      by_thread_and_time);
+	ARRAY_SORT(&file->waits, by_thread_and_time);
 	for (size_t i = 1; i <= file->waits.count; i++) {
 		const struct firefox_wait *first = &file->waits.items[from],
 					  *wait = first + (i - from);
@@ -594,8 +592,7 @@ void firefox_write(struct firefox *file, struct out *out)
 	static const char *const lists[] = { "libs", "pages", "profilingLog",
 					     "profileGatheringLog" };
 
-	if (file->names.count)
-		qsort(file->names.items, file->names.count, sizeof(*file->names.items), by_number);
+	ARRAY_SORT(&file->names, by_number);
 	json_start(&file->json, out, false);
 	json_begin(&file->json, '{');
 	put_meta(file);

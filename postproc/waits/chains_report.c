@@ -224,9 +224,7 @@ static void critical_process(struct critical *critical, const struct threads *th
 			first_ns = critical->waits.items[i].until_ns;
 	if (first_ns != UINT64_MAX && first_ns > critical->first_ns)
 		critical->first_ns = first_ns;
-	if (critical->waits.count)
-		qsort(critical->waits.items, critical->waits.count, sizeof(*critical->waits.items),
-		      compare);
+	ARRAY_SORT(&critical->waits, compare);
 	go_on(&walk, critical->last_thread, critical->last_ns, NULL);
 	if (critical->waits.count && critical->first_ns) {
 		while (steps && step_back(&walk))

@@ -560,9 +560,7 @@ static void locks_report_end(void *user, struct tables *tables)
 	struct locks_state *state = user;
 	struct table *table;
 
-	if (state->locks.count)
-		qsort(state->locks.items, state->locks.count, sizeof(*state->locks.items),
-		      compare_locks);
+	ARRAY_SORT(&state->locks, compare_locks);
 	put_blocked(state, tables);
 	put_cycles(state, tables);
 	put_unlocks(state, tables);
