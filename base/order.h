@@ -11,4 +11,16 @@
  */
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
+/*
+ * Defines a comparison function of items of this type. order: an expression of the pointers `a` and
+ * `b` to two items.
+ */
+#define ORDER_FUNCTION(name, type, order)                      \
+	static int name(const void *left_, const void *right_) \
+	{                                                      \
+		const type *a = left_, *b = right_;            \
+                                                               \
+		return order;                                  \
+	}
+
 #endif

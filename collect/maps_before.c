@@ -111,12 +111,7 @@ static bool begins(const char *path, const char *with)
 	return !strncmp(path, with, strlen(with));
 }
 
-static int by_file(const void *left, const void *right)
-{
-	const struct mapping *a = left, *b = right;
-
-	return ORDER(a->device, b->device) ?: ORDER(a->inode, b->inode);
-}
+ORDER_FUNCTION(by_file, struct mapping, ORDER(a->device, b->device) ?: ORDER(a->inode, b->inode))
 
 static bool is_program_file(const struct mapping *mapping)
 {

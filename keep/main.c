@@ -194,12 +194,7 @@ struct section {
 	uint64_t last_ns, size;
 };
 
-static int later_first(const void *one, const void *two)
-{
-	const struct section *a = one, *b = two;
-
-	return ORDER(b->last_ns, a->last_ns);
-}
+ORDER_FUNCTION(later_first, struct section, ORDER(b->last_ns, a->last_ns))
 
 /*
  * Sets done.since_ns so that the sections with events from that time on have at most `bytes` bytes

@@ -71,12 +71,7 @@ int pieces_read(struct pieces *pieces, int fd, uint64_t from, struct error *err)
 	return rc;
 }
 
-static int compare(const void *one, const void *two)
-{
-	const struct piece *a = one, *b = two;
-
-	return ORDER(a->stream, b->stream) ?: ORDER(a->offset, b->offset);
-}
+ORDER_FUNCTION(compare, struct piece, ORDER(a->stream, b->stream) ?: ORDER(a->offset, b->offset))
 
 void pieces_sort(struct pieces *pieces)
 {

@@ -341,12 +341,7 @@ static void keep_originals(struct state *state, uint64_t index)
 	}
 }
 
-static int by_index(const void *one, const void *two)
-{
-	const struct acquisition *a = one, *b = two;
-
-	return ORDER(a->index, b->index);
-}
+ORDER_FUNCTION(by_index, struct acquisition, ORDER(a->index, b->index))
 
 static void list_acquisitions(struct state *state)
 {

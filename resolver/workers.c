@@ -191,12 +191,7 @@ static void give_up(struct entry *entry, const char *why)
 	entry->broken = memory_text(why);
 }
 
-static int by_address(const void *left, const void *right)
-{
-	const uint64_t *a = left, *b = right;
-
-	return ORDER(*a, *b);
-}
+ORDER_FUNCTION(by_address, uint64_t, ORDER(*a, *b))
 
 /* Fills the batch with the file addresses of unanswered requests, in ascending order, each once. */
 static void make_batch(struct entry *entry)

@@ -147,12 +147,8 @@ static int search_file(struct search *search, struct error *err)
 
 /* ---- by stream ---- */
 
-static int compare_pieces(const void *one, const void *two)
-{
-	const struct found *a = one, *b = two;
-
-	return ORDER(a->stream, b->stream) ?: ORDER(a->extent.offset, b->extent.offset);
-}
+ORDER_FUNCTION(compare_pieces, struct found,
+	       ORDER(a->stream, b->stream) ?: ORDER(a->extent.offset, b->extent.offset))
 
 static void bundle_fill(struct bundle *bundle, const struct search *search)
 {

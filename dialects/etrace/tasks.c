@@ -393,12 +393,8 @@ struct task *tasks_waited(struct tasks *tasks, uint32_t pid, uint64_t time_ns)
 	return child->owner || child->has_exit || child->has_ended ? NULL : child;
 }
 
-static int compare_exits(const void *one, const void *two)
-{
-	const struct task_exit *a = one, *b = two;
-
-	return ORDER(a->time_ns, b->time_ns) ?: ORDER(a->task, b->task);
-}
+ORDER_FUNCTION(compare_exits, struct task_exit,
+	       ORDER(a->time_ns, b->time_ns) ?: ORDER(a->task, b->task))
 
 /* Lists the exits. An exit is not listed before the task's last event. */
 static void list_exits(struct tasks *tasks)
@@ -418,12 +414,8 @@ static void list_exits(struct tasks *tasks)
 	ARRAY_SORT(&tasks->exits, compare_exits);
 }
 
-static int compare_births(const void *one, const void *two)
-{
-	const struct task_birth *a = one, *b = two;
-
-	return ORDER(a->time_ns, b->time_ns) ?: ORDER(a->child, b->child);
-}
+ORDER_FUNCTION(compare_births, struct task_birth,
+	       ORDER(a->time_ns, b->time_ns) ?: ORDER(a->child, b->child))
 
 void tasks_finish(struct tasks *tasks)
 {

@@ -46,12 +46,7 @@ static unsigned trouble_of(const struct summary_process *process)
 	return process->end == SUMMARY_EXITED && process->status;
 }
 
-static int compare_held(const void *left, const void *right)
-{
-	const struct rank *a = left, *b = right;
-
-	return ORDER(b->held, a->held) ?: ORDER(a->process, b->process);
-}
+ORDER_FUNCTION(compare_held, struct rank, ORDER(b->held, a->held) ?: ORDER(a->process, b->process))
 
 static int compare_trouble(const void *left, const void *right)
 {

@@ -49,12 +49,8 @@ void causes_process(struct causes *causes, uint32_t pid, const char *program)
 
 /* ---- the end of the run ---- */
 
-static int compare_places(const void *left, const void *right)
-{
-	const struct causes_place *a = left, *b = right;
-
-	return ORDER(b->bytes, a->bytes) ?: ORDER(b->count, a->count);
-}
+ORDER_FUNCTION(compare_places, struct causes_place,
+	       ORDER(b->bytes, a->bytes) ?: ORDER(b->count, a->count))
 
 static void sort_places(struct causes_top *top)
 {

@@ -222,12 +222,7 @@ static void put_tables(struct firefox *file)
 
 /* ---- threads ---- */
 
-static int by_number(const void *a, const void *b)
-{
-	const struct firefox_name *x = a, *y = b;
-
-	return ORDER(x->pid, y->pid) ?: ORDER(x->tid, y->tid);
-}
+ORDER_FUNCTION(by_number, struct firefox_name, ORDER(a->pid, b->pid) ?: ORDER(a->tid, b->tid))
 
 /* Returns the name of a thread, or of the process if tid is 0. NULL: unknown. */
 static const char *name_of(const struct firefox *file, uint32_t pid, uint32_t tid)

@@ -85,12 +85,8 @@ static void critical_free(struct critical *critical)
 /* ---- the walk ---- */
 
 /* Sorts waits by thread, then by their end. */
-static int compare(const void *left, const void *right)
-{
-	const struct lane_wait *a = left, *b = right;
-
-	return ORDER(a->thread, b->thread) ?: ORDER(a->until_ns, b->until_ns);
-}
+ORDER_FUNCTION(compare, struct lane_wait,
+	       ORDER(a->thread, b->thread) ?: ORDER(a->until_ns, b->until_ns))
 
 /* The last wait of the thread that ended at until_ns or before; NULL: none. */
 static const struct lane_wait *last_wait(const struct critical *critical, uint32_t thread,
