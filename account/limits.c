@@ -31,7 +31,7 @@ static const struct {
 #undef RENAMED
 };
 
-const char *limit_also(const struct limit_row *row)
+const char *limit_also(const struct limit_row *row, size_t *at)
 {
 	static const struct {
 		const char *name, *table;
@@ -44,9 +44,12 @@ const char *limit_also(const struct limit_row *row)
 #undef RENAMED
 	};
 
-	for (size_t i = 0; i < sizeof(also) / sizeof(*also); i++)
+	while (*at < sizeof(also) / sizeof(*also)) {
+		size_t i = (*at)++;
+
 		if (!strcmp(also[i].name, row->name))
 			return also[i].table;
+	}
 	return NULL;
 }
 

@@ -49,8 +49,11 @@ struct limits {
  */
 int limits_parse(struct limits *limits, const char *option, const char *text, struct error *err);
 
-/* Another table whose rows count for the limit, too; NULL: none. */
-const char *limit_also(const struct limit_row *row);
+/*
+ * The next table whose rows count for the limit, too, or the same one again; NULL: there is no
+ * more. *at: 0 before the first call.
+ */
+const char *limit_also(const struct limit_row *row, size_t *at);
 
 bool limit_is_broken(const struct limit *limit, uint64_t value);
 

@@ -74,6 +74,9 @@ const char *waiters_kind(struct naming *naming, const struct trace_node *backtra
 
 		if (kind)
 			return words[kind];
+		/* further out are callers of the function that contains the wait */
+		if (first < ROWS && symbols[i].function && !symbols[i].is_runtime)
+			break;
 		first = row < first ? row : first;
 	}
 	return words[first < ROWS ? rows[first].kind : WAITER_NONE];

@@ -271,11 +271,11 @@ int choice_make(struct choice *choice, const struct choice_request *request, str
 	/* limits are checked against tables: add the folds that fill these tables */
 	for (size_t i = 0; rc == 0 && request->limits && i < request->limits->count; i++) {
 		const struct limit_row *row = request->limits->items[i].row;
-		const char *also = limit_also(row);
+		const char *also;
 
 		rc = add_fold(choice, report_fold(report_table(row->table, strlen(row->table))),
 			      err);
-		if (rc == 0 && also)
+		for (size_t at = 0; rc == 0 && (also = limit_also(row, &at)) != NULL;)
 			rc = add_fold(choice, report_fold(report_table(also, strlen(also))), err);
 	}
 	return rc;

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "base/pool.h"
+#include "hook_table.h"
 #include "naming/waiters.h"
 #include "postproc/report/report.h"
 #include "waits/wakes.h"
@@ -203,20 +204,23 @@ static void wakes_report_process(void *user)
 /* ---- tables ---- */
 
 /*
- * Begins a row. For futexes, derives from the functions of the backtrace what the call waited for.
- * Returns the cell of the column `ended`.
+ * Begins a row, with the kind of the object: it follows from the functions of the backtrace, or is
+ * the class if these are not known.
  */
 static struct table_cell *add_row(const struct report_run *run, enum resource resource,
 				  struct table *table, const struct trace_node *backtrace)
 {
 	struct table_cell *row = table_add(table);
+	const char *kind = waiters_kind(run->naming, backtrace);
 
-	_Static_assert(FIRST_futex_waits == COLUMN_futex_waits_ended - 1,
-		       "the column kind is before those that the tables share");
-	if (resource != RESOURCE_FUTEX)
-		return row;
-	table_text(table, CELL(row, futex_waits, kind), waiters_kind(run->naming, backtrace));
-	return CELL(row, futex_waits, ended);
+	_Static_assert(COLUMN_cond_waits_backtrace - FIRST_cond_waits ==
+				       COLUMN_futex_waits_backtrace - FIRST_futex_waits &&
+			       COLUMN_cond_waits_backtrace - FIRST_cond_waits ==
+				       COLUMN_sem_waits_backtrace - FIRST_sem_waits,
+		       "the tables have the same columns");
+	table_text(table, CELL(row, cond_waits, kind),
+		   strcmp(kind, "futex") ? kind : resource_table[resource].type);
+	return row;
 }
 
 static void put_ends(const struct wakes_report *state, struct table *table,
@@ -226,12 +230,6 @@ static void put_ends(const struct wakes_report *state, struct table *table,
 	struct table_cell *row = add_row(state->run, state->view.resource, table,
 					 state->places.items[ends->waiter].backtrace);
 
-	_Static_assert(COLUMN_cond_waits_backtrace - COLUMN_cond_waits_ended ==
-			       COLUMN_futex_waits_backtrace - COLUMN_futex_waits_ended,
-		       "the tables have the same columns");
-	_Static_assert(COLUMN_cond_waits_backtrace - FIRST_cond_waits ==
-			       COLUMN_sem_waits_backtrace - FIRST_sem_waits,
-		       "both tables have the same columns");
 	table_text(table, CELL(row, cond_waits, ended),
 		   wakes_end_name(state->view.resource, ends->end));
 	table_number(CELL(row, cond_waits, waits), sum->count);
@@ -248,6 +246,9 @@ static void put_ends(const struct wakes_report *state, struct table *table,
 
 static void put_waits(const struct wakes_report *state, struct table *table)
 {
+	for (size_t i = 1; i < state->pairs.count; i++)
+		naming_expect(state->run->naming,
+			      state->places.items[state->pairs.items[i].waiter].backtrace);
 	for (size_t i = 1; i < state->pairs.count; i++)
 		put_ends(state, table, &state->pairs.items[i]);
 }
@@ -323,9 +324,6 @@ static void end_futexes(void *user, struct tables *tables)
 	const struct wakes_report *state = user;
 	struct table *table = tables_begin(tables, TABLE_futex_waits);
 
-	for (size_t i = 1; i < state->pairs.count; i++)
-		naming_expect(state->run->naming,
-			      state->places.items[state->pairs.items[i].waiter].backtrace);
 	put_asleep(state->run, RESOURCE_FUTEX, table);
 	put_waits(state, table);
 }
