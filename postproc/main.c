@@ -282,13 +282,13 @@ static void print_formats(bool is_of_report)
 	for (unsigned i = 0; (format = is_of_report ? tables_at(i) : format_at(i)) != NULL; i++) {
 		if (!is_of_report && format->kind == FORMAT_TABLES && writer_find(format->name))
 			continue;
-		printf("%-12s%s%s%s; for %s\n", format->name, format->description,
+		printf("%-14s%s%s%s; for %s\n", format->name, format->description,
 		       format->flags & FORMAT_DIRECTORY ? " (files in -o DIR)" : "",
 		       format_is_of_report(format) && !is_of_report ? " (--report)" : "",
 		       format->readers);
 		for (unsigned n = 0; (word = format_word_at(format, n)) != NULL; n++)
 			printf("  %s:%s%*s%s\n", format->name, word->word,
-			       (int)(24 - strlen(format->name) - strlen(word->word)), " ",
+			       (int)(26 - strlen(format->name) - strlen(word->word)), " ",
 			       word->text);
 	}
 }
