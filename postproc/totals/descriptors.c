@@ -134,8 +134,12 @@ static bool take_over(struct descriptors *descriptors, struct descriptor *descri
 static void describe(struct descriptor *descriptor, const struct event *event)
 {
 	static const char *const names[][2] = {
-		{ "path", "" },		{ "name", "" },	     { "command", "" },
-		{ "address", "from " }, { "peer", "with " }, { "sockfd", "through " },
+		{ "path", "" },
+		{ "name", "" },
+		{ "command", "" },
+		{ "address", "from " },
+		{ "peer", "paired with " },
+		{ "sockfd", "through " },
 	};
 	char text[WHAT_MAX + 32];
 
