@@ -67,7 +67,7 @@ NOT_SHARED static void leak_socket(void)
 		_exit(99);
 	close(pair[1]);
 	say("open_fds", "leak_socket", "kind", "socket");
-	snprintf(text, sizeof(text), "with %d", pair[1]);
+	snprintf(text, sizeof(text), "paired with %d", pair[1]);
 	say("open_fds", "leak_socket", "target", text);
 	snprintf(text, sizeof(text), "%d", pair[0]);
 	say("open_fds", "leak_socket", "fd", text);
