@@ -409,6 +409,19 @@ struct arena {
 };
 
 /*
+ * A copy of own_from and own_to of all chunks in the library's data. A core file has this data, but
+ * not the chunks; a reader finds it by its first words.
+ */
+#define OWN_MARKS_MAGIC                                      \
+	{                                                    \
+		0x6b72616d2d6e776full, 0x20656361727464ffull \
+	}
+struct own_marks {
+	uint64_t magic[2];
+	struct arena_own ranges[ARENA_CHUNKS];
+};
+
+/*
  * Small enough that the head and the start of the first slot are on one page, the only page that a
  * process with one thread and no calls touches.
  */

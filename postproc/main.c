@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/terminal.h"
 #include "console.h"
+#include "core_scan.h"
 #include "postproc/engine/pass.h"
 #include "plan.h"
 #include "postproc/request/request.h"
@@ -436,6 +437,7 @@ static int run_reports(struct console *console, struct error *err)
 {
 	const struct options *options = console->options;
 	struct report_plan plan = { 0 };
+	struct core_scan core = { .bytes = NULL };
 	struct select_tally tally;
 	int status, rc;
 
@@ -445,6 +447,10 @@ static int run_reports(struct console *console, struct error *err)
 		rc = plan_check_selection(&plan.how.reading.select, err);
 	if (rc == 0)
 		rc = check_inputs(options, err);
+	if (rc == 0 && options->core) {
+		rc = core_scan(&core, options->core, plan.paths, plan.count, err);
+		plan.how.reading.trace.notes = &core.notes;
+	}
 	if (rc == 0)
 		rc = window_plan(&plan.how.reading, plan.paths, plan.count, options, err);
 	if (rc == 0 && plan.guessed && !options->quiet)
@@ -461,6 +467,7 @@ static int run_reports(struct console *console, struct error *err)
 		status = failure(options, false);
 	}
 	report_plan_free(&plan);
+	core_scan_free(&core);
 	return status;
 }
 

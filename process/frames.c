@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "process/frames.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "process/core.h"
 
 #define VDSO_MAX 65536u
 
@@ -36,6 +39,29 @@ static int copy_vdso(const struct subject *subject, const struct mapping *mappin
 	return -1;
 }
 
+/* Opens the file with the name and the build-id that the core file has for the module. */
+static int open_of_core(const struct subject *subject, const struct mapping *mapping)
+{
+	uint8_t id[CORE_BUILD_ID_MAX], found[CORE_BUILD_ID_MAX];
+	uint32_t size = core_build_id(subject, -1, mapping->from, id);
+	struct stat status;
+	int fd = size && stat(mapping->path, &status) == 0 && S_ISREG(status.st_mode)
+			 ? open(mapping->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+			 : -1;
+
+	if (fd < 0 || (core_build_id(subject, fd, 0, found) == size && !memcmp(id, found, size)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int open_module(const struct subject *subject, const struct mapping *mapping)
+{
+	if (!maps_begins_module(&subject->maps, mapping))
+		return strcmp(mapping->path, "[vdso]") ? -1 : copy_vdso(subject, mapping);
+	return subject->core ? open_of_core(subject, mapping) : mapping_open(mapping, subject->pid);
+}
+
 struct frames *frames_open(const struct subject *subject)
 {
 	const struct maps *maps = &subject->maps;
@@ -44,14 +70,8 @@ struct frames *frames_open(const struct subject *subject)
 	frames->subject = subject;
 	frames->files = memory_zalloc(maps->count, sizeof(*frames->files));
 	frames->file_count = maps->count;
-	for (size_t i = 0; i < frames->file_count; i++) {
-		const struct mapping *mapping = &maps->items[i];
-
-		frames->files[i] = maps_begins_module(maps, mapping)
-					   ? mapping_open(mapping, subject->pid)
-				   : !strcmp(mapping->path, "[vdso]") ? copy_vdso(subject, mapping)
-								      : -1;
-	}
+	for (size_t i = 0; i < frames->file_count; i++)
+		frames->files[i] = open_module(subject, &maps->items[i]);
 	return frames;
 }
 

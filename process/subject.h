@@ -4,8 +4,7 @@
 
 /*
  * The process whose mappings and memory are read. These functions read a running or stopped process
- * from the kernel. Another source, such as a core file, would fill the maps and supply a read
- * function.
+ * from the kernel; core_open() makes a core file the subject.
  */
 
 #include <stdbool.h>
@@ -14,12 +13,15 @@
 
 #include "process/maps.h"
 
+struct core;
+
 struct subject {
 	int32_t pid;
 	/* a thread that still has the process's memory, since the first thread may have ended */
 	int32_t thread;
 	int memory; /* descriptor of /proc/PID/mem; -1: not open */
 	struct maps maps;
+	const struct core *core; /* the source of the subject; NULL: the kernel */
 	size_t (*read)(const struct subject *subject, uint64_t address, void *bytes, size_t size);
 };
 

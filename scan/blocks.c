@@ -197,11 +197,25 @@ static bool is_about_child(const struct event *event, const struct trace_process
 	       event->resource->known == RESOURCE_PROCESS && !(event->flags & CALL_FAILED);
 }
 
+/*
+ * The data that the kernel stores for the program is not in a core file, and may be what leads to a
+ * block.
+ */
+static void doubt_kernel_words(struct live *live, const struct event *event)
+{
+	const char *name = event->function->name;
+
+	if (!strncmp(name, "epoll_create", 12) || !strcmp(name, "timer_create"))
+		live->doubt = "a core file does not have the pointers that epoll and timers store";
+}
+
 static int take_event(struct lineage *lineage, const struct event *event, unsigned cut,
 		      struct error *err)
 {
 	int rc = event->kind == EVENT_NOTE ? take_note(lineage, event, cut, err) : 0;
 
+	if (lineage->reading->until_ns && event->kind == EVENT_CALL)
+		doubt_kernel_words(lineage->live, event);
 	if (event_is_alloc(event) && event->resource->known == RESOURCE_MEMORY)
 		cover_block(lineage->live, event->object, event->size);
 	if (rc == 0)
@@ -280,13 +294,27 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 	return 0;
 }
 
-/* Returns 1 at the cut, 0 if the stream ends before the cut, or a negative errno. */
+static bool is_end(const struct event *event)
+{
+	return event->kind == EVENT_NOTE && !strcmp(event->function->name, NOTE_END);
+}
+
+/*
+ * Returns 1 at the cut, 0 if the stream ends before the cut, or a negative errno. For a core file,
+ * the end of the stream is a cut, too.
+ */
 static int read_events(struct lineage *lineage, struct trace *trace, struct error *err)
 {
+	uint64_t until_ns = lineage->reading->until_ns;
 	const struct event *event;
 	int rc;
 
 	while ((rc = trace_next(trace, &event, err)) == 1) {
+		if (until_ns && event_is_call(event)) {
+			if (event->time_ns > until_ns || is_end(event))
+				return 1;
+			lineage->live->next_index = event->index + 1;
+		}
 		rc = event->kind == EVENT_PROCESS && event->process->parent_stream != WIRE_NO_STREAM
 			     ? take_parent(lineage, event->process, err)
 			     : 0;
@@ -324,6 +352,8 @@ int live_read(struct live *live, const struct live_reading *reading, struct erro
 		return -EAGAIN;
 	lineage.ledger = ledger_create(false);
 	rc = read_events(&lineage, trace, err);
+	if (rc == 0 && reading->until_ns)
+		rc = 1;
 	if (rc == 1 && !lineage.is_whole)
 		live->doubt = "objects from before the start of the stream are unknown";
 	if (rc == 0)

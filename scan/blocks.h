@@ -43,7 +43,8 @@ struct live {
 	ARRAY_OF(struct live_handle) handles;
 	struct map region_of; /* key: address / LIVE_REGION; value: index + 1 */
 	ARRAY_OF(struct live_region) regions;
-	const char *doubt; /* why the stream may not show all live blocks; NULL: it does */
+	const char *doubt;   /* why the stream may not show all live blocks; NULL: it does */
+	uint64_t next_index; /* index of the first event after `until_ns` */
 };
 
 /*
@@ -53,6 +54,9 @@ struct live {
 struct live_reading {
 	const char *path;
 	unsigned cut;
+	/* for a core file, instead of the cut: the last time to read, in ns; 0: read up to the cut
+	 */
+	uint64_t until_ns;
 	void (*beat)(void *user);
 	void *user;
 };

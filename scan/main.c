@@ -17,6 +17,7 @@
 #include "scan/dead.h"
 #include "scan/named.h"
 #include "scan/handles.h"
+#include "scan/of_core.h"
 #include "scan/blocks.h"
 #include "scan/results.h"
 #include "scan/roots.h"
@@ -29,18 +30,19 @@
 
 static const char usage[] =
 	"Usage: holdtrace-scan PID NUMBER SOCKET RESULT EXITING LIGHT\n"
+	"       holdtrace-scan core CORE RESULT FILE...\n"
 	"Finds the unreachable blocks of a traced program, and the owners of the other blocks.\n"
 	"\n"
-	"The collector starts this program for `holdtrace report leaks --scan PID`; do not run it\n"
-	"by hand.\n"
+	"The collector starts this program for `holdtrace report leaks --scan PID`, and\n"
+	"holdtrace-postproc for --core; do not run it by hand.\n"
 	"\n"
 	"      --help     print this and exit\n"
 	"      --version  print the version and exit\n";
 
 struct scan {
 	unsigned number;
-	int exiting; /* id of the thread that ends the process; 0: none */
-	int socket, result;
+	int exiting;	    /* id of the thread that ends the process; 0: none */
+	int socket, result; /* socket -1: a core file is scanned, and no process waits */
 	uint64_t beat_ns, begun_ns, pause_ns;
 	struct process process;
 	struct live live;
@@ -72,7 +74,7 @@ static void beat(void *user)
 	struct scan *scan = user;
 	uint64_t now = clock_ns();
 
-	if (now - scan->beat_ns < BEAT_NS)
+	if (scan->socket < 0 || now - scan->beat_ns < BEAT_NS)
 		return;
 	scan->beat_ns = now;
 	send_message(scan, SCAN_BEAT, "");
@@ -245,6 +247,75 @@ static int run_scan(struct scan *scan, struct error *err)
 	return rc ? rc : write_report(scan, err);
 }
 
+/* ---- core files ---- */
+
+/* The result of a core file begins with this text, or with "!" and why there is none. */
+static int write_head(const struct scan *scan, const char *text, struct error *err)
+{
+	size_t size = strlen(text) + 1;
+
+	return write(scan->result, text, size) == (ssize_t)size
+		       ? 0
+		       : error_system(err, errno, "cannot write the results of the scan");
+}
+
+static int run_core(struct scan *scan, int core, const char *const *paths, size_t count,
+		    struct error *err)
+{
+	static const struct sandbox_options nothing;
+	struct core_stream stream;
+	struct live_reading reading = { .beat = beat, .user = scan };
+	char text[128];
+	int rc;
+
+	sandbox_enter(&nothing);
+	rc = process_read_core(&scan->process, core, err);
+	if (rc == 0)
+		rc = core_stream_find(&stream, &scan->process, paths, count, err);
+	if (rc)
+		return rc;
+	scan->number = stream.scans + 1;
+	scan->process.malloc_at = stream.malloc_at;
+	scan->names = names_open(&scan->process);
+	reading.path = stream.path;
+	reading.until_ns = stream.until_ns;
+	rc = live_read(&scan->live, &reading, err);
+	if (rc == -EAGAIN)
+		return error_set(err, EIO, "cannot read %s", stream.path);
+	if (stream.doubt)
+		scan->live.doubt = stream.doubt;
+	else if (scan->process.unread_bytes && !scan->live.doubt)
+		scan->live.doubt = "the core file does not have all memory of the process";
+	snprintf(text, sizeof(text), "%llx %llx %u %llu", (unsigned long long)stream.session[0],
+		 (unsigned long long)stream.session[1], stream.stream,
+		 (unsigned long long)scan->live.next_index);
+	if (rc == 0)
+		rc = analyse(scan, err);
+	if (rc == 0)
+		rc = write_head(scan, text, err);
+	return rc ? rc : write_report(scan, err);
+}
+
+static int core_main(int argc, char **argv, struct scan *scan)
+{
+	struct error err = { 0 }, ignored;
+	char text[ERROR_TEXT_MAX + 1];
+
+	scan->socket = -1;
+	if (argc < 5) {
+		fprintf(stderr, "holdtrace-scan: core needs two descriptors and a trace\n"
+				"Try 'holdtrace-scan --help'.\n");
+		return 2;
+	}
+	scan->result = atoi(argv[3]);
+	if (run_core(scan, atoi(argv[2]), (const char *const *)argv + 4, (size_t)argc - 4, &err) ==
+	    0)
+		return 0;
+	snprintf(text, sizeof(text), "!%s", err.text);
+	write_head(scan, text, &ignored);
+	return 1;
+}
+
 static bool parse_arguments(int argc, char **argv, struct scan *scan)
 {
 	int light;
@@ -270,8 +341,13 @@ static struct scan scan;
 
 static void end_without_memory(void)
 {
+	struct error ignored;
+
 	stop_end(&scan.process);
-	send_message(&scan, SCAN_FAILED, "no memory is left for the scan");
+	if (scan.socket < 0)
+		write_head(&scan, "!no memory is left for the scan", &ignored);
+	else
+		send_message(&scan, SCAN_FAILED, "no memory is left for the scan");
 	_exit(1);
 }
 
@@ -280,9 +356,11 @@ int main(int argc, char **argv)
 	struct error err = { 0 };
 	int about = options_about(argc, argv, usage);
 
+	bool is_core = argc > 1 && !strcmp(argv[1], "core");
+
 	if (about >= 0)
 		return about;
-	if (!parse_arguments(argc, argv, &scan)) {
+	if (!is_core && !parse_arguments(argc, argv, &scan)) {
 		fprintf(stderr, "holdtrace-scan: six numbers are needed\n"
 				"Try 'holdtrace-scan --help'.\n");
 		return 2;
@@ -292,6 +370,8 @@ int main(int argc, char **argv)
 	scan.begun_ns = clock_ns();
 	memory_set_end(end_without_memory);
 	resource_limits_begin();
+	if (is_core)
+		return core_main(argc, argv, &scan);
 	if (run_scan(&scan, &err)) {
 		send_message(&scan, SCAN_FAILED, err.text);
 		return 1;

@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/memory.h"
+#include "arena.h"
 #include "process/proc.h"
 
 #define CHUNK	   (1u << 20)
@@ -298,6 +299,35 @@ static void read_timers(struct process *process)
 	}
 }
 
+/* Reads the memory that may lead to blocks. */
+static int read_words(struct process *process, struct error *err)
+{
+	int rc;
+
+	for (size_t i = 0; i < process->subject.maps.count; i++) {
+		const struct mapping *mapping = &process->subject.maps.items[i];
+
+		if (mapping->flags & MAPPING_WRITE && is_of_interest(process, mapping))
+			ranges_add(&process->targets, mapping->from, mapping->to);
+	}
+	ranges_settle(&process->targets);
+	rc = read_memory(process, err);
+	for (size_t i = 0; i < process->threads.count && rc == 0; i++) {
+		struct process_thread *thread = &process->threads.items[i];
+
+		if (!thread->tracee.tid)
+			continue;
+		/*
+		 * copy the part of the stack that has frames; without the copy the frames have no
+		 * names
+		 */
+		thread->live_sp = (thread->tracee.sp - PROCESS_RED_ZONE) & ~7ull;
+		if (i < PROCESS_WALKS_MAX)
+			subject_copy_stack(&process->subject, thread->tracee.sp, &thread->stack);
+	}
+	return rc;
+}
+
 int process_read(struct process *process, struct error *err)
 {
 	enum { STACK_START = 28 }; /* number of a field of proc_pid_stat(5) */
@@ -316,29 +346,105 @@ int process_read(struct process *process, struct error *err)
 	read_residences(process);
 	if (process->is_light)
 		return 0;
-	for (size_t i = 0; i < process->subject.maps.count; i++) {
-		const struct mapping *mapping = &process->subject.maps.items[i];
-
-		if (mapping->flags & MAPPING_WRITE && is_of_interest(process, mapping))
-			ranges_add(&process->targets, mapping->from, mapping->to);
-	}
-	ranges_settle(&process->targets);
-	rc = read_memory(process, err);
+	rc = read_words(process, err);
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < process->threads.count; i++) {
-		struct process_thread *thread = &process->threads.items[i];
-
-		if (!thread->tracee.tid)
-			continue;
-		/*
-		 * copy the part of the stack that has frames; without the copy the frames have no
-		 * names
-		 */
-		thread->live_sp = (thread->tracee.sp - PROCESS_RED_ZONE) & ~7ull;
-		subject_copy_stack(&process->subject, thread->tracee.sp, &thread->stack);
-	}
 	read_epolls(process);
 	read_timers(process);
 	return 0;
+}
+
+/* ---- core files ---- */
+
+static void take_core_thread(struct process *process, const struct core_thread *from)
+{
+	struct process_thread *thread = ARRAY_ADD(&process->threads);
+	uint32_t size = from->is_in_call ? 0 : from->vectors_size;
+
+	*thread = (struct process_thread){ .tracee = { .tid = from->tid,
+						       .registers = from->registers,
+						       .pc = from->pc,
+						       .sp = from->sp,
+						       .tls = from->tls } };
+	memcpy(thread->registers, &from->registers, sizeof(from->registers));
+	thread->register_count = sizeof(from->registers) / sizeof(*thread->registers);
+	if (size > sizeof(thread->vectors))
+		size = sizeof(thread->vectors);
+	if (size)
+		memcpy(thread->vectors, from->vectors, size);
+	thread->vector_count = size / 8;
+}
+
+/*
+ * The ranges of the library's private memory, which it keeps in its data for this purpose: the
+ * shared memory, where a running process has them, is in no core file.
+ */
+static void find_own_marks(struct process *process)
+{
+	static const uint64_t magic[] = OWN_MARKS_MAGIC;
+	const struct maps *maps = &process->subject.maps;
+	cleanup_free char *bytes = memory_alloc(CHUNK);
+	struct own_marks marks;
+
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct mapping *mapping = &maps->items[i];
+		uint64_t size = mapping->to - mapping->from;
+		const char *found;
+
+		if (!mapping_is_of(mapping, "libholdtrace.so") || !(mapping->flags & MAPPING_WRITE))
+			continue;
+		size = subject_read(&process->subject, mapping->from, bytes,
+				    size < CHUNK ? size : CHUNK);
+		found = memmem(bytes, size, magic, sizeof(magic));
+		if (!found || size - (size_t)(found - bytes) < sizeof(marks))
+			continue;
+		memcpy(&marks, found, sizeof(marks));
+		for (unsigned k = 0; k < ARENA_CHUNKS; k++)
+			ranges_add(&process->own, marks.ranges[k].from, marks.ranges[k].to);
+	}
+}
+
+/*
+ * Sets which pages the file has, and counts the bytes that it leaves out of memory where the
+ * program may have pointers.
+ */
+static void find_kept(struct process *process)
+{
+	const struct maps *maps = &process->subject.maps;
+
+	process->residences = memory_zalloc(maps->count + 1, sizeof(*process->residences));
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct mapping *mapping = &maps->items[i];
+		const struct core_segment *segment = core_segment_at(&process->core, mapping->from);
+		uint64_t kept = segment ? segment->kept & ~(uint64_t)(WORDS_PAGE - 1) : 0;
+
+		process->residences[i].has_runs = true;
+		if (kept)
+			*ARRAY_ADD(&process->pages) =
+				(struct page_run){ segment->from, segment->from + kept,
+						   PAGE_PRESENT };
+		if (is_of_interest(process, mapping) && may_be_written(mapping))
+			process->unread_bytes += mapping->to - mapping->from - kept;
+	}
+}
+
+int process_read_core(struct process *process, int fd, struct error *err)
+{
+	struct maps *maps = &process->subject.maps;
+	int rc = core_open(&process->core, fd, &process->subject, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < maps->count; i++)
+		if ((maps->items[i].from | maps->items[i].to) % WORDS_PAGE)
+			return error_set(err, EBADMSG, "damaged core file: a part of a page");
+	while (maps->count && maps->items[maps->count - 1].to - 1 > ADDRESS_MAX)
+		maps->count--;
+	process->pid = process->core.pid;
+	process->stack_start = process->core.stack_start;
+	for (size_t i = 0; i < process->core.threads.count; i++)
+		take_core_thread(process, &process->core.threads.items[i]);
+	find_own_marks(process);
+	find_kept(process);
+	return read_words(process, err);
 }

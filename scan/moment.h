@@ -13,14 +13,16 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/pool.h"
+#include "process/core.h"
 #include "process/subject.h"
 #include "process/tracee.h"
 #include "scan/pagemap.h"
 #include "scan/words.h"
 
 #define PROCESS_REGISTERS_MAX 48u
-#define PROCESS_VECTORS_MAX   512u /* limit of the words of a thread's vector registers */
-#define PROCESS_RED_ZONE      128u /* bytes below the stack pointer that leaf functions may use */
+#define PROCESS_VECTORS_MAX   512u  /* limit of the words of a thread's vector registers */
+#define PROCESS_WALKS_MAX     2000u /* threads whose stacks are walked */
+#define PROCESS_RED_ZONE      128u  /* bytes below the stack pointer that leaf functions may use */
 
 struct process_thread {
 	struct tracee tracee;
@@ -73,6 +75,7 @@ struct process {
 	struct page_runs pages;	      /* of all mappings */
 	struct residence *residences; /* an entry for each mapping */
 	bool has_smaps;		      /* the residences have the numbers of smaps */
+	struct core core;	      /* if subject.core is set */
 	/* called regularly while memory is read, to show that the scan makes progress */
 	void (*beat)(void *user);
 	void *user;
@@ -83,6 +86,12 @@ struct process {
  * Returns 0 or a negative errno.
  */
 int process_read(struct process *process, struct error *err);
+
+/*
+ * Reads a process from its core file, which is open as `fd`. Memory that the file leaves out counts
+ * as unread. Returns 0 or a negative errno.
+ */
+int process_read_core(struct process *process, int fd, struct error *err);
 
 /* The kind of a mapping in the note ~resident. Call it when process->own is known. */
 const char *process_kind(const struct process *process, const struct mapping *mapping);

@@ -12,7 +12,6 @@
 #include "resolver/demangle.h"
 
 #define FRAMES_MAX  512u
-#define THREADS_MAX 2000u   /* threads whose stacks are walked */
 #define SYMBOLS_MAX 4000000 /* limit of the symbols of one module */
 #define START_MOST  64u	    /* largest distance in bytes from the first frame to the arguments */
 
@@ -228,7 +227,7 @@ static bool is_whole(const struct process *process, const struct process_thread 
 
 void frames_find(struct names *names, struct process *process)
 {
-	for (size_t i = 0; i < process->threads.count && i < THREADS_MAX; i++) {
+	for (size_t i = 0; i < process->threads.count && i < PROCESS_WALKS_MAX; i++) {
 		struct process_thread *thread = &process->threads.items[i];
 		struct frames_thread start = { .tid = thread->tracee.tid,
 					       .pc = thread->tracee.pc,

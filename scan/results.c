@@ -349,13 +349,27 @@ static void put_end(struct out *out, const struct report *report)
 	end_note(out);
 }
 
+/* The collector writes this note for a process; for a core file, the result has it. */
+static void put_cut(struct out *out, const struct report *report)
+{
+	begin_note(out, report, NOTE_SCAN);
+	put_string(out, "state");
+	put_string(out, "cut");
+	put_string(out, "when");
+	put_string(out, "core");
+	end_note(out);
+}
+
 int report_write(const struct report *report, int fd, struct error *err)
 {
 	struct out out;
 	int rc;
 
 	out_open(&out, fd);
-	put_residences(&out, report);
+	if (report->process->subject.core)
+		put_cut(&out, report);
+	else
+		put_residences(&out, report);
 	for (uint32_t i = 0; !report->process->is_light && i < report->roots->list.count; i++)
 		put_root(&out, report, i);
 	if (!report->process->is_light) {

@@ -128,6 +128,7 @@ struct trace *trace_create(const struct trace_options *options)
 	trace->until_ns = UINT64_MAX;
 	trace->progress = options->progress;
 	trace->user = options->user;
+	trace->notes = options->notes;
 	return trace;
 }
 
@@ -445,7 +446,7 @@ static __attribute__((noinline)) int pass_on(struct trace *trace, int rc,
 	return 1;
 }
 
-int trace_next(struct trace *trace, const struct event **event, struct error *err)
+static int next_read(struct trace *trace, const struct event **event, struct error *err)
 {
 	int rc;
 
@@ -458,6 +459,82 @@ int trace_next(struct trace *trace, const struct event **event, struct error *er
 		return pass_on(trace, rc, event, err);
 	trace->tally.bytes = trace->source.offset;
 	return 1;
+}
+
+/* Whether the notes belong before the event, or the end, that was read. */
+static bool notes_are_next(const struct trace *trace, int rc, const struct event *event)
+{
+	const struct trace_notes *notes = trace->notes;
+	const struct trace_process *process = trace->process;
+
+	return !trace->part && process && process->stream == notes->stream &&
+	       !memcmp(process->session, notes->session, sizeof(notes->session)) &&
+	       (rc == 0 || (rc > 0 && event_is_call(event) && event->index >= notes->index));
+}
+
+/* Whether the stream has a note of a kind that was inserted before. */
+static bool is_replaced(const struct trace *trace, const struct event *event)
+{
+	if (event->kind != EVENT_NOTE)
+		return false;
+	for (size_t i = 0; i < trace->notes->count; i++)
+		if (!strcmp(trace->notes->items[i].name, event->function->name))
+			return true;
+	return false;
+}
+
+/* Returns the notes of the options one by one, and then the event that they precede. */
+static __attribute__((noinline)) int next_inserted(struct trace *trace, const struct event **event,
+						   struct error *err)
+{
+	const struct trace_notes *notes = trace->notes;
+	const struct trace_note *from;
+
+	if (!trace->is_inserting) {
+		trace->held_rc = next_read(trace, &trace->held, err);
+		*event = trace->held;
+		trace->is_inserting = notes_are_next(trace, trace->held_rc, trace->held);
+		if (!trace->is_inserting)
+			return trace->held_rc;
+	}
+	if (trace->inserted == notes->count) {
+		int rc = trace->held_rc;
+
+		*event = trace->held;
+		if (trace->is_returned)
+			rc = next_read(trace, event, err);
+		trace->is_returned = true;
+		while (rc > 0 && is_replaced(trace, *event))
+			rc = next_read(trace, event, err);
+		return rc;
+	}
+	from = &notes->items[trace->inserted++];
+	trace->note = (struct event){
+		.kind = EVENT_NOTE,
+		.process = trace->process,
+		.index = notes->index,
+		.function = registry_function(&trace->registry, from->name, strlen(from->name)),
+		.resource = registry_resource(&trace->registry, 0),
+		.argument_count = from->count,
+		.arguments = from->values,
+		.has_tail = true,
+		.cpu = UINT32_MAX,
+	};
+	if (!trace->note.function || !trace->note.resource)
+		return trace_no_memory(trace, err);
+	if (trace->held_rc > 0)
+		trace->note.time_ns = trace->held->time_ns;
+	else
+		trace->note.time_ns = trace->event.time_ns;
+	trace->note.enter_ns = trace->note.leave_ns = trace->note.time_ns;
+	*event = &trace->note;
+	return 1;
+}
+
+int trace_next(struct trace *trace, const struct event **event, struct error *err)
+{
+	return __builtin_expect(trace->notes != NULL, 0) ? next_inserted(trace, event, err)
+							 : next_read(trace, event, err);
 }
 
 int trace_progress(const struct trace *trace)

@@ -51,6 +51,12 @@ struct trace {
 	bool has_window;	     /* only the calls from since_ns to until_ns are wanted */
 	uint64_t since_ns, until_ns; /* the window, in the time of the current stream */
 	struct trace_window window;
+	const struct trace_notes *notes; /* to insert; NULL: none */
+	size_t inserted;
+	const struct event *held;	/* the event that follows the inserted notes */
+	int held_rc;			/* result of trace_next() for it */
+	bool is_inserting, is_returned; /* is_returned: `held` was returned, too */
+	struct event note;		/* the last inserted note */
 	bool has_ended;
 	int result; /* result of the last trace_next() */
 };

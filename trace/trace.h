@@ -23,6 +23,24 @@ struct bundles;
 #define TRACE_MEMORY_MAX      (2ull << 30)
 #define TRACE_PROGRESS_EVENTS 65536u
 
+/*
+ * Notes that a trace returns as if its stream had them, instead of later notes with these names:
+ * the result of a scan that was made after the recording, of a core file.
+ */
+struct trace_notes {
+	uint64_t session[2];
+	uint32_t stream;
+	uint64_t index; /* the notes precede the first event that has this or a higher index */
+	const struct trace_note *items;
+	size_t count;
+};
+
+struct trace_note {
+	const char *name;
+	const struct wire_value *values;
+	uint32_t count;
+};
+
 struct trace_options {
 	uint64_t memory_max; /* maximum bytes for names and backtraces; 0: TRACE_MEMORY_MAX */
 	/*
@@ -47,6 +65,7 @@ struct trace_options {
 	 * narrower window applies.
 	 */
 	struct instant since, until;
+	const struct trace_notes *notes; /* NULL: none; they live as long as the trace */
 	/* Set to the number of bytes read from the descriptor, before each further read. */
 	uint64_t *taken;
 	/* Called with each file after it is opened and before it is read. */

@@ -46,7 +46,8 @@ static SPARSE struct blocks idle[ARENA_CHUNKS];
 static uint32_t idle_count;
 static struct chunk first_chunk;
 static SPARSE struct chunk more_chunks[ARENA_CHUNKS - 1];
-static uint32_t chunk_last;  /* the last chunk in the memfd */
+static uint32_t chunk_last; /* the last chunk in the memfd */
+static struct own_marks marks = { .magic = OWN_MARKS_MAGIC };
 static uint64_t file_left;   /* bytes of the memfd after chunk_last */
 static uint32_t chunk_count; /* used entries, of which some may not be ready yet */
 static uint32_t growth;	     /* futex; odd: a thread is making a chunk */
@@ -442,6 +443,8 @@ static void add_chunk(const struct chunk *chunk, uint32_t number)
 		chunk->head->own_from = (uint64_t)(uintptr_t)chunk->blocks.owners;
 		chunk->head->own_to = (uint64_t)(uintptr_t)(chunk->blocks.first +
 							    chunk->blocks.count * BLOCK_SIZE);
+		*(volatile struct arena_own *)&marks.ranges[number] =
+			(struct arena_own){ chunk->head->own_from, chunk->head->own_to };
 	}
 	if (chunk->map)
 		chunk_last = number;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_SCAN_H
+#define CORE_SCAN_H
+
+/*
+ * Scans a core file (--core): holdtrace-scan reads it in a sandbox, and its result becomes notes of
+ * the process's stream, so that reports show what they show after the scan of a process.
+ */
+
+#include <stddef.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "trace/trace.h"
+
+struct core_scan {
+	struct trace_notes notes; /* for trace_options.notes */
+	/* what the notes consist of */
+	char *bytes;
+	size_t size;
+	ARRAY_OF(struct trace_note) items;
+	ARRAY_OF(struct wire_value *) values;
+};
+
+/* Scans the core file of a process of these traces. Returns 0 or a negative errno. */
+int core_scan(struct core_scan *scan, const char *core, const char *const *paths, size_t count,
+	      struct error *err);
+void core_scan_free(struct core_scan *scan);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROCESS_CORE_H
+#define PROCESS_CORE_H
+
+/*
+ * The core file of a process as a subject: its mappings, its memory and its threads, as the kernel
+ * or gcore(1) wrote them (core(5)). The file is not trusted: each offset and length is checked
+ * against the file, and a part that is missing is memory that cannot be read. The functions end the
+ * program if there is no memory (base/memory.h).
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "process/registers.h"
+#include "process/subject.h"
+
+/* A range of memory. Its first `kept` bytes are in the file, at `offset`. */
+struct core_segment {
+	uint64_t from, to, offset, kept;
+};
+
+struct core_thread {
+	int tid;
+	registers_native registers;
+	uint64_t pc, sp, tls;
+	bool is_in_call;	/* its vector registers have no meaning */
+	const uint8_t *vectors; /* in the notes; NULL: none */
+	uint32_t vectors_size;
+};
+
+struct core {
+	int fd;
+	uint64_t size; /* of the file */
+	uint64_t kept; /* bytes of all segments in the file */
+	uint8_t *notes;
+	uint64_t notes_size;
+	ARRAY_OF(struct core_segment) segments; /* ascending addresses */
+	ARRAY_OF(struct core_thread) threads;
+	int pid;
+	int signal;	      /* that ended the process; 0: none */
+	uint64_t stack_start; /* address of the program's arguments; 0: unknown */
+	uint64_t entry;	      /* address of the program's first instruction; 0: unknown */
+};
+
+/*
+ * Reads the core file that is open as `fd`, which stays the caller's, and makes it the subject.
+ * Mappings get the names that proc_pid_maps(5) has for them, as far as the file tells; inodes are
+ * numbers that are equal for equal paths. Returns 0, -EBADMSG (not a core file of this processor),
+ * -EIO, or -ENODATA (no threads or no memory). Close it with core_close() also after an error.
+ */
+int core_open(struct core *core, int fd, struct subject *subject, struct error *err);
+void core_close(struct core *core, struct subject *subject);
+
+/* The segment that contains the address, or NULL. */
+const struct core_segment *core_segment_at(const struct core *core, uint64_t address);
+
+#define CORE_BUILD_ID_MAX 64u
+
+/*
+ * Copies the GNU build-id of the ELF file whose start is at an address of the subject, or at the
+ * start of the file `fd` if that is not -1. Returns its size; 0: it cannot be read.
+ */
+uint32_t core_build_id(const struct subject *subject, int fd, uint64_t address,
+		       uint8_t id[CORE_BUILD_ID_MAX]);
+
+#endif

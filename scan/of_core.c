@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#define _FILE_OFFSET_BITS 64
+#include "scan/of_core.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "notes.h"
+#include "trace/bundle.h"
+#include "trace/inputs.h"
+#include "trace/trace.h"
+
+/* What one stream says about its process. */
+struct examined {
+	const struct process *process;
+	struct core_stream stream;
+	bool is_of_pid;
+	unsigned equal, other; /* modules that the core file has, too; that it does not have */
+	char different[256];   /* a module of another build; "": none */
+	uint64_t start_ns, realtime_ns, end_ns; /* end_ns 0: the stream has no end */
+	int signal;				/* that ended the process; 0: none */
+	uint64_t dropped, abandoned; /* events; abandoned: of calls that never completed */
+};
+
+/* ---- modules ---- */
+
+static bool has_build_id(const struct process *process, const struct mapping *mapping,
+			 const char *wanted)
+{
+	uint8_t id[CORE_BUILD_ID_MAX];
+	char text[2 * CORE_BUILD_ID_MAX + 1] = "";
+	uint32_t size = core_build_id(&process->subject, -1,
+				      maps_base(&process->subject.maps, mapping), id);
+
+	for (uint32_t i = 0; i < size; i++)
+		snprintf(text + 2 * (size_t)i, 3, "%02x", id[i]);
+	return !size || !*wanted || !strcmp(text, wanted);
+}
+
+static void examine_module(struct examined *examined, const struct trace_mapping *module)
+{
+	const struct process *process = examined->process;
+	const struct mapping *mapping = maps_at(&process->subject.maps, module->code);
+
+	if (!module->has_tail || *module->path != '/')
+		return;
+	if (!mapping || !mapping->inode ||
+	    mapping->offset + (module->code - mapping->from) != module->offset) {
+		examined->other++;
+		return;
+	}
+	examined->equal++;
+	if (!has_build_id(process, mapping, module->build_id))
+		snprintf(examined->different, sizeof(examined->different), "%s", mapping->path);
+}
+
+/* ---- a stream ---- */
+
+static void examine_note(struct examined *examined, const struct event *event)
+{
+	const char *name = event->function->name;
+
+	if (!strcmp(name, NOTE_FUNCTIONS) && event_argument(event, "malloc"))
+		examined->stream.malloc_at = event_number(event, "malloc");
+	if (!strcmp(name, NOTE_SCAN) && event_number(event, "number") > examined->stream.scans)
+		examined->stream.scans = (unsigned)event_number(event, "number");
+	if (!strcmp(name, NOTE_DROPPED) && !trace_lost_notes(event)) {
+		const char *reason = event_argument(event, "reason");
+		bool is_open = reason && !strcmp(reason, "abandoned");
+
+		*(is_open ? &examined->abandoned : &examined->dropped) +=
+			event_number(event, "count");
+	}
+	if (strcmp(name, NOTE_END) != 0)
+		return;
+	examined->end_ns = event->time_ns;
+	examined->signal = (int)event_number(event, "signal");
+}
+
+/* Reads a stream without its calls. Streams of other processes are left at once. */
+static void examine(struct examined *examined, const char *path,
+		    const struct trace_options *options)
+{
+	const struct event *event;
+	struct trace *trace;
+
+	examined->stream.path = path;
+	if (trace_open(&trace, path, options, NULL))
+		return;
+	while (trace_next(trace, &event, NULL) == 1) {
+		const struct trace_process *of = event->process;
+
+		if (event->kind == EVENT_PROCESS) {
+			examined->is_of_pid = of->pid == (uint32_t)examined->process->pid;
+			if (!examined->is_of_pid || !of->has_tails)
+				break;
+			memcpy(examined->stream.session, of->session, sizeof(of->session));
+			examined->stream.stream = of->stream;
+			examined->start_ns = of->start_ns;
+			examined->realtime_ns = of->realtime_ns;
+		}
+		if (event->kind == EVENT_MAPPING)
+			examine_module(examined, event->mapping);
+		if (event->kind == EVENT_NOTE)
+			examine_note(examined, event);
+	}
+	/*
+	 * a signal that ends a process finds each thread in at most one call; the scan of a running
+	 * process does not see such calls either
+	 */
+	if (examined->signal && examined->abandoned <= examined->process->threads.count)
+		examined->abandoned = 0;
+	if (trace_is_damaged(trace))
+		examined->stream.doubt = "the trace is damaged";
+	else if (examined->dropped || examined->abandoned)
+		examined->stream.doubt = "events were dropped";
+	trace_close(trace);
+}
+
+/* ---- the moment ---- */
+
+/*
+ * If a signal ended the process and the kernel wrote the file, the moment is the end of the stream.
+ * Else it is before the last write to the file, until which the process was stopped.
+ */
+static int find_moment(struct examined *examined, struct error *err)
+{
+	const struct core *core = &examined->process->core;
+	struct stat status;
+	uint64_t written_ns;
+
+	examined->stream.until_ns = UINT64_MAX;
+	if (core->signal && core->signal == examined->signal)
+		return 0;
+	if (fstat(core->fd, &status))
+		return error_system(err, errno, "cannot read its time");
+	written_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000 +
+		     (uint64_t)status.st_mtim.tv_nsec - examined->realtime_ns;
+	if (written_ns >= examined->start_ns &&
+	    (!examined->end_ns || written_ns <= examined->end_ns)) {
+		examined->stream.until_ns = written_ns;
+		return 0;
+	}
+	return error_set(
+		err, EINVAL,
+		"was last written when process %d was not running, so the moment of the "
+		"core file is unknown: if it is a copy, restore its time (cp -p, touch -r)",
+		core->pid);
+}
+
+int core_stream_find(struct core_stream *found, const struct process *process,
+		     const char *const *paths, size_t count, struct error *err)
+{
+	struct trace_options options = { .no_wait = true,
+					 .skips_calls = true,
+					 .bundles = bundles_create() };
+	struct examined examined, best = { 0 };
+	struct inputs inputs;
+	int rc = inputs_expand(&inputs, paths, count, &options, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < inputs.count; i++) {
+		examined = (struct examined){ .process = process };
+		examine(&examined, inputs.items[i], &options);
+		if (examined.is_of_pid && (!best.is_of_pid || examined.equal >= best.equal))
+			best = examined;
+	}
+	if (!best.is_of_pid)
+		return error_set(err, ESRCH, "is of process %d, which is not in the trace",
+				 process->pid);
+	if (*best.different)
+		return error_set(err, EINVAL,
+				 "is of another program than the trace: the build-ids of %s differ",
+				 best.different);
+	if (!best.equal)
+		return error_set(err, EINVAL,
+				 "is not of process %d of the trace: it has no module at the same "
+				 "address",
+				 process->pid);
+	rc = find_moment(&best, err);
+	*found = best.stream;
+	return rc;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SCAN_OF_CORE_H
+#define SCAN_OF_CORE_H
+
+/* Finds the stream of the process whose core file is scanned, and the moment of the core file. */
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "scan/moment.h"
+
+struct core_stream {
+	const char *path; /* as trace_open() takes it */
+	uint64_t session[2];
+	uint32_t stream;
+	uint64_t until_ns;  /* the last time before the core file, in the stream's time */
+	uint64_t malloc_at; /* 0: unknown */
+	unsigned scans;	    /* highest number of a scan in the stream */
+	const char *doubt;  /* why the stream may not show all live blocks; NULL: no reason */
+};
+
+/*
+ * Searches the traces at `paths`, which may be files of several streams, for the process: its pid,
+ * its modules at the same addresses, with the same build-ids. Returns 0 or a negative errno. The
+ * result has memory that is never freed.
+ */
+int core_stream_find(struct core_stream *found, const struct process *process,
+		     const char *const *paths, size_t count, struct error *err);
+
+#endif

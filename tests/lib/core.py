@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""core.py JSON unreachable: whether a report of the core file of tests/hosts/crashes has what the
+program lost. core.py JSON JSON: whether two reports have the same lines. Prints what is wrong;
+status 1 if anything is."""
+import json
+import sys
+
+NEW = ('new', 'new_bytes', 'age_ns')
+
+
+def rows(tables):
+    """The rows of two tables, without what depends on an earlier scan or on the present time."""
+    return sorted(json.dumps({key: value for key, value in row.items() if key not in NEW},
+                             sort_keys=True)
+                  for name in ('unreachable', 'handles') for row in tables.get(name) or [])
+
+
+tables = json.load(open(sys.argv[1]))
+if sys.argv[2] != 'unreachable':
+    one, other = set(rows(tables)), set(rows(json.load(open(sys.argv[2]))))
+    for row in list(one ^ other)[:9]:
+        print('core file' if row in one else 'process', row[:300])
+    sys.exit(one != other or not one)
+
+lost = 0
+for row in tables['unreachable']:
+    functions = [frame.get('function') for frame in row.get('backtrace') or []]
+    if functions[:1] == ['main']:
+        lost += row['count']
+    if 'uncertain' in row.values():
+        print('uncertain:', json.dumps(row)[:300])
+if lost != 200:
+    print(f'main lost 200 blocks, the report has {lost}')
+if not any('lists' in str(row.get('owner')) for row in tables['owners']):
+    print('no owner is the variable lists:', json.dumps(tables['owners'])[:300])
+sys.exit(lost != 200)
