@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The types of the objects in memory, as far as the functions that allocated the blocks tell. What
+ * is summed up is selected by --by, as in the report tree.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/memory.h"
+#include "base/hash_table.h"
+#include "base/pool.h"
+#include "measure.h"
+#include "naming/types.h"
+#include "postproc/report/report.h"
+
+#define SYMBOLS_MAX 256u /* functions of a backtrace, from the innermost one, that are read */
+#define TYPE_MAX    1024u
+
+struct type_sum {
+	const char *name; /* "": unknown */
+	uint64_t amount, count, sites;
+	double variance;
+	bool has_bytes;
+};
+
+struct types_state {
+	struct report_run *run;
+	struct measure *measure;
+	struct pool pool;
+	struct hash_table by_name;
+	ARRAY_OF(struct type_sum *) sums;
+};
+
+static int types_begin(void *user, struct report_run *run, struct error *err)
+{
+	struct types_state *state = user;
+
+	hash_table_init(&state->by_name);
+	return measure_begin(&state->measure, run, MEASURE_HELD, false, err);
+}
+
+static void on_event(void *user, const struct event *event)
+{
+	measure_event(((struct types_state *)user)->measure, event);
+}
+
+static void types_process(void *user)
+{
+	measure_process(((struct types_state *)user)->measure);
+}
+
+static bool is_sum(const void *item, const void *key)
+{
+	return !strcmp(((const struct type_sum *)item)->name, key);
+}
+
+static struct type_sum *sum_of(struct types_state *state, const char *name)
+{
+	uint64_t hash = hash_bytes(state->by_name.seed, name, strlen(name));
+	struct type_sum *sum = hash_table_find(&state->by_name, hash, is_sum, name);
+
+	if (sum)
+		return sum;
+	sum = pool_zalloc(&state->pool, sizeof(*sum));
+	if (!sum || hash_table_add(&state->by_name, hash, sum))
+		memory_none();
+	sum->name = pool_text(&state->pool, name, strlen(name));
+	if (!sum->name)
+		memory_none();
+	*ARRAY_ADD(&state->sums) = sum;
+	return sum;
+}
+
+static void add_place(struct types_state *state, const struct measure_place *place)
+{
+	struct naming_symbol symbols[SYMBOLS_MAX];
+	char name[TYPE_MAX] = "";
+	struct type_sum *sum;
+	size_t count = 0;
+
+	if (state->run->naming && place->backtrace)
+		count = naming_symbols(state->run->naming, place->backtrace, symbols, SYMBOLS_MAX);
+	if (!types_find(symbols, count, name, sizeof(name)))
+		*name = '\0';
+	sum = sum_of(state, name);
+	sum->amount += place->amount[0];
+	sum->count += place->count[0];
+	sum->variance += place->variance[0];
+	sum->has_bytes = place->has_bytes;
+	sum->sites++;
+}
+
+static void types_end(void *user, struct tables *tables)
+{
+	struct types_state *state = user;
+	struct table *table = tables_begin(tables, TABLE_types);
+	struct measure_place place;
+	uint64_t total = 0, known = 0;
+
+	for (size_t at = 0; measure_next(state->measure, &at, &place);)
+		if (state->run->naming && place.amount[0] && !strcmp(place.class, "memory"))
+			naming_expect(state->run->naming, place.backtrace);
+	for (size_t at = 0; measure_next(state->measure, &at, &place);)
+		if (place.amount[0] && !strcmp(place.class, "memory"))
+			add_place(state, &place);
+	for (size_t i = 0; i < state->sums.count; i++) {
+		total += state->sums.items[i]->amount;
+		known += *state->sums.items[i]->name ? state->sums.items[i]->amount : 0;
+	}
+	for (size_t i = 0; i < state->sums.count; i++) {
+		const struct type_sum *sum = state->sums.items[i];
+		struct table_cell *row = table_add(table);
+
+		if (*sum->name)
+			table_text(table, CELL(row, types, type), sum->name);
+		table_amount(CELL(row, types, amount), sum->amount, sum->has_bytes);
+		table_error(CELL(row, types, amount_error), sum->variance, sum->has_bytes);
+		table_number(CELL(row, types, count), sum->count);
+		table_number(CELL(row, types, sites), sum->sites);
+		table_percent(CELL(row, types, share), sum->amount, total);
+	}
+	if (total)
+		table_note(table,
+			   "by %s; %.0f %% has a type: that of C++ and Rust (-C "
+			   "symbol-mangling-version=v0) containers, with debug information; plain "
+			   "new and "
+			   "malloc tell none",
+			   measure_word(measure_kind(state->measure)),
+			   100.0 * (double)known / (double)total);
+	report_note_samples(state->run, table, REPORT_SAMPLED_AMOUNTS);
+}
+
+static void types_destroy(void *user)
+{
+	struct types_state *state = user;
+
+	hash_table_free(&state->by_name);
+	free(state->sums.items);
+	pool_free(&state->pool);
+	measure_free(state->measure);
+}
+
+const struct report report_types = {
+	.wants_ledger = true,
+	.takes_by = true,
+	.state_size = sizeof(struct types_state),
+	.begin = types_begin,
+	.event = on_event,
+	.process = types_process,
+	.end = types_end,
+	.destroy = types_destroy,
+};

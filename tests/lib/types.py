@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""types.py JSON SAID [PREFIX]: holds the report types against what a program says of its blocks
+(tests/hosts/types.cc). PREFIX: types that begin so are the language's own, and may be missing from
+what the program says. Prints what is wrong; status 1 if anything is."""
+import fnmatch
+import json
+import sys
+
+rows = json.load(open(sys.argv[1]))['types']
+wanted = [line.split(None, 2) for line in open(sys.argv[2])]
+wanted = [(int(count), int(size), pattern.strip()) for count, size, pattern in wanted]
+wrong = []
+for row in rows:
+    name, got = row['type'], (row['count'], row['amount'])
+    if name is None:
+        least = next(((count, size) for count, size, pattern in wanted if pattern == '-'), (0, 0))
+        if got < least:
+            wrong.append(f'{got} without a type, at least {least} expected')
+        continue
+    found = [item for item in wanted if fnmatch.fnmatchcase(name, item[2])]
+    if not found and not (sys.argv[3:] and name.startswith(tuple(sys.argv[3:]))):
+        wrong.append(f'no block is of type {name}, but {got} are called so')
+    elif found and got != found[0][:2]:
+        wrong.append(f'{name}: {got}, but {found[0][:2]} expected')
+for count, size, pattern in wanted:
+    if pattern != '-' and not any(row['type'] and fnmatch.fnmatchcase(row['type'], pattern)
+                                  for row in rows):
+        wrong.append(f'no row for {pattern}: {count} blocks, {size} bytes')
+print('\n'.join(wrong))
+sys.exit(bool(wrong) or not rows)
