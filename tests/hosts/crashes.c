@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * crashes SEED HOW: three threads link, free and lose blocks until the first thread ends them after
- * a time that depends on SEED. HOW: "abort"; "segv"; "stop", by SIGSTOP; "alone": as abort, without
- * the threads.
+ * a time that depends on SEED. HOW: "abort"; "segv"; "stop", by SIGSTOP, after it has printed its
+ * pid; "alone": as abort, without the threads.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -75,6 +75,10 @@ int main(int argc, char **argv)
 	const char *how = argc > 2 ? argv[2] : "abort";
 	pthread_t threads[3];
 
+	if (!strcmp(how, "stop")) {
+		printf("%d\n", (int)getpid());
+		fflush(stdout);
+	}
 	for (int i = 0; i < 3 && strcmp(how, "alone") != 0; i++)
 		pthread_create(&threads[i], NULL, work, lists[i + 1]);
 	for (unsigned i = 0; i < 200; i++)
