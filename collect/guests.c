@@ -13,7 +13,8 @@
  * maximum number of turns in which guests are accepted: as many as can wait at a time
  * (net.core.somaxconn)
  */
-#define TURNS_MAX 64
+#define TURNS_MAX    64
+#define LABELS_BYTES 1000 /* maximum length of all labels, so that they fit into a note */
 
 /* ---- the stream of a process ---- */
 
@@ -120,6 +121,28 @@ static void say_settings(const struct collector *collector, struct member *membe
 			(struct encode_note){ .name = NOTE_SETTINGS, .time = member->hello.start });
 }
 
+/* Writes the labels of the run, NAME=VALUE,NAME=VALUE; the library does not check their form. */
+static void say_labels(const struct collector *collector, struct member *member)
+{
+	struct facts facts = { .count = 0 };
+	char labels[LABELS_BYTES + 1], *save = NULL;
+
+	snprintf(labels, sizeof(labels), "%.*s", LABELS_BYTES, collector->settings.labels);
+	for (char *label = strtok_r(labels, ",", &save); label && facts.count < FACTS_MAX;
+	     label = strtok_r(NULL, ",", &save)) {
+		char *value = strchr(label, '=');
+
+		if (!value || value == label)
+			continue;
+		*value = 0;
+		facts_add(&facts, label, value + 1);
+	}
+	if (facts.count)
+		facts_write(
+			&facts, member->stream,
+			(struct encode_note){ .name = NOTE_LABELS, .time = member->hello.start });
+}
+
 static void say_doubt(struct member *member)
 {
 	struct facts facts = { .count = 0 };
@@ -160,6 +183,7 @@ static void begin_stream(struct collector *collector, struct member *member)
 	stream_begin(member->stream, &start);
 	collect_sample_begin(collector, member, hello->start);
 	say_settings(collector, member);
+	say_labels(collector, member);
 	if (collector->paused & 1)
 		stream_note(member->stream, &off);
 	/* writes the header, so that tools recognize the file from now on */

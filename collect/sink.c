@@ -59,9 +59,20 @@ int sink_descriptor(const char *out)
 	return *end || errno || number > INT_MAX ? -1 : (int)number;
 }
 
+/* Returns the last component of a path. */
+static const char *file_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 bool sink_needs_program(const struct sink_place *place)
 {
-	return place->form == SINK_DIRECTORY;
+	const char *file = file_part(place->out);
+
+	return place->form == SINK_DIRECTORY ||
+	       (place->form == SINK_FILE && (strstr(file, "%e") || strstr(file, "%p")));
 }
 
 static bool ends_in(const char *out, const char *ending)
@@ -110,6 +121,27 @@ static void clean_name(char *to, size_t size, const char *program)
 	to[length] = 0;
 }
 
+/* Copies the path, with %e and %p in its file name replaced. Returns the length, as snprintf(3). */
+static int expand(char *path, size_t size, const char *out, const char *program, int32_t pid)
+{
+	const char *file = file_part(out);
+	int length = snprintf(path, size, "%.*s", (int)(file - out), out);
+
+	for (; *file && length >= 0 && (size_t)length < size; file++) {
+		char *to = path + length;
+		size_t room = size - (size_t)length;
+
+		if (!strncmp(file, "%e", 2))
+			length += snprintf(to, room, "%s", program);
+		else if (!strncmp(file, "%p", 2))
+			length += snprintf(to, room, "%d", (int)pid);
+		else
+			length += snprintf(to, room, "%c", *file);
+		file += *file == '%' && (file[1] == 'e' || file[1] == 'p');
+	}
+	return length;
+}
+
 bool sink_path(const struct sink_options *options, char *path, size_t size)
 {
 	enum sink_form form = options->place->form;
@@ -118,8 +150,8 @@ bool sink_path(const struct sink_options *options, char *path, size_t size)
 	int length;
 
 	clean_name(program, sizeof(program), options->program);
-	if (form == SINK_FILE && options->first) {
-		length = snprintf(path, size, "%s", out);
+	if (form == SINK_FILE && (options->first || sink_needs_program(options->place))) {
+		length = expand(path, size, out, program, options->pid);
 	} else if (form == SINK_FILE) {
 		length = snprintf(path, size, "%s.%s.%d", out, program, (int)options->pid);
 	} else {
@@ -131,14 +163,6 @@ bool sink_path(const struct sink_options *options, char *path, size_t size)
 				  (int)options->pid, wants_htr(options) ? "htr" : "rtrace");
 	}
 	return length > 0 && (size_t)length < size;
-}
-
-/* Returns the last component of a path. */
-static const char *file_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 /* ---- the directory ---- */

@@ -396,7 +396,7 @@ static bool is_lasting(const struct state *state, const struct event *event)
 					       NOTE_BYPASS,   NOTE_UNWIND,   NOTE_NOT_FOLLOWED,
 					       NOTE_UNMAP,    NOTE_DROPPED,  NOTE_MAPPED,
 					       NOTE_UNPROVEN, NOTE_REFUSED,  NOTE_STALLED,
-					       NOTE_PAST };
+					       NOTE_PAST,     NOTE_LABELS };
 	const char *name = event->function->name;
 
 	if (!strcmp(name, NOTE_THREAD))

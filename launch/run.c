@@ -10,6 +10,7 @@
 #include "hook_table.h"
 #include "launch/command.h"
 #include "launch/inspect.h"
+#include "launch/labels.h"
 #include "launch/plan.h"
 #include "launch/session.h"
 #include "launch/signals.h"
@@ -39,7 +40,7 @@ static const struct option_row rows[] = {
 #undef RENAMED
 };
 
-enum { ATTACH_ALONE = 2, RUN_ALONE = 2, ROWS = sizeof(rows) / sizeof(rows[0]) };
+enum { ATTACH_ALONE = 2, RUN_ALONE = 3, ROWS = sizeof(rows) / sizeof(rows[0]) };
 
 static const struct option_table run_options = {
 	.rows = rows + ATTACH_ALONE,
@@ -84,9 +85,13 @@ static int take_setting(void *values, const struct option_row *row, const char *
 			struct error *err)
 {
 	struct run *run = values;
+	struct settings *settings = &run->session.control->settings;
 	cleanup_free char *entry = memory_format("%s=%s", row->environment, text ? text : "1");
 
-	if (settings_take(&run->session.control->settings, entry) == SETTINGS_TAKEN)
+	/* each label adds to the others */
+	if (!strcmp(row->option, "label"))
+		return labels_add(settings, text ? text : "", err);
+	if (settings_take(settings, entry) == SETTINGS_TAKEN)
 		return 0;
 	return error_set(err, EINVAL, "--%s=%s: expected %s; see `holdtrace help run`", row->option,
 			 text, row->argument);
@@ -108,6 +113,7 @@ static int check_old_variable(const struct option_row *row, struct error *err)
 
 static int take_environment(struct run *run, struct error *err)
 {
+	labels_add_attributes(&run->session.control->settings);
 	for (size_t i = 0; i < ROWS; i++) {
 		const char *value = rows[i].environment ? getenv(rows[i].environment) : NULL;
 
@@ -296,10 +302,11 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 		return command_help(2, asked, err) ? -EIO : 0;
 	}
 	settings_finish(settings);
+	labels_finish(settings);
 	if (!strcmp(settings->out, "-"))
 		strcpy(settings->out, "stdout");
-	if (first < 0 || options_check(table, run, err) || check_settings(settings, err) ||
-	    take_reports(run, err))
+	if (first < 0 || options_check(table, run, err) || labels_expand(settings, err) ||
+	    check_settings(settings, err) || take_reports(run, err))
 		return -EINVAL;
 	if (!argv[first] && !run->takes_process)
 		return error_set(err, EINVAL,
@@ -595,6 +602,15 @@ static int run_program(struct run *run, char **argv, struct error *err)
 
 	if (status)
 		return status_of(status);
+	if (run->ranks) {
+		status = labels_has_rank(run->ranks, labels_rank(), err);
+		if (status < 0)
+			return STATUS_USAGE;
+		if (!status) {
+			execvp(path, argv);
+			return status_of(error_system(err, errno, "%s: cannot be run", path));
+		}
+	}
 	status = run->fail_on ? run_check_limits(run->fail_on, err) : 0;
 	if (status)
 		return status;

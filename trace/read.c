@@ -724,6 +724,17 @@ static enum operation operation_of(const struct event *event)
 	return by_type[event->type].operation;
 }
 
+void trace_labels(const struct event *event, char text[TRACE_LABELS_MAX])
+{
+	size_t used = 0;
+
+	*text = 0;
+	for (uint32_t i = 0; i < event->argument_count && used < TRACE_LABELS_MAX; i++)
+		used += (size_t)snprintf(text + used, TRACE_LABELS_MAX - used, "%s%s=%s",
+					 used ? "," : "", event->arguments[i].name,
+					 event->arguments[i].value);
+}
+
 bool trace_lost_notes(const struct event *event)
 {
 	const char *reason = event_argument(event, "reason");

@@ -134,6 +134,10 @@ const struct trace_tally *trace_tally(const struct trace *trace);
 /* The part of the input that was read, in thousandths; -1: its size is unknown. */
 int trace_progress(const struct trace *trace);
 
+/* Writes the labels of a note ~labels as NAME=VALUE,NAME=VALUE. */
+#define TRACE_LABELS_MAX 1024
+void trace_labels(const struct event *event, char text[TRACE_LABELS_MAX]);
+
 /* True if a ~dropped note counts dropped notes, false if it counts dropped events. */
 bool trace_lost_notes(const struct event *event);
 

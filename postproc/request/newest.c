@@ -15,6 +15,9 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "notes.h"
+
+#define NOTES_READ 64 /* number of events in which the labels of a trace are looked for */
 
 /*
  * Whether the collector may have made a file with this name. With `-o x.htr` it makes x.htr,
@@ -23,6 +26,23 @@
 static bool may_be_trace(const char *name)
 {
 	return !strncmp(name, "holdtrace.", 10) || strstr(name, ".htr") || strstr(name, ".rtrace");
+}
+
+/* Reads the labels, which are in one of the first notes. */
+static void read_labels(struct newest_trace *found, struct trace *trace)
+{
+	char labels[TRACE_LABELS_MAX];
+	const struct event *event;
+
+	for (unsigned i = 0; i < NOTES_READ && trace_next(trace, &event, NULL) > 0; i++) {
+		if (event->kind == EVENT_CALL)
+			return;
+		if (event->kind != EVENT_NOTE || strcmp(event->function->name, NOTE_LABELS) != 0)
+			continue;
+		trace_labels(event, labels);
+		found->labels = memory_text(labels);
+		return;
+	}
 }
 
 /* Reads the trace up to the description of its process. Returns whether the file is a trace. */
@@ -49,6 +69,7 @@ static bool read_head(struct newest_trace *found, const struct trace_options *re
 		found->pid = process->pid;
 		snprintf(found->name, sizeof(found->name), "%s",
 			 process->name ? process->name : "");
+		read_labels(found, trace);
 	}
 	trace_close(trace);
 	return is_trace;
@@ -159,8 +180,10 @@ const struct newest_trace *newest_guess(const struct newest *newest, const char 
 
 void newest_free(struct newest *newest)
 {
-	for (size_t i = 0; i < newest->count; i++)
+	for (size_t i = 0; i < newest->count; i++) {
 		free(newest->items[i].path);
+		free(newest->items[i].labels);
+	}
 	free(newest->items);
 	*newest = (struct newest){ 0 };
 }

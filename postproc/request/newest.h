@@ -21,6 +21,7 @@ struct newest_trace {
 	uint64_t start_ns;   /* start of the process; 0: not known */
 	uint32_t pid;
 	char name[64];	 /* name of the program */
+	char *labels;	 /* of the run: NAME=VALUE,NAME=VALUE; NULL: none */
 	bool is_written; /* the collector has not completed the file */
 };
 

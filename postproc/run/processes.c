@@ -64,6 +64,7 @@ static void processes_put(const struct report_run *run, struct table *table,
 	table_text(table, CELL(row, processes, program), process->name);
 	table_text(table, CELL(row, processes, trace), process->path);
 	table_text(table, CELL(row, processes, command), process->command);
+	table_text(table, CELL(row, processes, labels), process->labels);
 	put_end(table, CELL(row, processes, end), process);
 	if (process->session[0] || process->session[1])
 		table_format(table, CELL(row, processes, session), "%016" PRIx64 "%016" PRIx64,

@@ -17,6 +17,7 @@ static void traces_put(struct table *table, const struct newest_trace *trace)
 	table_text(table, CELL(row, traces, modified), written);
 	table_text(table, CELL(row, traces, program), trace->name);
 	table_text(table, CELL(row, traces, path), trace->path);
+	table_text(table, CELL(row, traces, labels), trace->labels);
 	table_number(CELL(row, traces, size), trace->bytes);
 	table_number(CELL(row, traces, pid), trace->pid);
 	if (!trace->session[0] && !trace->session[1])

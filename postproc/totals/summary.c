@@ -341,6 +341,14 @@ static void note_settings(struct summary *summary, const struct event *event)
 		summary->follow = copy(summary, follow);
 }
 
+static void note_labels(struct summary *summary, const struct event *event)
+{
+	char labels[TRACE_LABELS_MAX];
+
+	trace_labels(event, labels);
+	summary->fold->process.labels = copy(summary, labels);
+}
+
 static void note_open(struct summary *summary, const struct event *event)
 {
 	struct summary_fold *fold = summary->fold;
@@ -583,6 +591,7 @@ static void on_note(struct summary *summary, const struct event *event)
 		{ NOTE_STALLED, note_stalled },
 		{ NOTE_UNPROVEN, note_unproven },
 		{ NOTE_SETTINGS, note_settings },
+		{ NOTE_LABELS, note_labels },
 	};
 	const char *name = event->function->name;
 	const struct event *opened = !strcmp(name, NOTE_FD) ? opened_before(summary, event) : NULL;

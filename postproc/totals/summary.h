@@ -175,6 +175,7 @@ enum summary_end {
 struct summary_process {
 	const char *name, *executable, *command;
 	const char *path; /* path of the trace */
+	const char *labels; /* of the run: NAME=VALUE,NAME=VALUE; NULL: none */
 	uint32_t number;  /* number in the order of the traces, from 0 */
 	uint32_t pid, parent_pid, stream, parent_stream;
 	uint64_t session[2];

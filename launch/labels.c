@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch/labels.h"
+
+#include "base/cleanup.h"
+#include "base/memory.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+/* All labels fit into one note of the trace, whose packet has at most 4 KiB. */
+#define LABELS_BYTES_MAX 1000
+#define LABELS_MAX	 16
+
+/* Returns the value of the first variable that is set, or NULL. The list ends with NULL. */
+static const char *first_of(const char *const *names)
+{
+	for (; *names; names++) {
+		const char *value = getenv(*names);
+
+		if (value && *value)
+			return value;
+	}
+	return NULL;
+}
+
+const char *labels_rank(void)
+{
+	/* of MPICH and Intel MPI, of Open MPI, of PMIx, of Slurm */
+	static const char *const names[] = { "PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+					     "SLURM_PROCID", NULL };
+	const char *rank = first_of(names);
+
+	return rank && !rank[strspn(rank, "0123456789")] ? rank : NULL;
+}
+
+static const char *find_job(void)
+{
+	static const char *const names[] = { "SLURM_JOB_ID", "PBS_JOBID",      "LSB_JOBID",
+					     "FLUX_JOB_ID",  "PMIX_NAMESPACE", NULL };
+
+	return first_of(names);
+}
+
+static size_t name_length(const char *label)
+{
+	size_t length = 0;
+
+	while (isalnum((unsigned char)label[length]) ||
+	       (label[length] && strchr("._-", label[length])))
+		length++;
+	return length;
+}
+
+/* Returns the label with the name of `label`, or NULL. name: its length. */
+static char *find_label(char *labels, const char *label, size_t name)
+{
+	for (char *at = labels; *at; at += strcspn(at, ","), at += *at == ',')
+		if (!strncmp(at, label, name + 1))
+			return at;
+	return NULL;
+}
+
+static void drop_label(char *label)
+{
+	char *next = label + strcspn(label, ",");
+
+	next += *next == ',';
+	memmove(label, next, strlen(next) + 1);
+}
+
+static int add_label(char *labels, const char *label, size_t length, struct error *err)
+{
+	size_t name = name_length(label), count = 1, used;
+	char *known;
+
+	if (!name || name >= length || label[name] != '=')
+		return error_set(err, EINVAL,
+				 "label \"%.*s\": expected NAME=VALUE; a name has letters, digits, "
+				 "dots, - and _",
+				 (int)length, label);
+	for (size_t i = 0; i < length; i++)
+		if (iscntrl((unsigned char)label[i]))
+			return error_set(err, EINVAL,
+					 "label \"%.*s\": the value has a control character",
+					 (int)name, label);
+	known = find_label(labels, label, name);
+	if (known)
+		drop_label(known);
+	used = strlen(labels);
+	used -= used && labels[used - 1] == ',';
+	labels[used] = 0;
+	for (size_t i = 0; i < used; i++)
+		count += labels[i] == ',';
+	count += used != 0;
+	if (count > LABELS_MAX || used + length + 2 > LABELS_BYTES_MAX)
+		return error_set(err, EINVAL,
+				 "label \"%.*s\": a run has at most %d labels of together %d bytes",
+				 (int)name, label, LABELS_MAX, LABELS_BYTES_MAX);
+	snprintf(labels + used, LABELS_BYTES_MAX - used, "%s%.*s", used ? "," : "", (int)length,
+		 label);
+	return 0;
+}
+
+int labels_add(struct settings *settings, const char *list, struct error *err)
+{
+	for (size_t length; *list; list += length + (list[length] == ',')) {
+		length = strcspn(list, ",");
+		if (add_label(settings->labels, list, length, err))
+			return -EINVAL;
+	}
+	return 0;
+}
+
+void labels_add_attributes(struct settings *settings)
+{
+	const char *list = getenv("OTEL_RESOURCE_ATTRIBUTES");
+	struct error ignored;
+
+	for (size_t length; list && *list; list += length + (list[length] == ',')) {
+		length = strcspn(list, ",");
+		add_label(settings->labels, list, length, &ignored);
+	}
+}
+
+/* Replaces bytes that are not good in a file's name or in a list of labels by _. */
+static void clean(char *text)
+{
+	for (; *text; text++)
+		if (!isprint((unsigned char)*text) || strchr("/,=%| ", *text))
+			*text = '_';
+}
+
+/* Returns the host ('h'), job ('j') or rank ('r'), NULL if it is not known. The caller frees it. */
+static char *find_fact(char letter)
+{
+	struct utsname host = { .nodename = "" };
+	const char *value = letter == 'j' ? find_job() : labels_rank();
+	char *text;
+
+	if (letter == 'h' && uname(&host) == 0)
+		value = host.nodename;
+	if (!value || !*value)
+		return NULL;
+	text = memory_text_part(value, strnlen(value, 64));
+	clean(text);
+	return text;
+}
+
+void labels_finish(struct settings *settings)
+{
+	static const char *const names[] = { "host", "job", "rank" };
+	struct error ignored;
+
+	if (!*settings->labels && !labels_rank())
+		return;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		cleanup_free char *value = find_fact(*names[i]);
+		cleanup_free char *label = memory_format("%s=%s", names[i], value ? value : "");
+
+		/* facts beyond the maximum are left out: they must not stop a run */
+		if (value && !find_label(settings->labels, label, strlen(names[i])))
+			add_label(settings->labels, label, strlen(label), &ignored);
+	}
+}
+
+int labels_expand(struct settings *settings, struct error *err)
+{
+	char made[SETTINGS_TEXT_MAX] = "";
+	size_t used = 0;
+
+	if (*settings->out == '|')
+		return 0;
+	for (const char *at = settings->out; *at; at++) {
+		cleanup_free char *value = NULL;
+		const char *text = "none";
+
+		if (*at != '%' || !at[1] || !strchr("hjr", at[1])) {
+			value = memory_text_part(at, 1);
+			text = value;
+		} else {
+			value = find_fact(*++at);
+			text = value ? value : text;
+		}
+		used += (size_t)snprintf(made + used, sizeof(made) - used, "%s", text);
+		if (used >= sizeof(made))
+			return error_set(err, ENAMETOOLONG,
+					 "--output=%.200s…: the name is too long", settings->out);
+	}
+	memcpy(settings->out, made, used + 1);
+	return 0;
+}
+
+int labels_has_rank(const char *list, const char *rank, struct error *err)
+{
+	uint64_t wanted = rank ? strtoull(rank, NULL, 10) : 0;
+	bool is_found = false;
+	const char *at = list;
+
+	if (!rank)
+		return error_set(err, EINVAL,
+				 "--ranks=%s: the environment has no rank (PMI_RANK, "
+				 "OMPI_COMM_WORLD_RANK, PMIX_RANK, SLURM_PROCID)",
+				 list);
+	do {
+		uint64_t first, last;
+		char *end;
+
+		first = last = isdigit((unsigned char)*at) ? strtoull(at, &end, 10) : 1;
+		if (isdigit((unsigned char)*at) && *end == '-' && isdigit((unsigned char)end[1]))
+			last = strtoull(end + 1, &end, 10);
+		if (!isdigit((unsigned char)*at) || (*end && *end != ',') || first > last)
+			return error_set(err, EINVAL,
+					 "--ranks=%s: expected numbers and ranges: 0,7,100-107",
+					 list);
+		is_found |= wanted >= first && wanted <= last;
+		at = end + (*end == ',');
+	} while (*at);
+	return is_found;
+}
