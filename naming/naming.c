@@ -45,6 +45,7 @@ struct naming_counts {
 struct naming {
 	const struct address_space *space;
 	struct resolve *resolve;
+	bool is_kept; /* the resolver outlives the naming */
 	/* by module of the address map: how many of its frames were shown */
 	ARRAY_OF(struct naming_counts) modules;
 	struct pool pool;
@@ -671,17 +672,24 @@ int naming_create(struct naming **result, const struct address_space *space,
 		.map_count = files ? files->map_count : 0,
 	};
 	struct naming *naming = memory_zalloc(1, sizeof(*naming));
-	int rc;
+	struct resolve **kept = files ? files->kept : NULL;
+	int rc = 0;
 
 	if (!naming)
 		return error_set(err, ENOMEM, "no memory for names");
 	naming->space = space;
 	hash_table_init(&naming->found);
-	rc = resolve_create(&naming->resolve, &options, err);
+	if (kept && *kept)
+		naming->resolve = *kept;
+	else
+		rc = resolve_create(&naming->resolve, &options, err);
 	if (rc) {
 		naming_destroy(naming);
 		return rc;
 	}
+	naming->is_kept = kept != NULL;
+	if (kept)
+		*kept = naming->resolve;
 	*result = naming;
 	return 0;
 }
@@ -690,10 +698,17 @@ void naming_destroy(struct naming *naming)
 {
 	if (!naming)
 		return;
-	resolve_destroy(naming->resolve);
+	if (!naming->is_kept)
+		resolve_destroy(naming->resolve);
 	hash_table_free(&naming->found);
 	pool_free(&naming->pool);
 	free(naming->modules.items);
 	free(naming->expected.items);
 	free(naming);
+}
+
+void naming_end_kept(const struct naming_files *files)
+{
+	resolve_destroy(*files->kept);
+	*files->kept = NULL;
 }

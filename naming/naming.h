@@ -29,6 +29,11 @@ struct naming_files {
 	const char *root, *debug_dir; /* see struct resolve_options */
 	const char *const *maps;
 	size_t map_count;
+	/*
+	 * For many runs, one after the other: where naming_create() keeps the resolver, which has
+	 * opened the files, for the next run. NULL: it is not kept.
+	 */
+	struct resolve **kept;
 };
 
 /*
@@ -38,6 +43,9 @@ struct naming_files {
 int naming_create(struct naming **naming, const struct address_space *space,
 		  const struct naming_files *files, struct error *err);
 void naming_destroy(struct naming *naming);
+
+/* Ends a kept resolver, after the naming was destroyed. */
+void naming_end_kept(const struct naming_files *files);
 
 /* ---- for programs ---- */
 

@@ -18,6 +18,7 @@
 #include "base/terminal.h"
 #include "console.h"
 #include "core_scan.h"
+#include "fleet.h"
 #include "postproc/engine/pass.h"
 #include "plan.h"
 #include "postproc/request/request.h"
@@ -433,6 +434,20 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 	return report_status(options, plan, &result);
 }
 
+/* Writes the rows of many runs. Returns the exit status. */
+static int write_rows(const struct options *options, const struct report_plan *plan,
+		      struct error *err)
+{
+	size_t failed;
+
+	if (fleet_rows(plan, options, &failed, err) == 0)
+		return failed ? STATUS_DAMAGED : STATUS_OK;
+	if (err->number == EINVAL)
+		return usage(options, err);
+	console_error(NULL, err);
+	return STATUS_FAILED;
+}
+
 static int run_reports(struct console *console, struct error *err)
 {
 	const struct options *options = console->options;
@@ -457,7 +472,9 @@ static int run_reports(struct console *console, struct error *err)
 		fprintf(stderr, "%s: no FILE was named: reading %s (%s, pid %" PRIu32 ")\n",
 			console_program(), plan.guessed->path, plan.guessed->name,
 			plan.guessed->pid);
-	if (rc == 0) {
+	if (rc == 0 && options->command && !strcmp(options->command, "rows")) {
+		status = write_rows(options, &plan, err);
+	} else if (rc == 0) {
 		catch_signals();
 		status = print_reports(console, &plan, err);
 	} else if (rc == -EINVAL) {

@@ -5,6 +5,7 @@
 struct entry {
 	struct peaks_amount acquired, held, now, most;
 	uint64_t held_ns;
+	double held_variance;
 };
 
 static bool is_more(const struct peaks_amount *a, const struct peaks_amount *b)
@@ -23,6 +24,7 @@ static void merge(void *user, void *of_run, const void *of_process)
 	run->held.count += process->held.count;
 	run->held.bytes += process->held.bytes;
 	run->held_ns += process->held_ns;
+	run->held_variance += process->held_variance;
 	if (is_more(&process->most, &run->most))
 		run->most = process->most;
 }
@@ -72,6 +74,7 @@ void costs_process(struct costs *costs)
 		/* An object that is part of another object is not counted. */
 		entry->held.count += held.is_part ? 0 : held.count;
 		entry->held.bytes += held.is_part ? 0 : held.bytes;
+		entry->held_variance += held.is_part ? 0 : held.variance;
 	}
 	peaks_process(&costs->peaks, process->pid, process->name);
 }
@@ -89,6 +92,7 @@ bool costs_next(const struct costs *costs, uint32_t *at, struct costs_place *pla
 		place->class = ledger_class(costs->run->ledger, place->place->class);
 		place->acquired = entry->acquired;
 		place->held = entry->held;
+		place->held_variance = entry->held_variance;
 		place->most = entry->most;
 		place->held_ns = entry->held_ns;
 		if (!peaks_at(&costs->peaks, place->place->class, *at, &place->peak))

@@ -22,6 +22,7 @@ struct costs_place {
 	const struct ledger_class *class;
 	struct peaks_amount acquired; /* number of acquisitions, and their bytes */
 	struct peaks_amount held;
+	double held_variance;	  /* of the bytes held; 0: exact */
 	struct peaks_amount peak; /* held at the peak of the class */
 	struct peaks_amount most; /* the most that the place itself held in one process */
 	uint64_t held_ns;	  /* sum over its objects of the time for which each was held */

@@ -25,6 +25,7 @@ static const struct {
 	{ "check", "check,summary", NULL },
 	{ "info", "info", "processes,not_followed,traces" },
 	{ "view", "summary", NULL },
+	{ "rows", "summary", NULL },
 };
 
 /* Whether each word of a list ("leaks,peak") is a name that `holdtrace report` accepts. */
@@ -155,6 +156,10 @@ static int command_take(const char *command, struct options *options, char **nam
 		rc = take_what(options, names, err);
 	if (!strcmp(command, "view"))
 		rc = check_view(options, err);
+	if (!strcmp(command, "rows") && options->format)
+		rc = error_set(err, EINVAL, "rows: --format cannot be used here");
+	if (strcmp(command, "rows") != 0 && options->into)
+		rc = error_set(err, EINVAL, "--into is an option of `holdtrace rows`");
 	return rc ? rc : add_inputs(options, names, err);
 }
 
@@ -274,6 +279,8 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 		argc--;
 		argv++;
 	}
+	if (options->command && !strcmp(options->command, "rows"))
+		format = "rows";
 	at = options_read(&table, options, argc, argv, err);
 	split_format(options);
 	options->are_tables_named = options->tables != NULL;

@@ -625,6 +625,7 @@ static void on_process(struct summary *summary, const struct event *event)
 	process->session[1] = facts->session[1];
 	process->has_tails = facts->has_tails;
 	process->start_ns = facts->start_ns;
+	process->realtime_ns = facts->realtime_ns;
 	summary->has_times |= facts->has_tails;
 }
 

@@ -174,13 +174,14 @@ enum summary_end {
 
 struct summary_process {
 	const char *name, *executable, *command;
-	const char *path; /* path of the trace */
+	const char *path;   /* path of the trace */
 	const char *labels; /* of the run: NAME=VALUE,NAME=VALUE; NULL: none */
-	uint32_t number;  /* number in the order of the traces, from 0 */
+	uint32_t number;    /* number in the order of the traces, from 0 */
 	uint32_t pid, parent_pid, stream, parent_stream;
 	uint64_t session[2];
 	bool has_tails;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+	uint64_t realtime_ns;	   /* add it to such a time to get ns since 1970; 0: not known */
 	uint64_t ended_ns;	   /* when the process reported its end; 0: it did not */
 	uint64_t events, lost, late;
 	uint32_t threads;

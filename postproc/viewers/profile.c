@@ -36,6 +36,7 @@ static void wait_sums_add(struct wait_sums *sums, const struct lane_wait *wait)
 	uint64_t hash = hash_two(sums->table.seed ^ wait->kind, (uintptr_t)wait->waiter,
 				 (uintptr_t)wait->waker);
 	struct wait_sum *sum = hash_table_find(&sums->table, hash, is_sum, wait);
+	uint64_t ns = wait->until_ns > wait->since_ns ? wait->until_ns - wait->since_ns : 0;
 
 	if (!sum) {
 		sum = pool_zalloc(&sums->pool, sizeof(*sum));
@@ -47,7 +48,9 @@ static void wait_sums_add(struct wait_sums *sums, const struct lane_wait *wait)
 		hash_table_add(&sums->table, hash, sum);
 	}
 	sum->count++;
-	sum->ns += wait->until_ns > wait->since_ns ? wait->until_ns - wait->since_ns : 0;
+	sum->ns += ns;
+	if (ns > sum->longest_ns)
+		sum->longest_ns = ns;
 }
 
 static void on_wait(void *user, const struct lane_wait *wait)

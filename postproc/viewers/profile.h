@@ -22,7 +22,7 @@ struct wait_sum {
 	enum lane_kind kind;
 	const struct trace_node *waiter, *waker; /* waker NULL: not known */
 	const char *function;
-	uint64_t count, ns;
+	uint64_t count, ns, longest_ns;
 };
 
 struct wait_sums {

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FLEET_H
+#define FLEET_H
+
+/* Many runs: the command `holdtrace rows`, which writes them as rows for databases. */
+
+#include "base/error.h"
+#include "postproc/request/request.h"
+#include "report_plan.h"
+
+/*
+ * Writes a file for each table, and load.sql, into the directory of -o, and loads them into the
+ * database of --into. Reads the runs in parallel; memory grows with the number of call sites, not
+ * of runs. Sets *failed to the number of runs that could not be read. Returns 0 or a negative
+ * errno.
+ */
+int fleet_rows(const struct report_plan *plan, const struct options *options, size_t *failed,
+	       struct error *err);
+
+#endif

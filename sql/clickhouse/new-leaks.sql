@@ -1,0 +1,19 @@
+-- Call sites with live objects at exit in the newest release that no older release had.
+SELECT class, site, objects AS live, bytes AS live_bytes, runs, function, stack
+FROM (
+	SELECT class, site, sumIf(live, is_newest) AS objects,
+		sumIf(live_bytes, is_newest) AS bytes, countIf(is_newest) AS runs
+	FROM holdtrace.holds FINAL
+	ANY INNER JOIN (
+		SELECT run, release = (
+			SELECT name FROM (
+				SELECT release AS name, min(started) AS since
+				FROM holdtrace.runs FINAL WHERE release != ''
+				GROUP BY name ORDER BY since DESC, name DESC LIMIT 1)
+			) AS is_newest
+		FROM holdtrace.runs FINAL
+	) USING run
+	WHERE live > 0
+	GROUP BY class, site HAVING countIf(NOT is_newest) = 0
+) ANY LEFT JOIN (SELECT site, function, stack FROM holdtrace.sites FINAL) USING site
+ORDER BY live_bytes DESC, live DESC, class, site LIMIT 20

@@ -1,0 +1,15 @@
+-- In each job, how long each rank ran and waited. The rank that waits least is the one that the
+-- others wait for; its longest wait is at the call site.
+SELECT job, rank, host, duration_ns, total_ns AS wait_ns, most_ns AS longest_ns, function, stack
+FROM (
+	SELECT job, rank, host, duration_ns, total_ns, most_ns, site
+	FROM (
+		SELECT run, job, rank, host, duration_ns FROM holdtrace.runs FINAL
+		WHERE rank IS NOT NULL
+	) ANY LEFT JOIN (
+		SELECT run, sum(wait_ns) AS total_ns, max(longest_ns) AS most_ns,
+			argMax(site, longest_ns) AS site
+		FROM holdtrace.waits FINAL GROUP BY run
+	) USING run
+) ANY LEFT JOIN (SELECT site, function, stack FROM holdtrace.sites FINAL) USING site
+ORDER BY job, wait_ns, rank LIMIT 20
