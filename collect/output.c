@@ -95,17 +95,6 @@ struct output *output_create(struct sink *sink, struct bundle_stream bundle)
 	return output;
 }
 
-static void free_job(struct output *output, struct job *job)
-{
-	__atomic_sub_fetch(&queued, job->size, __ATOMIC_RELAXED);
-	if (job->packets && !job->is_copy && output->spare_count < SPARE_MAX)
-		output->spare[output->spare_count++] = job->packets;
-	else
-		free(job->packets);
-	free(job->parts);
-	free(job);
-}
-
 void output_destroy(struct output *output)
 {
 	if (!output)
@@ -289,7 +278,13 @@ static bool end_job(struct output *output, struct job *job)
 	uint32_t *wake = is_last ? output->wake : NULL;
 
 	pthread_mutex_lock(&output->lock);
-	free_job(output, job);
+	__atomic_sub_fetch(&queued, job->size, __ATOMIC_RELAXED);
+	if (job->packets && !job->is_copy && output->spare_count < SPARE_MAX)
+		output->spare[output->spare_count++] = job->packets;
+	else
+		free(job->packets);
+	free(job->parts);
+	free(job);
 	output->is_busy = false;
 	output->is_closed = is_last;
 	output->sections += is_section;

@@ -173,13 +173,13 @@ static bool has_caught_up(const struct collector *collector, uint64_t time)
 	return true;
 }
 
-/*
- * Waits until all events up to now were handed out. A user who requests a snapshot has seen what
- * the program did until then, and expects it in the snapshot. A thread that was stopped in the
- * middle of a call delays the snapshot no longer than it delays the merge.
- */
-static void catch_up(struct collector *collector)
+static void flush_streams(struct collector *collector, int32_t pid, struct answer *answer)
 {
+	/*
+	 * Waits until all events up to now were handed out. A user who requests a snapshot has seen
+	 * what the program did until then, and expects it in the snapshot. A thread that was
+	 * stopped in the middle of a call delays the snapshot no longer than it delays the merge.
+	 */
 	const struct timespec step = { .tv_nsec = CATCH_UP_STEP_NS };
 	uint64_t asked = ticks_now(collector->shared.control->clock);
 	uint64_t until_ns = ticks_clock_ns() + CATCH_UP_NS;
@@ -189,11 +189,6 @@ static void catch_up(struct collector *collector)
 		nanosleep(&step, NULL);
 		merge_round(collector->merge);
 	}
-}
-
-static void flush_streams(struct collector *collector, int32_t pid, struct answer *answer)
-{
-	catch_up(collector);
 	if (collector->bundle)
 		add_path(answer, bundle_sink(collector->bundle));
 	/* the path of the named process first, then the paths of the others */

@@ -105,14 +105,6 @@ static uint64_t number_after(const char *text, const char *word)
 	return found ? strtoull(found + strlen(word), NULL, 10) : 0;
 }
 
-static void add_memory(struct sample *sample, char *text, size_t size)
-{
-	if (read_text("/proc/meminfo", text, size))
-		sample_add(sample, "memory", "%" PRIu64,
-			   (number_after(text, "MemTotal:") - number_after(text, "MemAvailable:"))
-				   << 10);
-}
-
 /* Whether the device is a disk: neither a partition nor a device whose data is on another disk. */
 static bool is_disk(const char *name)
 {
@@ -177,7 +169,10 @@ void sample_machine(struct sample *sample, uint64_t now_ns)
 	if (!text)
 		return;
 	add_cpus(sample, text, size);
-	add_memory(sample, text, size);
+	if (read_text("/proc/meminfo", text, size))
+		sample_add(sample, "memory", "%" PRIu64,
+			   (number_after(text, "MemTotal:") - number_after(text, "MemAvailable:"))
+				   << 10);
 	if (statvfs("/", &drive) == 0)
 		sample_add(sample, "drive", "%" PRIu64,
 			   (uint64_t)(drive.f_blocks - drive.f_bfree) * drive.f_frsize >> 20);

@@ -347,20 +347,6 @@ void collect_scan_asked(struct collector *collector, struct guest *guest)
 
 /* ---- the result ---- */
 
-static void write_some(struct collector *collector, struct member *member)
-{
-	struct scan_note note;
-	int rc = 1;
-
-	for (uint32_t i = 0; rc == 1 && i < NOTES_AT_ONCE; i++) {
-		rc = scan_result_next(&member->scan->found, &note);
-		if (rc == 1)
-			say_in_stream(collector, member, note.name, note.values, note.count);
-	}
-	if (rc != 1)
-		scan_finish(collector, member, rc ? "the scanner's result is invalid" : NULL);
-}
-
 /*
  * Maps the result. The scanner has ended by now, and the result is sealed, so no process can change
  * it.
@@ -522,7 +508,18 @@ static void bring_on(struct collector *collector, struct member *member, uint64_
 					     [SCAN_READING] = SILENT_NS };
 
 	if (scan->state == SCAN_WRITING) {
-		write_some(collector, member);
+		struct scan_note note;
+		int rc = 1;
+
+		for (uint32_t i = 0; rc == 1 && i < NOTES_AT_ONCE; i++) {
+			rc = scan_result_next(&member->scan->found, &note);
+			if (rc == 1)
+				say_in_stream(collector, member, note.name, note.values,
+					      note.count);
+		}
+		if (rc != 1)
+			scan_finish(collector, member,
+				    rc ? "the scanner's result is invalid" : NULL);
 		return;
 	}
 	if (!scan_receive(collector, member, now_ns) || member->scan->state == SCAN_WRITING)

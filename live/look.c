@@ -117,12 +117,6 @@ static bool is_for(const struct await *await, const struct live_thread *other)
 	return await->owner && await->owner == other->own_tid;
 }
 
-/* Whether only another thread can end the wait. */
-static bool is_for_thread(const struct await *await)
-{
-	return !await->has_limit && await->kind >= AWAIT_MUTEX && await->kind <= AWAIT_FUTEX;
-}
-
 /* Whether the thread may be in a cycle of the threads that are marked so far. */
 static bool may_stay(const struct live_process *process, const struct await *awaits,
 		     const bool *in_cycle, size_t thread)
@@ -150,7 +144,8 @@ static bool holders_find_cycles(const struct live_process *process, const struct
 	bool has_changed = true;
 
 	for (size_t i = 0; i < process->thread_count; i++) {
-		in_cycle[i] = is_for_thread(&awaits[i]) &&
+		in_cycle[i] = !awaits[i].has_limit && awaits[i].kind >= AWAIT_MUTEX &&
+			      awaits[i].kind <= AWAIT_FUTEX &&
 			      awaits[i].may_hold_count <= AWAIT_MAY_HOLD_MAX &&
 			      (awaits[i].owner || awaits[i].may_hold_count);
 		count += in_cycle[i];

@@ -174,8 +174,13 @@ static void say_damage(const char *path, const struct trace_tally *tally)
 		say(path, "ends early, too");
 }
 
-static void say_unread(const char *path, const struct trace_tally *tally)
+/* Prints the warnings about a trace. path: name of the trace in the warnings. */
+static void warn(const struct console *console, const char *path, const struct trace *trace)
 {
+	const struct trace_tally *tally = trace_tally(trace);
+	const struct trace_process *process = trace_process(trace);
+
+	say_damage(path, tally);
 	if (tally->unknown_packets)
 		say(path,
 		    "%" PRIu64 " packets of unknown kinds skipped, first %s: "
@@ -185,16 +190,6 @@ static void say_unread(const char *path, const struct trace_tally *tally)
 		say(path,
 		    "%" PRIu64 " backtraces or arguments ignored because they belong to no call",
 		    tally->misplaced);
-}
-
-/* Prints the warnings about a trace. path: name of the trace in the warnings. */
-static void warn(const struct console *console, const char *path, const struct trace *trace)
-{
-	const struct trace_tally *tally = trace_tally(trace);
-	const struct trace_process *process = trace_process(trace);
-
-	say_damage(path, tally);
-	say_unread(path, tally);
 	if (tally->lost)
 		say(path,
 		    "%" PRIu64 " events were dropped while recording, so reported leaks "

@@ -226,15 +226,6 @@ static void list_reports(bool is_help)
 			printf("%-12s%s\n", row->name, row->question);
 }
 
-static void print_tables(const struct report_row *row)
-{
-	options_print_word(stdout, "", 2, row->question);
-	puts("\nTables (--table):");
-	for (enum table_id id = 0; id < TABLE_ID_COUNT; id++)
-		if (report_of(id) == row)
-			options_print_word(stdout, table_facts(id).name, 23, table_facts(id).title);
-}
-
 static int usage(const struct options *options, const struct error *err)
 {
 	console_error(NULL, err);
@@ -259,7 +250,12 @@ static int print_report_help(const struct options *options)
 		return usage(options, &err);
 	}
 	if (row) {
-		print_tables(row);
+		options_print_word(stdout, "", 2, row->question);
+		puts("\nTables (--table):");
+		for (enum table_id id = 0; id < TABLE_ID_COUNT; id++)
+			if (report_of(id) == row)
+				options_print_word(stdout, table_facts(id).name, 23,
+						   table_facts(id).title);
 	} else {
 		puts("Reports:");
 		list_reports(true);

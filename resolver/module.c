@@ -109,13 +109,6 @@ static void symtab_add(struct symtab *symtab, const struct elffile *file, unsign
 	}
 }
 
-/* Sorts the functions. Call it after the last symtab_add(). */
-static void symtab_sort(struct symtab *symtab)
-{
-	ranges_sort(&symtab->sized);
-	ranges_sort(&symtab->unsized);
-}
-
 /*
  * Returns the name of the function that contains the address, or of the preceding label without a
  * size (assembly), or NULL. The name may have a version after an @. *entry: start of the function.
@@ -136,13 +129,6 @@ static const char *symtab_find(const struct symtab *symtab, uint64_t address, ui
 	}
 	*entry = range->from;
 	return symtab->names.items[range->item];
-}
-
-static void symtab_free(struct symtab *symtab)
-{
-	ranges_free(&symtab->sized);
-	ranges_free(&symtab->unsized);
-	free(symtab->names.items);
 }
 
 /* Limit of the size of .gnu_debugdata in bytes; a larger section is ignored. */
@@ -240,7 +226,9 @@ static void add_symbols(struct module *module)
 		symtab_add(&module->symtab, module->file, SHT_DYNSYM, code);
 		add_packed(module);
 	}
-	symtab_sort(&module->symtab);
+	/* Sorts the functions. Call it after the last symtab_add(). */
+	ranges_sort(&module->symtab.sized);
+	ranges_sort(&module->symtab.unsized);
 }
 
 /* Opens the module's own file, if it is the file that was traced. */
@@ -341,7 +329,9 @@ void module_close(struct module *module)
 	if (!module)
 		return;
 	debuginfo_destroy(module->debuginfo);
-	symtab_free(&module->symtab);
+	ranges_free(&module->symtab.sized);
+	ranges_free(&module->symtab.unsized);
+	free(module->symtab.names.items);
 	elffile_close(module->small);
 	elffile_close(module->alternate);
 	elffile_close(module->debug);

@@ -95,16 +95,6 @@ static bool scaler_is_inferred(const char *name)
 	return length > mark && !strcmp(name + length - mark, SCALER_INFERRED);
 }
 
-static void scaler_frames_free(struct scaler_frames *frames)
-{
-	for (size_t i = 0; frames->paths && i < frames->ways.count; i++)
-		free(frames->paths[i].steps);
-	free(frames->paths);
-	free(frames->ways.items);
-	free(frames->by_id.items);
-	space_free(&frames->space);
-}
-
 static void scaler_frames_see(struct scaler_frames *frames, const struct event *event,
 			      uint32_t *way)
 {
@@ -735,7 +725,12 @@ void write_scaler_destroy(void *state)
 
 	calltree_free(&scaler->tree);
 	callees_free(&scaler->callees);
-	scaler_frames_free(&scaler->frames);
+	for (size_t i = 0; scaler->frames.paths && i < scaler->frames.ways.count; i++)
+		free(scaler->frames.paths[i].steps);
+	free(scaler->frames.paths);
+	free(scaler->frames.ways.items);
+	free(scaler->frames.by_id.items);
+	space_free(&scaler->frames.space);
 	free(scaler->facts);
 	outdir_close(&scaler->directory);
 	free(scaler);

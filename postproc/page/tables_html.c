@@ -321,20 +321,6 @@ static void print_facts(struct page *page, const struct table *table)
 	json_end(&page->json);
 }
 
-/* Prints the values of a column, without rows that --top leaves out. */
-static void print_column(struct page *page, const struct table *table, unsigned column)
-{
-	json_begin(&page->json, '[');
-	for (size_t g = 0; g < table->groups.count; g++) {
-		const struct table_group *group = &table->groups.items[g];
-
-		for (size_t r = 0; r < group->shown; r++)
-			print_cell(page, table->facts.columns[column].kind,
-				   &table->rows.items[group->first + r][column]);
-	}
-	json_end(&page->json);
-}
-
 static void print_table(struct page *page, const struct table *table)
 {
 	json_begin(&page->json, '{');
@@ -345,8 +331,18 @@ static void print_table(struct page *page, const struct table *table)
 	print_number(page, text_number(page, table->note));
 	print_facts(page, table);
 	json_open(&page->json, "values", '[');
-	for (unsigned i = 0; i < table->facts.column_count; i++)
-		print_column(page, table, i);
+	for (unsigned i = 0; i < table->facts.column_count; i++) {
+		/* prints the values of a column, without rows that --top leaves out */
+		json_begin(&page->json, '[');
+		for (size_t g = 0; g < table->groups.count; g++) {
+			const struct table_group *group = &table->groups.items[g];
+
+			for (size_t r = 0; r < group->shown; r++)
+				print_cell(page, table->facts.columns[i].kind,
+					   &table->rows.items[group->first + r][i]);
+		}
+		json_end(&page->json);
+	}
 	json_end(&page->json);
 	json_end(&page->json);
 }
@@ -518,19 +514,6 @@ static void page_begin(struct page *page, const struct tables_job *job)
 	page->symbols = memory_zalloc(FRAMES_MAX, sizeof(*page->symbols));
 }
 
-static void page_end(struct page *page)
-{
-	free(page->symbols);
-	free(page->nodes.items);
-	free(page->frames.items);
-	free(page->texts.items);
-	map_clear(&page->backtraces);
-	map_clear(&page->node_index);
-	hash_table_free(&page->frame_index);
-	hash_table_free(&page->text_index);
-	pool_free(&page->pool);
-}
-
 /* Prints the template up to a mark: @STYLE@, @MODEL@ or @SCRIPT@. Returns the rest. */
 static const char *print_until(struct out *out, const char *template, const char *mark)
 {
@@ -556,5 +539,13 @@ void tables_print_html(const struct tables_job *job)
 	rest = print_until(job->out, rest, "@SCRIPT@");
 	out_text(job->out, html_script);
 	out_text(job->out, rest);
-	page_end(&page);
+	free(page.symbols);
+	free(page.nodes.items);
+	free(page.frames.items);
+	free(page.texts.items);
+	map_clear(&page.backtraces);
+	map_clear(&page.node_index);
+	hash_table_free(&page.frame_index);
+	hash_table_free(&page.text_index);
+	pool_free(&page.pool);
 }

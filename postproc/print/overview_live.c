@@ -111,22 +111,6 @@ static void fill_peak(const struct overview *overview, struct line *line,
 		line_add(line, " at %s", DURATION(class->peak.time_ns));
 }
 
-/*
- * Adds the number of descriptors that belong to live objects of other classes, and these classes.
- */
-static void add_parts(struct line *line, const struct summary_class *class)
-{
-	const char *between = " by ";
-
-	if (class->held_parts)
-		line_add(line, ", %s", COUNT(class->held_parts));
-	for (unsigned i = 0; class->held_parts && i < RESOURCE_COUNT; i++)
-		if (class->parts_of & 1u << i) {
-			line_add(line, "%s%s", between, resource_table[i].type);
-			between = "/";
-		}
-}
-
 static void fill_held(const struct overview *overview, struct line *line,
 		      const struct summary_class *class)
 {
@@ -141,8 +125,21 @@ static void fill_held(const struct overview *overview, struct line *line,
 			 words[class->known].held, has_bytes ? PLURAL(class->held) : "");
 	else
 		line_add(line, "none");
-	if (is_fd)
-		add_parts(line, class);
+	if (is_fd) {
+		/*
+		 * adds the number of descriptors that belong to live objects of other classes, and
+		 * these classes
+		 */
+		const char *between = " by ";
+
+		if (class->held_parts)
+			line_add(line, ", %s", COUNT(class->held_parts));
+		for (unsigned i = 0; class->held_parts && i < RESOURCE_COUNT; i++)
+			if (class->parts_of & 1u << i) {
+				line_add(line, "%s%s", between, resource_table[i].type);
+				between = "/";
+			}
+	}
 	/* the unit of the size is unknown; if every object has size 1, it only repeats the count */
 	if (class->known == RESOURCE_NONE && class->held_bytes > class->held)
 		line_add(line, ", %s in size", COUNT(class->held_bytes));

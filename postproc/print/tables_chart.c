@@ -114,15 +114,6 @@ static unsigned level_of(const struct curve *curve, unsigned point, unsigned bel
 	return level < 8 ? level : 8;
 }
 
-/* Prints 0 to 8 eighths of a character cell; in ASCII, only three levels differ. */
-static void print_cell(const struct curve *curve, unsigned level)
-{
-	if (curve->job->style->has_blocks)
-		picture_level(curve->job->out, level, true);
-	else
-		out_char(curve->job->out, " ...:::##"[level]);
-}
-
 static void print_line(const struct curve *curve, unsigned line)
 {
 	struct out *out = curve->job->out;
@@ -138,8 +129,15 @@ static void print_line(const struct curve *curve, unsigned line)
 	text_colour(curve->job, COLOUR_BAR);
 	while (width && !level_of(curve, width - 1, below))
 		width--;
-	for (unsigned i = 0; i < width; i++)
-		print_cell(curve, level_of(curve, i, below));
+	for (unsigned i = 0; i < width; i++) {
+		/* prints 0 to 8 eighths of a character cell; in ASCII, only three levels differ */
+		unsigned level = level_of(curve, i, below);
+
+		if (curve->job->style->has_blocks)
+			picture_level(curve->job->out, level, true);
+		else
+			out_char(curve->job->out, " ...:::##"[level]);
+	}
 	text_colour(curve->job, COLOUR_END);
 	out_char(out, '\n');
 }

@@ -103,17 +103,6 @@ static void count_call(struct calls_sum *tally, uint64_t ns)
 	tally->total_ns += ns;
 }
 
-static void call_tree_report_add(struct calls_sum *to, const struct calls_sum *from)
-{
-	if (from->timed && (!to->timed || from->min_ns < to->min_ns))
-		to->min_ns = from->min_ns;
-	if (from->max_ns > to->max_ns)
-		to->max_ns = from->max_ns;
-	to->count += from->count;
-	to->timed += from->timed;
-	to->total_ns += from->total_ns;
-}
-
 /* Adds calls of a thread. All calls of a thread must be added before those of the next thread. */
 static struct branch *add_calls(struct calls_state *state, struct branch *parent, uint32_t function,
 				const struct calls_sum *tally, uint64_t thread)
@@ -125,7 +114,13 @@ static struct branch *add_calls(struct calls_state *state, struct branch *parent
 	if (!branch->user)
 		branch->user = pool_zalloc(&state->branches.pool, sizeof(struct calls));
 	calls = branch->user;
-	call_tree_report_add(&calls->tally, tally);
+	if (tally->timed && (!calls->tally.timed || tally->min_ns < calls->tally.min_ns))
+		calls->tally.min_ns = tally->min_ns;
+	if (tally->max_ns > calls->tally.max_ns)
+		calls->tally.max_ns = tally->max_ns;
+	calls->tally.count += tally->count;
+	calls->tally.timed += tally->timed;
+	calls->tally.total_ns += tally->total_ns;
 	calls->threads += calls->last_thread != thread;
 	calls->last_thread = thread;
 	state->timed += tally->timed;

@@ -157,16 +157,6 @@ static bool is_born_again(const struct calltree_thread *thread, const struct eve
 	       (event->call == thread->newest_call || event->call <= thread->newest_call / 2);
 }
 
-static void note_progress(struct calltree_thread *thread, const struct event *event)
-{
-	if (thread->newest_call < event->call)
-		thread->newest_call = event->call;
-	if (thread->last_ns < event->enter_ns)
-		thread->last_ns = event->enter_ns;
-	if (thread->last_ns < event->leave_ns)
-		thread->last_ns = event->leave_ns;
-}
-
 void calltree_add(struct calltree *tree, const struct event *event, uint32_t symbol, uint32_t path,
 		  const uint64_t extra[2])
 {
@@ -185,7 +175,12 @@ void calltree_add(struct calltree *tree, const struct event *event, uint32_t sym
 
 	if (is_born_again(thread, event))
 		begin_life(tree, thread, event->pthread);
-	note_progress(thread, event);
+	if (thread->newest_call < event->call)
+		thread->newest_call = event->call;
+	if (thread->last_ns < event->enter_ns)
+		thread->last_ns = event->enter_ns;
+	if (thread->last_ns < event->leave_ns)
+		thread->last_ns = event->leave_ns;
 	record.place = (uint64_t)thread->handle << 32 | thread->life;
 	calltree_see_time(tree, event->enter_ns);
 	calltree_see_time(tree, event->leave_ns);

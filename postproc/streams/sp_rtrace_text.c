@@ -386,15 +386,6 @@ static void print_mappings_of(struct text_writer *writer, const struct backtrace
 	}
 }
 
-static void print_call(struct text_writer *writer, const struct event *event)
-{
-	print_gathered(writer);
-	if (writer->options.is_reordered)
-		print_mappings_of(writer, event->backtrace);
-	print_line(writer, event);
-	print_backtrace(writer, event->backtrace);
-}
-
 int write_sp_rtrace_text_event(void *state, const struct event *event, struct error *err)
 {
 	struct text_writer *writer = state;
@@ -417,7 +408,11 @@ int write_sp_rtrace_text_event(void *state, const struct event *event, struct er
 	if (is_resource)
 		*place = resource;
 	if (event_is_call(event)) {
-		print_call(writer, event);
+		print_gathered(writer);
+		if (writer->options.is_reordered)
+			print_mappings_of(writer, event->backtrace);
+		print_line(writer, event);
+		print_backtrace(writer, event->backtrace);
 	} else if (writer->has_begun) {
 		print_other(writer, event);
 	} else {

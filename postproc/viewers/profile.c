@@ -9,19 +9,6 @@
 #include "base/array.h"
 #include "base/memory.h"
 
-static void wait_sums_init(struct wait_sums *sums)
-{
-	*sums = (struct wait_sums){ 0 };
-	hash_table_init(&sums->table);
-}
-
-static void wait_sums_free(struct wait_sums *sums)
-{
-	hash_table_free(&sums->table);
-	free(sums->list.items);
-	pool_free(&sums->pool);
-}
-
 static bool is_sum(const void *item, const void *key)
 {
 	const struct wait_sum *sum = item;
@@ -66,7 +53,9 @@ int profile_begin(void *user, struct report_run *run, struct error *err)
 	(void)err;
 	costs_begin(&profile->costs, run);
 	lanes_begin(&profile->lanes, run, &listener);
-	wait_sums_init(&profile->waits);
+	struct wait_sums *sums = &profile->waits;
+	*sums = (struct wait_sums){ 0 };
+	hash_table_init(&sums->table);
 	stacks_init(&profile->stacks, run->naming);
 	return 0;
 }
@@ -95,7 +84,9 @@ void profile_destroy(void *state)
 	struct profile *profile = state;
 
 	lanes_free(&profile->lanes);
-	wait_sums_free(&profile->waits);
+	hash_table_free(&profile->waits.table);
+	free(profile->waits.list.items);
+	pool_free(&profile->waits.pool);
 	free(profile->columns.items);
 	free(profile->values);
 	stacks_free(&profile->stacks);

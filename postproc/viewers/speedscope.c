@@ -161,19 +161,6 @@ static void put_waits(struct speedscope *file, enum lane_kind kind)
 	end_profile(file, sum);
 }
 
-static void put_profiles(struct speedscope *file)
-{
-	const struct ledger *ledger = file->profile->run->ledger;
-
-	json_open(&file->json, "profiles", '[');
-	for (uint32_t class = 0; class < ledger_class_count(ledger); class ++)
-		for (unsigned view = 0; view < VIEW_COUNT; view++)
-			put_class(file, class, (enum view)view);
-	for (unsigned kind = 0; kind < LANE_KINDS; kind++)
-		put_waits(file, (enum lane_kind)kind);
-	json_end(&file->json);
-}
-
 static int speedscope_print(void *state, struct out *out, struct error *err)
 {
 	struct speedscope file = { .profile = state };
@@ -192,7 +179,14 @@ static int speedscope_print(void *state, struct out *out, struct error *err)
 		 *samples ? ": " : "", samples);
 	json_add_text(json, "name", name);
 	json_add_text(json, "exporter", "holdtrace " PACKAGE_VERSION);
-	put_profiles(&file);
+	const struct ledger *ledger = file.profile->run->ledger;
+	json_open(&file.json, "profiles", '[');
+	for (uint32_t class = 0; class < ledger_class_count(ledger); class ++)
+		for (unsigned view = 0; view < VIEW_COUNT; view++)
+			put_class(&file, class, (enum view)view);
+	for (unsigned kind = 0; kind < LANE_KINDS; kind++)
+		put_waits(&file, (enum lane_kind)kind);
+	json_end(&file.json);
 	json_add_unsigned(json, "activeProfileIndex", file.shown);
 	json_open(json, "shared", '{');
 	json_open(json, "frames", '[');

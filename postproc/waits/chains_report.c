@@ -77,11 +77,6 @@ static void critical_add(struct critical *critical, const struct lane_wait *wait
 		critical->waits.items[critical->next++ % CRITICAL_WAITS] = *wait;
 }
 
-static void critical_free(struct critical *critical)
-{
-	free(critical->waits.items);
-}
-
 /* ---- the walk ---- */
 
 /* Sorts waits by thread, then by their end. */
@@ -607,7 +602,7 @@ static void chains_report_destroy(void *user)
 
 	lanes_free(&state->lanes);
 	chains_free(&state->chains);
-	critical_free(&state->critical);
+	free(state->critical.waits.items);
 	map_clear(&state->index);
 	pool_free(&state->names);
 	free(state->wakers.items);

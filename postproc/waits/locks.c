@@ -466,20 +466,6 @@ static void put_lock(struct locks_state *state, struct table *table, const struc
 	}
 }
 
-static void put_gone(struct table *table, const struct place *born)
-{
-	for (unsigned shared = 0; born->gone && shared < 2; shared++) {
-		struct table_cell *row;
-
-		if (!was_used(&born->gone_times[shared]))
-			continue;
-		row = put_lock_row(table, born, born->gone_are_rwlocks, shared,
-				   &born->gone_times[shared]);
-		table_format(table, CELL(row, locks, lock), "%llu destroyed",
-			     (unsigned long long)born->gone);
-	}
-}
-
 static void put_hold(struct locks_state *state, struct table *table, const struct place *place)
 {
 	struct table_cell *row = table_add(table);
@@ -535,8 +521,19 @@ static void put_locks(struct locks_state *state, struct tables *tables)
 
 	for (size_t i = 0; i < state->locks.count; i++)
 		put_lock(state, table, &state->locks.items[i]);
-	for (size_t i = 1; i < state->places.count; i++)
-		put_gone(table, &state->places.items[i]);
+	for (size_t i = 1; i < state->places.count; i++) {
+		const struct place *born = &state->places.items[i];
+		for (unsigned shared = 0; born->gone && shared < 2; shared++) {
+			struct table_cell *row;
+
+			if (!was_used(&born->gone_times[shared]))
+				continue;
+			row = put_lock_row(table, born, born->gone_are_rwlocks, shared,
+					   &born->gone_times[shared]);
+			table_format(table, CELL(row, locks, lock), "%llu destroyed",
+				     (unsigned long long)born->gone);
+		}
+	}
 	for (size_t i = 0; i < state->run->summary->processes.count; i++)
 		uncontended += state->run->summary->processes.items[i].uncontended;
 	if (uncontended)

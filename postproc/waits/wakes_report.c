@@ -179,16 +179,6 @@ static void add_sum(struct wakes_pair *sum, const struct wakes_pair *pair)
 	sum->ns += pair->ns;
 }
 
-static void close_pair(struct wakes_report *state, const struct wakes_pair *pair)
-{
-	const struct wakes_wait *wait = &pair->longest;
-	uint32_t waiter = place_of(state, wait->waiter);
-	uint32_t waker = wait->waker ? place_of(state, wait->waker) : 0;
-	uint32_t index = ends_of(state, waiter, waker, wait->end);
-
-	add_sum(&state->pairs.items[index].sum, pair);
-}
-
 static void wakes_report_process(void *user)
 {
 	struct wakes_report *state = user;
@@ -196,8 +186,15 @@ static void wakes_report_process(void *user)
 	wakes_finish(&state->view, summary_current(state->run->summary)->end_ns);
 	for (size_t i = 1; i < state->view.stats.count; i++)
 		close_site(state, (uint32_t)i);
-	for (size_t i = 1; i < state->view.pairs.count; i++)
-		close_pair(state, &state->view.pairs.items[i]);
+	for (size_t i = 1; i < state->view.pairs.count; i++) {
+		const struct wakes_pair *pair = &state->view.pairs.items[i];
+		const struct wakes_wait *wait = &pair->longest;
+		uint32_t waiter = place_of(state, wait->waiter);
+		uint32_t waker = wait->waker ? place_of(state, wait->waker) : 0;
+		uint32_t index = ends_of(state, waiter, waker, wait->end);
+
+		add_sum(&state->pairs.items[index].sum, pair);
+	}
 	wakes_clear(&state->view);
 }
 
