@@ -1,5 +1,6 @@
--- In each job, how long each rank ran and waited. The rank that waits least is the one that the
--- others wait for; its longest wait is at the call site.
+-- In each job, how long each rank ran and waited, the rank that waited least first, and the call
+-- site of its longest wait. If ranks wait for each other in calls that block (files, sockets, locks),
+-- the first one is the rank that the others wait for. MPI libraries that poll do not block.
 SELECT job, rank, host, duration_ns, total_ns AS wait_ns, coalesce(waits.longest_ns, 0) AS longest_ns,
 	coalesce(sites.function, '') AS function, coalesce(sites.stack, '') AS stack
 FROM (
