@@ -1,68 +1,81 @@
 /* SPDX-License-Identifier: MIT */
 #include "launch/place.h"
 
+#include "base/cleanup.h"
 #include "base/memory.h"
+
+#include "places.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static const struct {
-	const char *name, *directory;
-	int mode; /* for access(2) */
+	const char *name, *directory; /* relative to the directory of this program */
+	int mode;		      /* for access(2) */
 } parts[] = {
-	[PART_LIBRARY] = { "libholdtrace.so", PKGLIBDIR, R_OK },
-	[PART_COLLECTOR] = { "holdtrace-collect", PKGLIBEXECDIR, X_OK },
-	[PART_INJECTOR] = { "holdtrace-inject", PKGLIBEXECDIR, X_OK },
-	[PART_LIVE] = { "holdtrace-live", PKGLIBEXECDIR, X_OK },
-	[PART_VIEW] = { "holdtrace-view", PKGLIBEXECDIR, X_OK },
-	[PART_POSTPROC] = { "holdtrace-postproc", BINDIR, X_OK },
+	[PART_LIBRARY] = { "libholdtrace.so", PROGRAM_TO_LIBRARY, R_OK },
+	[PART_COLLECTOR] = { "holdtrace-collect", PROGRAM_TO_PARTS, X_OK },
+	[PART_INJECTOR] = { "holdtrace-inject", PROGRAM_TO_PARTS, X_OK },
+	[PART_LIVE] = { "holdtrace-live", PROGRAM_TO_PARTS, X_OK },
+	[PART_VIEW] = { "holdtrace-view", PROGRAM_TO_PARTS, X_OK },
+	[PART_POSTPROC] = { "holdtrace-postproc", ".", X_OK },
 };
 
 /*
- * Whether a file in the directory of this program can be trusted. It was built or installed with
- * the program, unless other users can write to that directory (such as /tmp). So the file must
- * belong to the program's owner, to root or to this user, and other users must not be able to write
- * to it.
+ * Writes the path of this program's file to `own`, PATH_MAX bytes. Where /proc is not mounted, the
+ * kernel's copy of the name that was passed to exec has it. Returns false if the path is unknown.
  */
-static bool is_ours(const char *path)
+static bool find_own_path(char *own)
+{
+	const char *name = (const char *)getauxval(AT_EXECFN);
+
+	return realpath("/proc/self/exe", own) || (name && realpath(name, own));
+}
+
+/*
+ * Whether a part can be trusted. It was built or installed with this program, unless other users
+ * can write to its directory (such as /tmp). So the file must belong to the program's owner, to
+ * root or to this user, and other users must not be able to write to it.
+ */
+static bool is_ours(const char *path, const char *program)
 {
 	struct stat own, found;
 
-	return stat("/proc/self/exe", &own) == 0 && stat(path, &found) == 0 &&
+	return stat(program, &own) == 0 && stat(path, &found) == 0 &&
 	       (found.st_uid == own.st_uid || found.st_uid == 0 || found.st_uid == geteuid()) &&
 	       !(found.st_mode & S_IWOTH);
 }
 
 int place_find(enum part part, char **path, struct error *err)
 {
-	char own[PATH_MAX] = "";
-	ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	const char *const directories[] = { ".", parts[part].directory };
+	char own[PATH_MAX], found[PATH_MAX];
 
-	if (length > 0) {
-		*strrchr(own, '/') = 0;
-		*path = memory_format("%s/%s", own, parts[part].name);
-		if (access(*path, parts[part].mode) == 0 && is_ours(*path))
-			return 0;
-		free(*path);
-	}
-	*path = memory_format("%s/%s", parts[part].directory, parts[part].name);
-	if (access(*path, parts[part].mode) == 0)
-		return 0;
-	free(*path);
 	*path = NULL;
-	if (length <= 0)
-		return error_set(
-			err, ENOENT,
-			"%s is not in %s, and the directory of holdtrace is unknown: /proc "
-			"is not mounted",
-			parts[part].name, parts[part].directory);
-	return error_set(err, ENOENT, "%s is neither in %s nor in %s: install holdtrace again",
-			 parts[part].name, own, parts[part].directory);
+	if (!find_own_path(own))
+		return error_set(err, ENOENT,
+				 "the directory of holdtrace is unknown: /proc is not "
+				 "mounted");
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		int length = (int)(strrchr(own, '/') - own);
+		cleanup_free char *name =
+			memory_format("%.*s/%s/%s", length, own, directories[i], parts[part].name);
+
+		if (access(name, parts[part].mode) == 0 && realpath(name, found) &&
+		    is_ours(found, own)) {
+			*path = memory_text(found);
+			return 0;
+		}
+	}
+	*strrchr(own, '/') = 0;
+	return error_set(err, ENOENT, "%s is neither in %s nor in %s/%s: install holdtrace again",
+			 parts[part].name, own, own, parts[part].directory);
 }
 
 /* Returns 0 if `path` is a file that can be executed, else a negative errno. */

@@ -4,7 +4,7 @@
 
 /*
  * Finds the other parts of holdtrace: in the directory of this program (build tree), or where they
- * are installed.
+ * are installed, seen from that directory. An installed tree can be moved.
  */
 
 #include "base/error.h"

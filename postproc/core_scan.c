@@ -19,31 +19,35 @@
 #include "collect/scan_result.h"
 #include "collect/spawn.h"
 
+#include "places.h"
+
 #define SCANNER "holdtrace-scan"
 
 /* ---- the scanner ---- */
 
-/* Finds the scanner in the directory of this program (build tree), or where it is installed. */
+/* Finds the scanner in the directory of this program (build tree), or, seen from there, where it is
+ * installed. */
 static void find_scanner(char *path, size_t size)
 {
-	ssize_t length = readlink("/proc/self/exe", path, size - sizeof(SCANNER) - 1);
-	char *slash;
+	static const char *const directories[] = { ".", PROGRAM_TO_PARTS };
+	char own[PATH_MAX] = "";
+	ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	char *slash = strrchr(own, '/');
 
-	path[length > 0 ? length : 0] = '\0';
-	slash = strrchr(path, '/');
-	if (slash) {
-		memcpy(slash + 1, SCANNER, sizeof(SCANNER));
+	if (length > 0 && slash)
+		*slash = 0;
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		snprintf(path, size, "%s/%s/%s", own, directories[i], SCANNER);
 		if (access(path, X_OK) == 0)
 			return;
 	}
-	snprintf(path, size, "%s/%s", PKGLIBEXECDIR, SCANNER);
 }
 
 static int run_scanner(int core, int result, const char *const *paths, size_t count,
 		       struct error *err)
 {
 	cleanup_free char **argv = memory_zalloc(count + 5, sizeof(*argv));
-	char path[PATH_MAX], texts[2][16];
+	char path[2 * PATH_MAX], texts[2][16];
 	posix_spawn_file_actions_t actions;
 	/* numbers that neither end of a duplicate has yet */
 	const int first = (core > result ? core : result) + 1;

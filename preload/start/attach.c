@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <linux/sched.h>
 #include <linux/stat.h>
@@ -14,10 +15,12 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "contract.h"
 #include "machine.h"
+#include "places.h"
 #include "preload/ground/clock.h"
 #include "preload/ground/limit.h"
 #include "preload/ground/plain.h"
@@ -318,35 +321,65 @@ static int sink_of(const struct settings *settings)
 	return *end || end == settings->out + 3 || fd > 1u << 20 ? -1 : (int)fd;
 }
 
-static bool look_at_file(const char *path, int flags, struct statx *found)
+static bool look_at_file(const char *path, struct statx *found)
 {
-	return !sys_statx(AT_FDCWD, path, flags, STATX_INO | STATX_UID, found);
-}
-
-/* Whether this library is the one in its build tree, whatever the name by which it was loaded. */
-static bool is_in_build_tree(void)
-{
-	struct dl_find_object found;
-	struct statx loaded, built, collector;
-
-	if (_dl_find_object((void *)(uintptr_t)is_in_build_tree, &found) ||
-	    !look_at_file(found.dlfo_link_map->l_name, 0, &loaded) ||
-	    !look_at_file(BUILDDIR "/libholdtrace.so", AT_SYMLINK_NOFOLLOW, &built) ||
-	    !look_at_file(BUILDDIR "/holdtrace-collect", 0, &collector))
-		return false;
-	/* if the tree was removed, its path may belong to another user now */
-	return loaded.stx_ino == built.stx_ino && loaded.stx_dev_major == built.stx_dev_major &&
-	       loaded.stx_dev_minor == built.stx_dev_minor && collector.stx_uid == built.stx_uid;
+	return !sys_statx(AT_FDCWD, path, 0, STATX_MODE | STATX_UID, found);
 }
 
 /*
- * Executes the collector that was built with this library: in the build tree, or where it is
- * installed. A collector next to a copy of the library could belong to any user.
+ * Writes the path of the file from which this library was loaded, without links. Returns its
+ * length; 0: unknown.
  */
+static size_t find_own_file(char *path)
+{
+	struct dl_find_object found;
+	char name[40] = "/proc/self/fd/";
+	long fd, length;
+
+	if (_dl_find_object((void *)(uintptr_t)find_own_file, &found))
+		return 0;
+	fd = sys_openat(AT_FDCWD, found.dlfo_link_map->l_name, O_PATH | O_CLOEXEC, 0);
+	if (fd < 0)
+		return 0;
+	plain_number(name + sizeof("/proc/self/fd/") - 1, (uint64_t)fd, 10);
+	length = sys_readlinkat(AT_FDCWD, name, path, PATH_MAX - 1);
+	sys_close((int)fd);
+	path[length > 0 ? length : 0] = 0;
+	return length > 0 && path[0] == '/' ? (size_t)length : 0;
+}
+
+/*
+ * Finds the collector that was built with this library: beside it, in the build tree, or where it
+ * is installed, seen from the library. A collector next to a copy of the library could belong to
+ * any user, so it must belong to root, to the library's owner or to this user, and the collector's
+ * directory must not be open to other users.
+ */
+static bool find_collector(char *path, const char *relative)
+{
+	struct statx library, directory, collector;
+	size_t length = find_own_file(path);
+
+	if (!length || !look_at_file(path, &library))
+		return false;
+	while (path[length - 1] != '/')
+		length--;
+	if (length + plain_length(relative) + sizeof("/holdtrace-collect") > PATH_MAX)
+		return false;
+	length += plain_copy(path + length, relative, PATH_MAX - length) - 1;
+	if (!look_at_file(path, &directory))
+		return false;
+	plain_copy(path + length, "/holdtrace-collect", PATH_MAX - length);
+	return look_at_file(path, &collector) && !(directory.stx_mode & S_IWOTH) &&
+	       !(collector.stx_mode & S_IWOTH) &&
+	       (!collector.stx_uid || collector.stx_uid == library.stx_uid ||
+		collector.stx_uid == (uint32_t)sys_call0(__NR_geteuid));
+}
+
 static __attribute__((noreturn)) void become_collector(int fd, int sink, char **environment)
 {
 	char fd_text[24], sink_text[24];
 	char *kept[ENVIRONMENT_MAX];
+	char path[PATH_MAX];
 	char *arguments[] = { (char *)"holdtrace-collect", fd_text, sink < 0 ? NULL : sink_text,
 			      NULL };
 	unsigned int n = 0;
@@ -361,9 +394,8 @@ static __attribute__((noreturn)) void become_collector(int fd, int sink, char **
 		plain_number(sink_text, (uint64_t)sink, 10);
 		sys_fcntl(sink, F_SETFD, 0);
 	}
-	sys_execve(is_in_build_tree() ? BUILDDIR "/holdtrace-collect"
-				      : PKGLIBEXECDIR "/holdtrace-collect",
-		   arguments, kept);
+	if (find_collector(path, ".") || find_collector(path, LIBRARY_TO_PARTS))
+		sys_execve(path, arguments, kept);
 	sys_exit_group(127);
 }
 

@@ -247,10 +247,17 @@ class _Tally(ctypes.Structure):
     ]
 
 
+def _find_library() -> str:
+    """The library that HOLDTRACE_TRACE_LIBRARY names, for a build that is not installed; that of the tree in which this
+    module is installed (a wheel, or a prefix); or the one that ld.so finds."""
+    name = "libholdtrace-trace.so.0"
+    here = os.path.dirname(os.path.abspath(__file__))
+    beside = (os.path.join(here, part, name) for part in ("tree/lib", "../../..", "../../../../lib"))
+    return os.environ.get("HOLDTRACE_TRACE_LIBRARY") or next(filter(os.path.exists, beside), name)
+
+
 def _load() -> ctypes.CDLL:
-    """Loads the library that HOLDTRACE_TRACE_LIBRARY names, for a build that is not installed, or else the library
-    that ld.so finds."""
-    library = ctypes.CDLL(os.environ.get("HOLDTRACE_TRACE_LIBRARY") or "libholdtrace-trace.so.0")
+    library = ctypes.CDLL(_find_library())
     pointer = ctypes.c_void_p
     number = ctypes.c_uint32
     text = ctypes.c_char_p
