@@ -489,9 +489,10 @@ static int read_libc(struct target *target, struct error *err)
 		symbols_free(&loader);
 	}
 	if (is_old)
-		return error_set(
-			err, ENOTSUP,
-			"the process's libc is older than 2.35; libholdtrace.so needs 2.35");
+		return error_set(err, ENOTSUP,
+				 "the process's libc is older than 2.35, which attaching needs: "
+				 "start the program "
+				 "by `holdtrace record --start=off`");
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "arena.h"
+#include "loader.h"
 #include "plain.h"
 
 #define MODULES_MAX 64
@@ -97,13 +98,13 @@ static bool is_id(const ElfW(Nhdr) * note, const struct libc_places *known)
 }
 
 /* Whether libc's build-id is the known one. Its notes are in its first page, after the headers. */
-static bool is_known(const struct dl_find_object *libc, const struct libc_places *known)
+static bool is_known(const struct loaded *libc, const struct libc_places *known)
 {
-	const ElfW(Ehdr) *file = libc->dlfo_map_start;
+	const ElfW(Ehdr) *file = libc->map_start;
 	const ElfW(Phdr) *segment = (const void *)((const char *)file + file->e_phoff);
 
 	for (unsigned int i = 0; known && known->id_size && i < file->e_phnum; i++, segment++) {
-		const char *at = (const char *)libc->dlfo_link_map->l_addr + segment->p_vaddr;
+		const char *at = (const char *)libc->link_map->l_addr + segment->p_vaddr;
 		const char *end = at + segment->p_memsz;
 
 		while (segment->p_type == PT_NOTE && segment->p_align <= 4 &&
@@ -121,20 +122,19 @@ static bool is_known(const struct dl_find_object *libc, const struct libc_places
 
 bool behind_begin(const struct libc_places *known)
 {
-	struct dl_find_object own, libc;
+	struct loaded own, libc;
 
 	module_count = 0;
 	places = NULL;
-	if (_dl_find_object((void *)(uintptr_t)behind_begin, &own) ||
-	    _dl_find_object((void *)(uintptr_t)dlsym, &libc))
+	if (loader_find((void *)(uintptr_t)behind_begin, &own) || loader_find_libc(&libc))
 		return false;
-	for (const struct link_map *map = own.dlfo_link_map; map; map = map->l_next)
-		is_first |= map == libc.dlfo_link_map;
-	for (const struct link_map *map = own.dlfo_link_map->l_next; map; map = map->l_next) {
+	for (const struct link_map *map = own.link_map; map; map = map->l_next)
+		is_first |= map == libc.link_map;
+	for (const struct link_map *map = own.link_map->l_next; map; map = map->l_next) {
 		/* the vDSO is in the list, but not in the search order */
 		if (!map->l_name || plain_equal(map->l_name, "linux-vdso.so.1"))
 			continue;
-		if (map == libc.dlfo_link_map) {
+		if (map == libc.link_map) {
 			libc_at = module_count;
 			places = is_known(&libc, known) ? known : NULL;
 		}
@@ -218,7 +218,7 @@ void *behind_find(const char *name, bool *is_sure)
 						  ? find_in(module, name, hash, &count, &is_hidden)
 						  : NULL;
 
-		if (is_hidden && i < libc_at) {
+		if (is_hidden && !symbol && i < libc_at) {
 			*is_sure = false;
 			return NULL;
 		}

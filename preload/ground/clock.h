@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "counter.h"
+#include "loader.h"
 
 extern bool clock_is_counter;
 
@@ -54,16 +55,9 @@ static inline uint64_t clock_after(uint64_t begin, uint64_t end)
 	return end > least ? end : least;
 }
 
-/*
- * glibc's flag for a process with one thread (sys/single_threaded.h), if libc has it. glibc does
- * not count threads that were made by a bare clone(2); glibc's allocator is not safe with such
- * threads either.
- */
-extern char __libc_single_threaded __attribute__((weak));
-
 static inline bool clock_is_alone(void)
 {
-	return &__libc_single_threaded && __libc_single_threaded;
+	return *loader_is_alone;
 }
 
 #endif

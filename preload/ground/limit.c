@@ -2,8 +2,8 @@
 #include "limit.h"
 
 #include <sys/resource.h>
-#include <sys/single_threaded.h>
 
+#include "clock.h"
 #include "sys.h"
 
 uint64_t limit_lift(int which, struct rlimit *before)
@@ -21,7 +21,7 @@ uint64_t limit_lift(int which, struct rlimit *before)
 	 * keeps the limit: another thread could use the raised limit, or set a limit that
 	 * limit_restore() would undo
 	 */
-	if (!__libc_single_threaded) {
+	if (!clock_is_alone()) {
 		uint64_t limit = before->rlim_cur;
 
 		before->rlim_cur = before->rlim_max; /* nothing to restore */

@@ -3,18 +3,19 @@
 
 #include <dlfcn.h>
 
+#include "loader.h"
 #include "plain.h"
 
 #define HIDDEN_VERSION 0x8000u
 
 const struct link_map *linkage_first(void)
 {
-	struct dl_find_object own;
+	struct loaded own;
 	const struct link_map *map;
 
-	if (_dl_find_object((void *)(uintptr_t)linkage_first, &own) != 0)
+	if (loader_find((void *)(uintptr_t)linkage_first, &own) != 0)
 		return NULL;
-	for (map = own.dlfo_link_map; map->l_prev; map = map->l_prev)
+	for (map = own.link_map; map->l_prev; map = map->l_prev)
 		;
 	return map;
 }
@@ -63,26 +64,42 @@ static void read_entry(struct linkage *linkage, const ElfW(Dyn) * entry, size_t 
 	}
 }
 
+static void read_section(struct linkage *linkage, size_t bytes[2], size_t *skipped)
+{
+	for (const ElfW(Dyn) *entry = linkage->map->l_ld;
+	     (uintptr_t)(entry + 1) <= linkage->high && entry->d_tag != DT_NULL; entry++)
+		read_entry(linkage, entry, bytes, skipped);
+}
+
+bool linkage_read_symbols(struct linkage *linkage, const struct link_map *map)
+{
+	size_t bytes[2], skipped;
+
+	*linkage = (struct linkage){ .map = map, .high = UINTPTR_MAX };
+	if (!map->l_ld)
+		return false;
+	read_section(linkage, bytes, &skipped);
+	return linkage->symbols && linkage->names;
+}
+
 bool linkage_read(struct linkage *linkage, const struct link_map *map)
 {
-	struct dl_find_object found;
+	struct loaded found;
 	size_t bytes[2] = { 0, 0 }, skipped = 0;
 	const ElfW(Ehdr) * header;
 
 	*linkage = (struct linkage){ .map = map };
-	if (!map->l_ld || _dl_find_object(map->l_ld, &found) != 0 || found.dlfo_link_map != map)
+	if (!map->l_ld || loader_find(map->l_ld, &found) != 0 || found.link_map != map)
 		return false;
-	linkage->low = (uintptr_t)found.dlfo_map_start;
-	linkage->high = (uintptr_t)found.dlfo_map_end;
-	header = found.dlfo_map_start;
+	linkage->low = (uintptr_t)found.map_start;
+	linkage->high = (uintptr_t)found.map_end;
+	header = found.map_start;
 	if (header->e_ident[EI_MAG0] == ELFMAG0 && header->e_phentsize == sizeof(ElfW(Phdr)) &&
 	    header->e_phoff <= linkage->high - linkage->low) {
 		linkage->segments = (const void *)(linkage->low + header->e_phoff);
 		linkage->segment_count = header->e_phnum;
 	}
-	for (const ElfW(Dyn) *entry = map->l_ld;
-	     (uintptr_t)(entry + 1) <= linkage->high && entry->d_tag != DT_NULL; entry++)
-		read_entry(linkage, entry, bytes, &skipped);
+	read_section(linkage, bytes, &skipped);
 	for (int i = 0; i < 2; i++)
 		linkage->relocation_count[i] =
 			linkage->relocations[i] ? bytes[i] / sizeof(ElfW(Rela)) : 0;
@@ -108,11 +125,13 @@ bool linkage_is_loader(const struct linkage *linkage)
 	return plain_begins(name, "ld-") || plain_begins(name, "ld6");
 }
 
-static bool is_default(const struct linkage *linkage, uint32_t number)
+static bool is_default(const struct linkage *linkage, uint32_t number, bool is_variable_too)
 {
 	const ElfW(Sym) *symbol = &linkage->symbols[number];
+	unsigned int type = symbol->st_info & 15;
 
-	return symbol->st_shndx != SHN_UNDEF && (symbol->st_info & 15) == STT_FUNC &&
+	return symbol->st_shndx != SHN_UNDEF && symbol->st_value &&
+	       (type == STT_FUNC || (is_variable_too && type == STT_OBJECT)) &&
 	       !(linkage->versions && linkage->versions[number] & HIDDEN_VERSION);
 }
 
@@ -132,7 +151,8 @@ bool linkage_may_define(const struct linkage *linkage, const char *name)
 	return !head || !head[0] || !head[2] || may_have(head, plain_symbol_hash(name));
 }
 
-const ElfW(Sym) * linkage_find(const struct linkage *linkage, const char *name)
+static const ElfW(Sym) *
+	find_of(const struct linkage *linkage, const char *name, bool is_variable_too)
 {
 	const uint32_t *head = linkage->hash, *buckets, *chain;
 	uint32_t hash = plain_symbol_hash(name), number;
@@ -144,11 +164,21 @@ const ElfW(Sym) * linkage_find(const struct linkage *linkage, const char *name)
 	for (number = buckets[hash % head[0]]; number >= head[1]; number++) {
 		uint32_t there = chain[number - head[1]];
 
-		if ((there | 1) == (hash | 1) && is_default(linkage, number) &&
+		if ((there | 1) == (hash | 1) && is_default(linkage, number, is_variable_too) &&
 		    plain_equal(linkage->names + linkage->symbols[number].st_name, name))
 			return &linkage->symbols[number];
 		if (there & 1)
 			return NULL;
 	}
 	return NULL;
+}
+
+const ElfW(Sym) * linkage_find(const struct linkage *linkage, const char *name)
+{
+	return find_of(linkage, name, false);
+}
+
+const ElfW(Sym) * linkage_find_any(const struct linkage *linkage, const char *name)
+{
+	return find_of(linkage, name, true);
 }

@@ -55,10 +55,19 @@ bool linkage_read(struct linkage *linkage, const struct link_map *map);
 bool linkage_is_own(const struct linkage *linkage);
 bool linkage_is_loader(const struct linkage *linkage);
 
+/*
+ * Reads only what the search for symbols needs, of a module that may be missing in the loader's
+ * table.
+ */
+bool linkage_read_symbols(struct linkage *linkage, const struct link_map *map);
+
 /* Returns false if the module certainly defines no symbol of this name. */
 bool linkage_may_define(const struct linkage *linkage, const char *name);
 
 /* The default version of a function that the module defines, or NULL. */
 const ElfW(Sym) * linkage_find(const struct linkage *linkage, const char *name);
+
+/* Likewise of a function or a variable. */
+const ElfW(Sym) * linkage_find_any(const struct linkage *linkage, const char *name);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "behind.h"
 #include "linkage.h"
+#include "loader.h"
 #include "plain.h"
 #include "sys.h"
 
@@ -148,6 +149,13 @@ static void **where_is(unsigned int i)
 	return (void **)&real + i;
 }
 
+const unsigned int real_count = NAMES;
+
+const char *real_missing(unsigned int i)
+{
+	return *where_is(i) ? NULL : real_name(i);
+}
+
 void *real_of(enum hook_number hook)
 {
 	return *where_is(hook);
@@ -187,10 +195,9 @@ _Static_assert(HOOK_COUNT + HIDDEN_MAX < (1u << ADDRESSES_BITS) * 3 / 4, "some o
 
 static bool read_libc(struct linkage *libc)
 {
-	struct dl_find_object found;
+	struct loaded found;
 
-	return _dl_find_object((void *)(uintptr_t)dlsym, &found) == 0 &&
-	       linkage_read(libc, found.dlfo_link_map);
+	return loader_find_libc(&found) == 0 && linkage_read(libc, found.link_map);
 }
 
 /*
@@ -281,20 +288,21 @@ static void *find_versioned(const char *name)
 
 	for (unsigned int i = 0; i < sizeof(allocators) / sizeof(allocators[0]); i++)
 		if (plain_equal(name, allocators[i]))
-			return dlvsym(RTLD_NEXT, name, MALLOC_VERSION);
-	return plain_equal(name, "aligned_alloc") ? dlvsym(RTLD_NEXT, name, ALIGNED_ALLOC_VERSION)
-						  : NULL;
+			return loader_version(RTLD_NEXT, name, MALLOC_VERSION);
+	return plain_equal(name, "aligned_alloc")
+		       ? loader_version(RTLD_NEXT, name, ALIGNED_ALLOC_VERSION)
+		       : NULL;
 }
 
 /* Whether the module of one function precedes that of the other in the search order. */
 static bool is_before(void *one, void *other)
 {
-	struct dl_find_object first, second;
+	struct loaded first, second;
 	const struct link_map *map;
 
-	if (_dl_find_object(one, &first) || _dl_find_object(other, &second))
+	if (loader_find(one, &first) || loader_find(other, &second))
 		return false;
-	for (map = first.dlfo_link_map->l_next; map && map != second.dlfo_link_map;)
+	for (map = first.link_map->l_next; map && map != second.link_map;)
 		map = map->l_next;
 	return map;
 }
@@ -309,11 +317,12 @@ static bool is_before(void *one, void *other)
  */
 static void *find_bound(const char *name)
 {
-	void *found = dlsym(RTLD_NEXT, name), *versioned = find_versioned(name);
+	void *found = loader_symbol(RTLD_NEXT, name), *versioned = find_versioned(name);
 
 	if (versioned && (!found || is_before(versioned, found)))
 		return versioned;
-	return found || name[0] != '_' || name[1] != '_' ? found : dlsym(RTLD_NEXT, name + 2);
+	return found || name[0] != '_' || name[1] != '_' ? found
+							 : loader_symbol(RTLD_NEXT, name + 2);
 }
 
 /*
@@ -373,7 +382,7 @@ static void ask_for_all(void **found)
 				*where_is(i) = found[i];
 		}
 	}
-	dlerror();
+	loader_forget_error();
 }
 
 /* Fails as a function whose system call the kernel lacks. */
@@ -399,32 +408,6 @@ void real_stand_in(void)
 }
 
 /*
- * The pointer to a function that this libc lacks stays NULL, unless real_stand_in() sets it. The
- * program can reach the stub of such a function only by a weak reference or dlsym().
- */
-void real_find(const struct libc_places *known)
-{
-	void *found[NAMES];
-	static uint32_t state;
-	uint32_t expected = 0;
-	bool is_sure;
-
-	if (!__atomic_compare_exchange_n(&state, &expected, 1, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED))
-		return;
-	use_pool();
-	is_sure = behind_begin(known);
-	for (unsigned int i = 0; is_sure && i < NAMES; i++)
-		found[i] = find_behind(i, &is_sure);
-	if (!is_sure)
-		ask_for_all(found);
-	for (unsigned int i = 0; i < NAMES; i++)
-		*where_is(i) = found[i];
-	real_stand_in();
-	__atomic_store_n(&real_is_found, true, __ATOMIC_RELEASE);
-}
-
-/*
  * Finds the first definition of a function in link order. In a library that was loaded late,
  * dlsym(RTLD_NEXT) finds only libc's function, but the program may have another allocator.
  */
@@ -443,6 +426,36 @@ static void *find_linked(const char *name)
 			return (void *)(map->l_addr + symbol->st_value);
 	}
 	return name[0] == '_' && name[1] == '_' ? find_linked(name + 2) : NULL;
+}
+
+/*
+ * The pointer to a function that this libc lacks stays NULL, unless real_stand_in() sets it. The
+ * program can reach the stub of such a function only by a weak reference or dlsym().
+ */
+void real_find(const struct libc_places *known)
+{
+	void *found[NAMES];
+	static uint32_t state;
+	uint32_t expected = 0;
+	bool is_sure;
+
+	if (!__atomic_compare_exchange_n(&state, &expected, 1, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return;
+	use_pool();
+	loader_begin();
+	is_sure = behind_begin(known);
+	for (unsigned int i = 0; is_sure && i < NAMES; i++)
+		found[i] = find_behind(i, &is_sure);
+	if (!is_sure && loader.dlsym)
+		ask_for_all(found);
+	/* before glibc 2.34, only programs that are linked with libdl have dlsym */
+	for (unsigned int i = 0; !is_sure && !loader.dlsym && i < NAMES; i++)
+		found[i] = find_linked(real_name(i));
+	for (unsigned int i = 0; i < NAMES; i++)
+		*where_is(i) = found[i];
+	real_stand_in();
+	__atomic_store_n(&real_is_found, true, __ATOMIC_RELEASE);
 }
 
 bool real_find_late(void)

@@ -126,6 +126,15 @@ const char *real_name(unsigned int hook);
 /* The real function of a hook. */
 void *real_of(enum hook_number hook);
 
+/*
+ * The name of a function that is exported, hook or not, but that this process's libc lacks; NULL:
+ * `i` is another function. Functions that fail as if the kernel lacked them are not missing.
+ */
+const char *real_missing(unsigned int i);
+
+/* The number of functions, for real_missing(). */
+extern const unsigned int real_count;
+
 struct libc_places;
 
 /*

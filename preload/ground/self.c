@@ -10,6 +10,7 @@
 
 #include "sys.h"
 #include "plain.h"
+#include "loader.h"
 
 #define SHORT	   256 /* bytes of the usual buffer for a path; other variables share its page */
 #define LINKS_MOST 8
@@ -37,12 +38,12 @@ static bool is_as_told;
  */
 static bool is_at_exec(void)
 {
-	struct dl_find_object own;
+	struct loaded own;
 	const struct link_map *map;
 
-	if (_dl_find_object((void *)(uintptr_t)self_path, &own))
+	if (loader_find((void *)(uintptr_t)self_path, &own))
 		return false;
-	for (map = own.dlfo_link_map->l_prev; map; map = map->l_prev)
+	for (map = own.link_map->l_prev; map; map = map->l_prev)
 		if (*map->l_name && !plain_equal(map->l_name, "linux-vdso.so.1"))
 			return false;
 	return true;

@@ -2,6 +2,7 @@
 /* Public functions that are not hooks but exist for the loaders. */
 #include "hand.h"
 
+#include "preload/ground/loader.h"
 #include "preload/ground/sys.h"
 #include "preload/start/patch.h"
 
@@ -64,18 +65,18 @@ const char hand_musl_start[1] = { 0 }, hand_musl_stdin[1] = { 0 };
  * posix_spawn() ran scripts without a #! line, and an old condition variable was another struct. A
  * program that is bound to an older version calls libc's function, and the call is not recorded.
  */
-#define VERSIONS(name, older, newer, type, parameters, names)                        \
-	extern EXPORT type older_##name parameters;                                  \
-	__asm__(".symver older_" #name "," #name "@" older ", remove");              \
-	EXPORT type older_##name parameters                                          \
-	{                                                                            \
-		static __typeof__(name) *kept;                                       \
-		__typeof__(name) *found = __atomic_load_n(&kept, __ATOMIC_RELAXED);  \
-                                                                                     \
-		if (!found) {                                                        \
-			found = (__typeof__(name) *)dlvsym(RTLD_NEXT, #name, older); \
-			__atomic_store_n(&kept, found, __ATOMIC_RELAXED);            \
-		}                                                                    \
-		return found names;                                                  \
+#define VERSIONS(name, older, newer, type, parameters, names)                                \
+	extern EXPORT type older_##name parameters;                                          \
+	__asm__(".symver older_" #name "," #name "@" older ", remove");                      \
+	EXPORT type older_##name parameters                                                  \
+	{                                                                                    \
+		static __typeof__(name) *kept;                                               \
+		__typeof__(name) *found = __atomic_load_n(&kept, __ATOMIC_RELAXED);          \
+                                                                                             \
+		if (!found) {                                                                \
+			found = (__typeof__(name) *)loader_version(RTLD_NEXT, #name, older); \
+			__atomic_store_n(&kept, found, __ATOMIC_RELAXED);                    \
+		}                                                                            \
+		return found names;                                                          \
 	}
 #include "versions.def"

@@ -6,10 +6,11 @@
 #include <link.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/single_threaded.h>
 
 #include "preload/ground/behind.h"
+#include "preload/ground/clock.h"
 #include "preload/ground/linkage.h"
+#include "preload/ground/loader.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
 #include "preload/ground/sys.h"
@@ -76,7 +77,7 @@ static const char *passes_by(const struct linkage *linkage, const ElfW(Rela) * e
 {
 	uintptr_t place = linkage->map->l_addr + entry->r_offset, target;
 	const ElfW(Sym) * symbol;
-	struct dl_find_object found;
+	struct loaded found;
 	const char *name;
 
 	if (!symbol_of(entry) || place < linkage->low || place > linkage->high - sizeof(target))
@@ -85,7 +86,7 @@ static const char *passes_by(const struct linkage *linkage, const ElfW(Rela) * e
 	if (!real_has(target))
 		return NULL;
 	/* ignore calls within libc or within an allocator */
-	if (_dl_find_object((void *)target, &found) || found.dlfo_link_map == linkage->map)
+	if (loader_find((void *)target, &found) || found.link_map == linkage->map)
 		return NULL;
 	symbol = linkage->symbols + symbol_of(entry);
 	if (!is_readable(symbol, sizeof(*symbol)))
@@ -100,10 +101,10 @@ static const char *passes_by(const struct linkage *linkage, const ElfW(Rela) * e
  */
 static bool is_loaded(const struct link_map *map)
 {
-	struct dl_find_object found, own;
+	struct loaded found, own;
 
-	return map->l_ld && _dl_find_object(map->l_ld, &found) == 0 && found.dlfo_link_map == map &&
-	       _dl_find_object((void *)(uintptr_t)is_loaded, &own) == 0 && own.dlfo_link_map != map;
+	return map->l_ld && loader_find(map->l_ld, &found) == 0 && found.link_map == map &&
+	       loader_find((void *)(uintptr_t)is_loaded, &own) == 0 && own.link_map != map;
 }
 
 /*
@@ -154,23 +155,23 @@ static bool examine_module(struct bypass *bypass)
 
 void bypass_begin(void)
 {
-	struct dl_find_object own;
+	struct loaded own;
 
-	if (!behind_is_first() || _dl_find_object((void *)(uintptr_t)bypass_begin, &own))
+	if (!behind_is_first() || loader_find((void *)(uintptr_t)bypass_begin, &own))
 		return;
-	for (first_last = own.dlfo_link_map; first_last->l_next;)
+	for (first_last = own.link_map; first_last->l_next;)
 		first_last = first_last->l_next;
 }
 
 struct bypass bypass_among_all(bool is_held)
 {
 	struct bypass bypass = { 0 };
-	struct dl_find_object own;
+	struct loaded own;
 
-	if ((!is_held && !__libc_single_threaded) ||
-	    _dl_find_object((void *)(uintptr_t)bypass_among_all, &own) != 0)
+	if ((!is_held && !clock_is_alone()) ||
+	    loader_find((void *)(uintptr_t)bypass_among_all, &own) != 0)
 		return bypass;
-	bypass.next = own.dlfo_link_map;
+	bypass.next = own.link_map;
 	while (!first_last && bypass.next->l_prev)
 		bypass.next = bypass.next->l_prev;
 	if (first_last)
@@ -183,7 +184,7 @@ struct bypass bypass_among(const void *handle)
 	const struct link_map *map = handle;
 	struct bypass bypass = { 0 };
 
-	bypass.is_one = !__libc_single_threaded;
+	bypass.is_one = !clock_is_alone();
 	if (is_readable(map, sizeof(*map)) && is_loaded(map))
 		bypass.next = map;
 	return bypass;

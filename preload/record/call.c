@@ -3,6 +3,7 @@
 
 #include "facts.h"
 #include "names.h"
+#include "preload/ground/loader.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/sys.h"
 #include "preload/walk/maps.h"
@@ -125,15 +126,13 @@ static bool wants_backtrace(const struct call_event *event)
  * glibc's restartable-sequence area (rseq(2)) of a thread contains the number of the processor that
  * runs the thread.
  */
-extern const ptrdiff_t __rseq_offset __attribute__((weak));
-
 static int32_t current_cpu(void)
 {
 	const char *area;
 
-	if (!&__rseq_offset || !ARCH_HAS_THREAD_POINTER)
+	if (!loader.rseq_offset || !ARCH_HAS_THREAD_POINTER)
 		return -1;
-	area = (const char *)(arch_thread_pointer() + (uintptr_t)__rseq_offset);
+	area = (const char *)(arch_thread_pointer() + (uintptr_t)*loader.rseq_offset);
 	return *(const volatile int32_t *)(area + 4);
 }
 

@@ -16,6 +16,7 @@
 #include "preload/ground/behind.h"
 #include "preload/ground/clock.h"
 #include "preload/ground/linkage.h"
+#include "preload/ground/loader.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
 #include "preload/ground/self.h"
@@ -171,13 +172,13 @@ static bool defines_malloc(const struct link_map *map)
  */
 static const struct link_map *find_allocator(const struct link_map *own)
 {
-	struct dl_find_object found;
+	struct loaded found;
 	const struct link_map *map;
-	void *first = is_first_allocator() ? NULL : dlsym(RTLD_DEFAULT, "malloc");
+	void *first = is_first_allocator() ? NULL : loader_symbol(RTLD_DEFAULT, "malloc");
 
-	if (!first || _dl_find_object(first, &found))
+	if (!first || loader_find(first, &found))
 		return NULL;
-	for (map = found.dlfo_link_map; map && map != own && !defines_malloc(map);)
+	for (map = found.link_map; map && map != own && !defines_malloc(map);)
 		map = map->l_next;
 	return map;
 }
@@ -190,18 +191,18 @@ static const struct link_map *find_allocator(const struct link_map *own)
  */
 static void note_add_allocator(struct note *note)
 {
-	struct dl_find_object behind, own;
+	struct loaded behind, own;
 	const struct link_map *map;
 
-	if (_dl_find_object((void *)real.malloc, &behind) ||
-	    _dl_find_object((void *)(uintptr_t)note_begin, &own))
+	if (loader_find((void *)real.malloc, &behind) ||
+	    loader_find((void *)(uintptr_t)note_begin, &own))
 		return;
-	map = find_allocator(own.dlfo_link_map);
-	if (!map || map == own.dlfo_link_map)
+	map = find_allocator(own.link_map);
+	if (!map || map == own.link_map)
 		return;
 	if (!map->l_prev)
 		note_add(note, "allocator", self_path());
-	else if (map != behind.dlfo_link_map)
+	else if (map != behind.link_map)
 		note_add(note, "allocator", map->l_name);
 }
 

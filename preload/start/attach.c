@@ -23,6 +23,7 @@
 #include "places.h"
 #include "preload/ground/clock.h"
 #include "preload/ground/limit.h"
+#include "preload/ground/loader.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/sys.h"
 #include "preload/record/reach.h"
@@ -332,13 +333,13 @@ static bool look_at_file(const char *path, struct statx *found)
  */
 static size_t find_own_file(char *path)
 {
-	struct dl_find_object found;
+	struct loaded found;
 	char name[40] = "/proc/self/fd/";
 	long fd, length;
 
-	if (_dl_find_object((void *)(uintptr_t)find_own_file, &found))
+	if (loader_find((void *)(uintptr_t)find_own_file, &found))
 		return 0;
-	fd = sys_openat(AT_FDCWD, found.dlfo_link_map->l_name, O_PATH | O_CLOEXEC, 0);
+	fd = sys_openat(AT_FDCWD, found.link_map->l_name, O_PATH | O_CLOEXEC, 0);
 	if (fd < 0)
 		return 0;
 	plain_number(name + sizeof("/proc/self/fd/") - 1, (uint64_t)fd, 10);

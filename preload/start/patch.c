@@ -2,11 +2,13 @@
 #include "patch.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
 
 #include "hooks.h"
 #include "preload/ground/linkage.h"
+#include "preload/ground/loader.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
 #include "preload/ground/sys.h"
@@ -23,13 +25,13 @@ static struct linkage self;
 /* Fills in `stubs`. `self` is set last, so a child that is forked before then begins again. */
 static bool find_stubs(void)
 {
-	struct dl_find_object own;
+	struct loaded own;
 	struct linkage found;
 
 	if (self.map)
 		return true;
-	if (_dl_find_object((void *)(uintptr_t)patch_all, &own) != 0 ||
-	    !linkage_read(&found, own.dlfo_link_map))
+	if (loader_find((void *)(uintptr_t)patch_all, &own) != 0 ||
+	    !linkage_read(&found, own.link_map))
 		return false;
 	for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++) {
 		const ElfW(Sym) *symbol = linkage_find(&found, real_name(i));
@@ -248,21 +250,21 @@ void patch_all(bool on, struct patch_counts *counts)
 static void patch_definers(void)
 {
 	const struct link_map *seen[DEFINERS_MAX];
-	struct dl_find_object found;
+	struct loaded found;
 	struct linkage linkage;
 	unsigned int count = 0;
 
 	for (unsigned int i = 0; i < HOOK_holdtrace_acquired && count < DEFINERS_MAX; i++) {
 		unsigned int known = 0;
 
-		if (!real_of(i) || _dl_find_object(real_of(i), &found) != 0)
+		if (!real_of(i) || loader_find(real_of(i), &found) != 0)
 			continue;
-		while (known < count && seen[known] != found.dlfo_link_map)
+		while (known < count && seen[known] != found.link_map)
 			known++;
 		if (known < count)
 			continue;
-		seen[count++] = found.dlfo_link_map;
-		if (linkage_read(&linkage, found.dlfo_link_map) && !linkage_is_own(&linkage) &&
+		seen[count++] = found.link_map;
+		if (linkage_read(&linkage, found.link_map) && !linkage_is_own(&linkage) &&
 		    !linkage_is_loader(&linkage))
 			patch_table(&linkage, true);
 	}
@@ -292,4 +294,69 @@ void patch_before_deep(void)
 			return;
 		sys_call0(__NR_sched_yield);
 	}
+}
+
+/* ---- functions that libc lacks ---- */
+
+/* Writes a word, also to a page that is read-only or code, without a change of its rights. */
+static void write_word(int memory, const void *where, uint64_t word)
+{
+	sys_call4(__NR_pwrite64, memory, (long)&word, sizeof(word), (long)where);
+}
+
+/* Whether the value is that of a symbol of ours whose real function is missing. */
+static bool is_missing(const struct linkage *own, uintptr_t value)
+{
+	for (unsigned int i = 0; i < real_count; i++) {
+		const char *name = real_missing(i);
+		const ElfW(Sym) *symbol = name ? linkage_find(own, name) : NULL;
+
+		if (symbol && own->map->l_addr + symbol->st_value == value)
+			return true;
+	}
+	return false;
+}
+
+static void clear_weak(const struct linkage *own, const struct linkage *linkage, int memory)
+{
+	for (int kind = 0; kind < 2; kind++)
+		for (size_t i = 0; i < linkage->relocation_count[kind]; i++) {
+			const ElfW(Rela) *entry = &linkage->relocations[kind][i];
+			const ElfW(Sym) *symbol = linkage->symbols + ELF64_R_SYM(entry->r_info);
+			uint32_t type = (uint32_t)ELF64_R_TYPE(entry->r_info);
+			const uintptr_t *slot =
+				(const uintptr_t *)(linkage->map->l_addr + entry->r_offset);
+
+			if ((type == SLOT_CALL || type == SLOT_DATA || type == SLOT_WORD) &&
+			    ELF64_R_SYM(entry->r_info) && symbol->st_info >> 4 == STB_WEAK &&
+			    *slot >= own->low && *slot < own->high && is_missing(own, *slot))
+				write_word(memory, slot, 0);
+		}
+}
+
+void patch_hide_missing(void)
+{
+	struct loaded here;
+	struct linkage own, linkage;
+	int memory;
+
+	if (loader.find_object || loader_find((void *)(uintptr_t)patch_all, &here) ||
+	    !linkage_read(&own, here.link_map))
+		return;
+	memory = sys_openat(AT_FDCWD, "/proc/self/mem", O_RDWR | O_CLOEXEC, 0);
+	if (memory < 0)
+		return;
+	for (const struct link_map *map = linkage_first(); map; map = map->l_next)
+		if (linkage_read(&linkage, map) && !linkage_is_own(&linkage) &&
+		    !linkage_is_loader(&linkage))
+			clear_weak(&own, &linkage, memory);
+	/* the loader takes a symbol without a value for undefined */
+	for (unsigned int i = 0; i < real_count; i++) {
+		const char *name = real_missing(i);
+		const ElfW(Sym) *symbol = name ? linkage_find(&own, name) : NULL;
+
+		if (symbol)
+			write_word(memory, &symbol->st_value, 0);
+	}
+	sys_close(memory);
 }

@@ -31,4 +31,13 @@ void patch_all(bool on, struct patch_counts *counts);
  */
 void patch_before_deep(void);
 
+/*
+ * Hides exported functions that this process's libc lacks, so that the program finds as many as
+ * without this library. Before glibc 2.34 these are the functions of libpthread, librt and libdl in
+ * a program that does not load those libraries: it asks by a weak reference or by dlsym() whether
+ * it has threads, and may load them later. Then it calls the functions themselves, without stubs.
+ * Call it before the constructors of other modules run.
+ */
+void patch_hide_missing(void);
+
 #endif

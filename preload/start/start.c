@@ -18,7 +18,9 @@
 #include "hooks.h"
 #include "injected.h"
 #include "late.h"
+#include "patch.h"
 #include "preload/ground/clock.h"
+#include "preload/ground/loader.h"
 #include "preload/ground/own.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
@@ -296,8 +298,8 @@ static void install_toggle(int number)
 
 	if (!number)
 		return;
-	install = (__typeof__(install))dlsym(RTLD_NEXT, "sigaction");
-	dlerror();
+	install = (__typeof__(install))loader_symbol(RTLD_NEXT, "sigaction");
+	loader_forget_error();
 	if (install)
 		install(number, &action, NULL);
 }
@@ -342,6 +344,7 @@ static bool start_tracing(int argc, char **argv, char **environment)
 		control = attach_control(environment, name);
 	}
 	real_find(control && reach_is_trusted() ? &control->libc : NULL);
+	patch_hide_missing();
 	bypass_begin();
 	facts_begin();
 	life.control = control;

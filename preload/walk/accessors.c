@@ -8,6 +8,7 @@
 
 #include "maps.h"
 #include "preload/ground/arch.h"
+#include "preload/ground/loader.h"
 #include "preload/ground/sys.h"
 
 #if ARCH_WALKS
@@ -211,12 +212,12 @@ int remote_open(void)
 	if (handle == NULL)
 		return -ENOENT;
 	/* POSIX requires this conversion from an object pointer to a function pointer. */
-	*(void **)&create = dlsym(handle, SYMBOL("create_addr_space"));
-	*(void **)&set_caching = dlsym(handle, SYMBOL("set_caching_policy"));
-	*(void **)&library.start = dlsym(handle, SYMBOL("init_remote"));
-	*(void **)&library.step = dlsym(handle, SYMBOL("step"));
-	*(void **)&library.get = dlsym(handle, SYMBOL("get_reg"));
-	*(void **)&library.search = dlsym(handle, SYMBOL("dwarf_search_unwind_table"));
+	*(void **)&create = loader_symbol(handle, SYMBOL("create_addr_space"));
+	*(void **)&set_caching = loader_symbol(handle, SYMBOL("set_caching_policy"));
+	*(void **)&library.start = loader_symbol(handle, SYMBOL("init_remote"));
+	*(void **)&library.step = loader_symbol(handle, SYMBOL("step"));
+	*(void **)&library.get = loader_symbol(handle, SYMBOL("get_reg"));
+	*(void **)&library.search = loader_symbol(handle, SYMBOL("dwarf_search_unwind_table"));
 	if (create == NULL || set_caching == NULL || library.start == NULL ||
 	    library.step == NULL || library.get == NULL || library.search == NULL)
 		return -ENOENT;

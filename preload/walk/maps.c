@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "cfi.h"
+#include "preload/ground/loader.h"
 #include "preload/ground/own.h"
 #include "preload/ground/self.h"
 #include "preload/ground/sys.h"
@@ -139,12 +140,12 @@ static struct module **place_of(unsigned int number)
 	return &page[number % MODULES_PER_PAGE];
 }
 
-static bool is_same(const struct module *module, const struct dl_find_object *found)
+static bool is_same(const struct module *module, const struct loaded *found)
 {
-	return module->link_map == found->dlfo_link_map &&
-	       module->map_start == (uintptr_t)found->dlfo_map_start &&
-	       module->map_end == (uintptr_t)found->dlfo_map_end &&
-	       module->tables.header == found->dlfo_eh_frame;
+	return module->link_map == found->link_map &&
+	       module->map_start == (uintptr_t)found->map_start &&
+	       module->map_end == (uintptr_t)found->map_end &&
+	       module->tables.header == found->eh_frame;
 }
 
 uint32_t maps_generation;
@@ -160,7 +161,7 @@ static void retire_module(unsigned int number)
  * Finds the module, not yet unloaded, whose code contains `address`. Retires modules that `found`
  * shows to be unloaded.
  */
-static unsigned int look_up(uintptr_t address, const struct dl_find_object *found)
+static unsigned int look_up(uintptr_t address, const struct loaded *found)
 {
 	/* if several modules have had the range, the last one is the current one */
 	for (unsigned int number = maps_count(); number-- > 0;) {
@@ -346,10 +347,10 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
  * between the module's segments (pages of 64 KiB or 2 MiB). Then it reports only one of the pieces,
  * and the headers are at the load address, or are found by the program's auxiliary vector.
  */
-static const ElfW(Phdr) * find_headers(const struct dl_find_object *found, unsigned int *number)
+static const ElfW(Phdr) * find_headers(const struct loaded *found, unsigned int *number)
 {
-	const struct link_map *map = found->dlfo_link_map;
-	const ElfW(Phdr) *headers = headers_of((uintptr_t)found->dlfo_map_start, number);
+	const struct link_map *map = found->link_map;
+	const ElfW(Phdr) *headers = headers_of((uintptr_t)found->map_start, number);
 
 	if (!headers && map->l_addr)
 		headers = headers_of(map->l_addr, number);
@@ -361,17 +362,16 @@ static const ElfW(Phdr) * find_headers(const struct dl_find_object *found, unsig
 }
 
 /* headers: those of the module, or NULL if unknown. */
-static bool read_module(struct module *module, uintptr_t address,
-			const struct dl_find_object *found, const ElfW(Phdr) * headers,
-			unsigned int number)
+static bool read_module(struct module *module, uintptr_t address, const struct loaded *found,
+			const ElfW(Phdr) * headers, unsigned int number)
 {
 	if (!headers)
 		headers = find_headers(found, &number);
-	module->link_map = found->dlfo_link_map;
-	module->map_start = (uintptr_t)found->dlfo_map_start;
-	module->map_end = (uintptr_t)found->dlfo_map_end;
-	module->bias = found->dlfo_link_map->l_addr;
-	module->tables.header = found->dlfo_eh_frame;
+	module->link_map = found->link_map;
+	module->map_start = (uintptr_t)found->map_start;
+	module->map_end = (uintptr_t)found->map_end;
+	module->bias = found->link_map->l_addr;
+	module->tables.header = found->eh_frame;
 	for (unsigned int i = 0; headers != NULL && i < number; i++)
 		read_header(module, &headers[i], address);
 	return module->start != module->end;
@@ -382,17 +382,16 @@ struct maps_loader maps_loader;
 /* Finds the loader's range. Several threads may do this at the same time, with the same result. */
 static void find_loader(void)
 {
-	struct dl_find_object found;
+	struct loaded found;
 
 	/*
 	 * If the program has a copy relocation of this variable, the address is in the program,
 	 * whose link map has no name.
 	 */
-	if (_dl_find_object(&__libc_stack_end, &found) != 0 || found.dlfo_link_map->l_name[0] == 0)
+	if (loader_find(&__libc_stack_end, &found) != 0 || found.link_map->l_name[0] == 0)
 		return;
-	__atomic_store_n(&maps_loader.start, (uintptr_t)found.dlfo_map_start, __ATOMIC_RELAXED);
-	__atomic_store_n(&maps_loader.size,
-			 (uintptr_t)found.dlfo_map_end - (uintptr_t)found.dlfo_map_start,
+	__atomic_store_n(&maps_loader.start, (uintptr_t)found.map_start, __ATOMIC_RELAXED);
+	__atomic_store_n(&maps_loader.size, (uintptr_t)found.map_end - (uintptr_t)found.map_start,
 			 __ATOMIC_RELEASE);
 }
 
@@ -406,20 +405,20 @@ static bool is_from_memory(const struct link_map *map)
 
 static unsigned int find_or_add(uintptr_t address, const ElfW(Phdr) * headers, unsigned int count)
 {
-	struct dl_find_object found;
+	struct loaded found;
 	struct module *kept, module = { 0 };
 	unsigned int number;
 
 	if (maps_loader.size == 0)
 		find_loader();
-	if (_dl_find_object((void *)address, &found) != 0)
+	if (loader_find((void *)address, &found) != 0)
 		return MAPS_MODULE_NONE;
 	number = look_up(address, &found);
 	if (number != MAPS_MODULE_NONE || !read_module(&module, address, &found, headers, count))
 		return number;
-	module.path = path_of(maps_own_path && is_from_memory(found.dlfo_link_map)
-				      ? maps_own_path
-				      : found.dlfo_link_map->l_name);
+	module.path =
+		path_of(maps_own_path && is_from_memory(found.link_map) ? maps_own_path
+									: found.link_map->l_name);
 	kept = keep_memory(sizeof(*kept));
 	if (kept == NULL)
 		return MAPS_MODULE_NONE;
@@ -434,20 +433,20 @@ unsigned int maps_find(uintptr_t address)
 
 bool maps_are_one(uintptr_t one, uintptr_t other)
 {
-	struct dl_find_object a, b;
+	struct loaded a, b;
 
-	return _dl_find_object((void *)one, &a) == 0 && _dl_find_object((void *)other, &b) == 0 &&
-	       a.dlfo_link_map == b.dlfo_link_map;
+	return loader_find((void *)one, &a) == 0 && loader_find((void *)other, &b) == 0 &&
+	       a.link_map == b.link_map;
 }
 
 /* Adds the module's executable segment, if it has one. */
 static void find_code(const struct link_map *map)
 {
-	struct dl_find_object found;
+	struct loaded found;
 	const ElfW(Phdr) * headers;
 	unsigned int number = 0;
 
-	if (!map->l_ld || _dl_find_object(map->l_ld, &found) != 0)
+	if (!map->l_ld || loader_find(map->l_ld, &found) != 0)
 		return;
 	headers = find_headers(&found, &number);
 	for (unsigned int i = 0; headers && i < number; i++)
@@ -460,26 +459,26 @@ static void find_code(const struct link_map *map)
 void maps_find_all(void)
 {
 	const struct link_map *map;
-	struct dl_find_object own;
+	struct loaded own;
 
-	if (_dl_find_object((void *)(uintptr_t)maps_find_all, &own) != 0)
+	if (loader_find((void *)(uintptr_t)maps_find_all, &own) != 0)
 		return;
-	for (map = own.dlfo_link_map; map->l_prev; map = map->l_prev)
+	for (map = own.link_map; map->l_prev; map = map->l_prev)
 		;
 	for (; map; map = map->l_next)
-		if (map == own.dlfo_link_map || !is_from_memory(map))
+		if (map == own.link_map || !is_from_memory(map))
 			find_code(map);
 }
 
 void maps_check(void)
 {
+	loader_update();
 	for (unsigned int number = 0; number < maps_count(); number++) {
 		const struct module *module = module_at(number);
-		struct dl_find_object found;
+		struct loaded found;
 
 		if (!__atomic_load_n(&module->is_gone, __ATOMIC_ACQUIRE) &&
-		    (_dl_find_object((void *)module->start, &found) != 0 ||
-		     !is_same(module, &found)))
+		    (loader_find((void *)module->start, &found) != 0 || !is_same(module, &found)))
 			retire_module(number);
 	}
 }
@@ -488,11 +487,11 @@ const struct module *maps_take_gone(void)
 {
 	for (unsigned int number = 0; number < maps_count(); number++) {
 		struct module *module = *place_of(number);
-		struct dl_find_object found;
+		struct loaded found;
 
 		if (__atomic_load_n(&module->is_gone, __ATOMIC_ACQUIRE) &&
 		    !__atomic_exchange_n(&module->is_told, true, __ATOMIC_ACQ_REL) &&
-		    _dl_find_object((void *)module->start, &found) != 0)
+		    loader_find((void *)module->start, &found) != 0)
 			return module;
 	}
 	return NULL;
