@@ -265,6 +265,7 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 	how->report = (struct report_options){
 		.within = options->within.is_set ? options->within.value : 1,
 		.object = options->object,
+		.has_paths = options->targets,
 		.suppression_files = options->suppress.items,
 		.suppression_count = options->suppress.count,
 		.by = options->by,

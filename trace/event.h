@@ -186,6 +186,9 @@ static inline bool event_is_free(const struct event *event)
 /* The value of the argument with that name, or NULL. */
 const char *event_argument(const struct event *event, const char *name);
 
+/* The path, name or address that the call is about; "": it has none. */
+const char *event_target(const struct event *event);
+
 /*
  * The value of the argument with that name, a decimal number or a hexadecimal one with 0x; 0 if the
  * event has no such argument.

@@ -696,6 +696,15 @@ const char *event_argument(const struct event *event, const char *name)
 	return NULL;
 }
 
+const char *event_target(const struct event *event)
+{
+	const char *name = event_argument(event, "path") ?: event_argument(event, "name");
+
+	/* "address" is that of a peer, or that of a mapping: a number */
+	name = name ?: event_argument(event, "address");
+	return name && strncmp(name, "0x", 2) != 0 ? name : "";
+}
+
 uint64_t event_number(const struct event *event, const char *name)
 {
 	const char *text = event_argument(event, name);

@@ -109,6 +109,7 @@ struct select {
 	ARRAY_OF(struct code_range) ranges;
 	struct select_function functions;
 	struct select_module modules;
+	struct globs paths;
 	struct select_thread thread;
 	struct select_size size_range;
 	struct select_held held;
@@ -449,9 +450,11 @@ int select_create(struct select **result, const struct select_options *options, 
 	parse_classes(select, options->classes);
 	parse_modules(select, options->modules);
 	globs_parse(&select->functions.globs, options->functions);
+	globs_parse(&select->paths, options->paths);
 	select_thread_parse(&select->thread, options->thread);
-	select->is_paired = options->functions || (options->modules && !select->module) ||
-			    options->thread || options->size ||
+	select->is_paired = options->functions || options->paths ||
+			    (options->modules && !select->module) || options->thread ||
+			    options->size ||
 			    (options->is_whole && (options->has_contexts || select->module));
 	select->keeps_calls = !select->is_paired && !options->classes && !options->has_contexts &&
 			      !options->process && options->depth < 0 && !options->calls &&
@@ -574,6 +577,8 @@ static bool matches(struct select *select, const struct event *call)
 
 	if (answer && options->functions)
 		answer = select_function_asks(&select->functions, call->function);
+	if (answer && options->paths)
+		answer = globs_match(&select->paths, event_target(call));
 	if (answer && options->thread)
 		answer = select_thread_asks(&select->thread, call);
 	if (answer && options->modules && !select->module)
@@ -742,6 +747,7 @@ void select_destroy(struct select *select)
 	trace_nodes_free(&select->nodes);
 	globs_free(&select->programs);
 	globs_free(&select->functions.globs);
+	globs_free(&select->paths);
 	free(select->functions.known.items);
 	globs_free(&select->modules.globs);
 	free(select->modules.ranges.items);

@@ -36,6 +36,7 @@ struct select_options {
 	 */
 	const char *calls;
 	const char *functions; /* patterns of names of functions, or NULL */
+	const char *paths;     /* patterns of paths, names and addresses, or NULL */
 	/* patterns of paths or file names, perhaps followed by :START+SIZE; or NULL */
 	const char *modules;
 	const char *thread;  /* a tid, or patterns of names of threads, or NULL */

@@ -33,6 +33,7 @@ struct report_options {
 	const char *object; /* for history: the argument of --object */
 	/* the argument of --by, for reports that measure by it; NULL: not given */
 	const char *by;
+	bool has_paths;	    /* --path is given */
 	size_t top;	    /* number of rows to print; 0: all */
 	uint64_t max_bytes; /* maximum size of the file of a page; 0: no limit */
 	bool is_bottom_up;  /* for tree: --bottom-up is given */

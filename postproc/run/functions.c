@@ -155,47 +155,16 @@ static void functions_process(void *user)
 
 /* ---- tables ---- */
 
-/* The name of an errno. On all supported processors, Linux uses the same numbers. */
-static const char *name_of_error(uint32_t number)
-{
-#define NAME(number) [number] = #number
-	static const char *const names[] = {
-		NAME(EPERM),	   NAME(ENOENT),       NAME(ESRCH),	   NAME(EINTR),
-		NAME(EIO),	   NAME(ENXIO),	       NAME(E2BIG),	   NAME(ENOEXEC),
-		NAME(EBADF),	   NAME(ECHILD),       NAME(EAGAIN),	   NAME(ENOMEM),
-		NAME(EACCES),	   NAME(EFAULT),       NAME(EBUSY),	   NAME(EEXIST),
-		NAME(EXDEV),	   NAME(ENODEV),       NAME(ENOTDIR),	   NAME(EISDIR),
-		NAME(EINVAL),	   NAME(ENFILE),       NAME(EMFILE),	   NAME(ENOTTY),
-		NAME(ETXTBSY),	   NAME(EFBIG),	       NAME(ENOSPC),	   NAME(ESPIPE),
-		NAME(EROFS),	   NAME(EMLINK),       NAME(EPIPE),	   NAME(ERANGE),
-		NAME(EDEADLK),	   NAME(ENAMETOOLONG), NAME(ENOSYS),	   NAME(ENOTEMPTY),
-		NAME(ELOOP),	   NAME(EOVERFLOW),    NAME(ENOTSOCK),	   NAME(EPROTONOSUPPORT),
-		NAME(EOPNOTSUPP),  NAME(EAFNOSUPPORT), NAME(EADDRINUSE),   NAME(EADDRNOTAVAIL),
-		NAME(ENETUNREACH), NAME(ECONNABORTED), NAME(ECONNRESET),   NAME(EISCONN),
-		NAME(ENOTCONN),	   NAME(ETIMEDOUT),    NAME(ECONNREFUSED), NAME(EHOSTUNREACH),
-		NAME(EINPROGRESS), NAME(ECANCELED),    NAME(EOWNERDEAD),   NAME(ENOTRECOVERABLE),
-		NAME(EIDRM),	   NAME(EALREADY),
-	};
-#undef NAME
-
-	return number < sizeof(names) / sizeof(*names) ? names[number] : NULL;
-}
-
 static void put_error(struct table *table, struct table_cell *cell, const struct stat *stat)
 {
 	size_t most = 0;
-	const char *name;
 
 	for (size_t i = 1; i < ERRORS_KEPT; i++)
 		if (stat->errors[i].count > stat->errors[most].count)
 			most = i;
-	if (!stat->errors[most].count)
-		return;
-	name = name_of_error(stat->errors[most].number);
-	if (name)
-		table_text(table, cell, name);
-	else
-		table_format(table, cell, "%u", stat->errors[most].number);
+	if (stat->errors[most].count)
+		table_text(table, cell,
+			   strerrorname_np((int)stat->errors[most].number) ?: "unknown");
 }
 
 static void functions_put(struct table *table, const struct stat *stat)

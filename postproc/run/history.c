@@ -55,6 +55,8 @@ static bool covers(const struct history_state *state, const struct event *event)
 
 static bool is_of_object(struct history_state *state, const struct event *event)
 {
+	if (!state->run->options->object) /* --path selects the objects */
+		return true;
 	if (state->is_fd)
 		return event->resource->known == RESOURCE_FD && event->object == state->wanted;
 	if (event->resource->known == RESOURCE_FD)
@@ -177,7 +179,9 @@ static void history_put(struct history_state *state, struct table *table,
 	table_text(table, CELL(row, history, event), call->what);
 	table_text(table, CELL(row, history, class), call->class);
 	table_text(table, CELL(row, history, function), call->function);
-	if (state->is_fd)
+	if (call->object == UINT64_MAX)
+		return;
+	if (state->is_fd || !strcmp(call->class, resource_table[RESOURCE_FD].type))
 		table_format(table, CELL(row, history, object), "fd:%" PRIu64, call->object);
 	else
 		table_format(table, CELL(row, history, object), "0x%" PRIx64, call->object);
@@ -205,9 +209,12 @@ static int parse(struct history_state *state, const char *text, struct error *er
 {
 	char *end;
 
+	if (!text && state->run->options->has_paths)
+		return 0;
 	if (!text)
 		return error_set(err, EINVAL,
-				 "name the object by --object=ADDRESS or --object=fd:NUMBER");
+				 "name the object by --object=ADDRESS or --object=fd:NUMBER, or "
+				 "by --path=GLOB");
 	if (!strncmp(text, "fd", 2) && text[2] && !text[2 + strspn(text + 2, "0123456789")])
 		return error_set(
 			err, EINVAL,
