@@ -77,7 +77,7 @@ static int plan_limits(struct report_plan *plan, const struct options *options, 
 }
 
 /* Reads the paths of changed files, one a line. */
-static int read_changed(struct source_list *list, const char *path, struct error *err)
+static int read_changed(struct report_plan *plan, const char *path, struct error *err)
 {
 	cleanup_file FILE *file = fopen(path, "re");
 	cleanup_free char *line = NULL;
@@ -89,7 +89,7 @@ static int read_changed(struct source_list *list, const char *path, struct error
 		size_t length = strcspn(line, "\n");
 
 		if (length)
-			*ARRAY_ADD(&list->items) = pool_text(&list->pool, line, length);
+			*ARRAY_ADD(&plan->changed) = pool_text(&plan->verdicts.pool, line, length);
 	}
 	return ferror(file) ? error_system(err, errno, "--changed=%s", path) : 0;
 }
@@ -107,15 +107,15 @@ static int plan_source(struct report_plan *plan, const struct options *options, 
 
 		if (!whole)
 			return error_system(err, errno, "--source-root=%s", root);
-		*ARRAY_ADD(&plan->roots.items) = pool_text(&plan->roots.pool, whole, strlen(whole));
+		*ARRAY_ADD(&plan->roots) = pool_text(&plan->verdicts.pool, whole, strlen(whole));
 	}
-	if (options->changed && read_changed(&plan->changed, options->changed, err))
+	if (options->changed && read_changed(plan, options->changed, err))
 		return -err->number;
 	source->here = plan->here;
-	source->roots = plan->roots.items.items;
-	source->root_count = plan->roots.items.count;
-	source->changed = plan->changed.items.items;
-	source->changed_count = plan->changed.items.count;
+	source->roots = plan->roots.items;
+	source->root_count = plan->roots.count;
+	source->changed = plan->changed.items;
+	source->changed_count = plan->changed.count;
 	return 0;
 }
 
@@ -324,8 +324,8 @@ void report_plan_free(struct report_plan *plan)
 	baseline_free(&plan->baseline);
 	baseline_free(&plan->learned);
 	verdicts_free(&plan->verdicts);
-	source_list_free(&plan->roots);
-	source_list_free(&plan->changed);
+	free(plan->roots.items);
+	free(plan->changed.items);
 	free(plan->here);
 	newest_free(&plan->newest);
 	newest_free(&plan->old);

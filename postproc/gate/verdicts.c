@@ -10,12 +10,6 @@
 
 #define LINES_MAX 4 /* functions of a site that a sentence names */
 
-void source_list_free(struct source_list *list)
-{
-	free(list->items.items);
-	pool_free(&list->pool);
-}
-
 void verdicts_free(struct verdicts *verdicts)
 {
 	for (size_t i = 0; i < verdicts->count; i++)
@@ -92,8 +86,13 @@ static bool shorten_path(const struct source_style *style, char *path)
 bool source_line(const struct source_style *style, const struct naming_symbol *symbol,
 		 struct source_line *line)
 {
-	if (symbol->is_runtime || symbol->is_start || symbol->is_library || !symbol->file ||
-	    !symbol->line || !normalise(symbol->file, line->path, sizeof(line->path)))
+	const char *file = symbol->file;
+
+	/* meson compiles ../src/x.c in a directory below the source */
+	while (file && !strncmp(file, "../", 3))
+		file += 3;
+	if (symbol->is_runtime || symbol->is_start || symbol->is_library || !file ||
+	    !symbol->line || !normalise(file, line->path, sizeof(line->path)))
 		return false;
 	line->line = symbol->line;
 	return shorten_path(style, line->path);

@@ -75,13 +75,6 @@ struct verdict_place {
 	struct source_line line;
 };
 
-/* Paths, as lines of a file or arguments of options. */
-struct source_list {
-	ARRAY_OF(const char *) items;
-	struct pool pool;
-};
-
-void source_list_free(struct source_list *list);
 void verdicts_free(struct verdicts *verdicts);
 
 /* Finds the innermost frame in the user's source. `site` may be NULL. */

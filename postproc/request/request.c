@@ -343,6 +343,7 @@ void request_print_report_help(FILE *file, const char *report, enum option_form 
 void request_free(struct options *options)
 {
 	free(options->inputs.items);
+	free(options->source_roots.items);
 	free(options->suppress.items);
 	free(options->maps.items);
 	free(options->paths);
