@@ -692,11 +692,17 @@ void locks_event(struct locks *locks, const struct event *event)
 	}
 }
 
+static struct locks_holder holder_of(const struct locks *locks, const struct locks_hold *hold)
+{
+	return (struct locks_holder){ .thread = locks->threads.items[hold->thread].id,
+				      .site = hold->site,
+				      .is_shared = hold->way == LOCKS_READ };
+}
+
 bool locks_holder(const struct locks *locks, uint64_t object, uint32_t *at,
 		  struct locks_holder *holder)
 {
 	uint32_t lock = *at ? 0 : map_get(&locks->index, OF_LOCK, object);
-	const struct locks_hold *hold;
 
 	if (*at)
 		*at = locks->holds.items[*at].of_lock.next;
@@ -704,10 +710,23 @@ bool locks_holder(const struct locks *locks, uint64_t object, uint32_t *at,
 		*at = lock ? locks->locks.items[lock].first : 0;
 	if (!*at)
 		return false;
-	hold = &locks->holds.items[*at];
-	*holder = (struct locks_holder){ .thread = locks->threads.items[hold->thread].id,
-					 .site = hold->site,
-					 .is_shared = hold->way == LOCKS_READ };
+	*holder = holder_of(locks, &locks->holds.items[*at]);
+	return true;
+}
+
+bool locks_next_held(const struct locks *locks, struct locks_at *at, uint64_t *object,
+		     struct locks_holder *holder)
+{
+	const struct locks_hold *hold;
+
+	at->hold = at->hold ? locks->holds.items[at->hold].of_thread.next : 0;
+	while (!at->hold && ++at->thread < locks->threads.count)
+		at->hold = locks->threads.items[at->thread].first;
+	if (!at->hold)
+		return false;
+	hold = &locks->holds.items[at->hold];
+	*object = locks->locks.items[hold->lock].object;
+	*holder = holder_of(locks, hold);
 	return true;
 }
 

@@ -178,6 +178,17 @@ bool locks_holder(const struct locks *locks, uint64_t object, uint32_t *at,
 		  struct locks_holder *holder);
 
 /*
+ * Sets *object and *holder to the next lock that a thread holds and to that thread. *at must be
+ * zeroed at the first call. Returns false after the last one.
+ */
+struct locks_at {
+	uint32_t thread, hold;
+};
+
+bool locks_next_held(const struct locks *locks, struct locks_at *at, uint64_t *object,
+		     struct locks_holder *holder);
+
+/*
  * Ends the process. The remaining holds are counted until end_ns; locks_holder() still finds them.
  */
 void locks_finish(struct locks *locks, uint64_t end_ns);

@@ -156,7 +156,11 @@ static void print_holder(struct overview *overview, const struct summary_blocked
 		return;
 	if (blocked->holder != blocked->thread)
 		snprintf(text, sizeof(text), "held by thread %" PRIu32 "%s: locked at ",
-			 blocked->holder, blocked->has_ended_holder ? ", which has ended" : "");
+			 blocked->holder,
+			 blocked->is_inherited && blocked->has_ended_holder
+				 ? ", which fork() did not copy"
+			 : blocked->has_ended_holder ? ", which has ended"
+						     : "");
 	print_frames(overview, 6, 8, 2, text, blocked->holder_backtrace);
 }
 

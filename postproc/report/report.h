@@ -183,7 +183,8 @@ enum report_kind {
 #include "postproc/reasons.def"
 #undef KIND
 	KIND_ALL = (1 << REPORT_KINDS) - 1,
-	KIND_EVENTS = KIND_ALL & ~(KIND_SCAN | KIND_NOTE | KIND_OWNER | KIND_RESIDENT | KIND_HEAP),
+	KIND_EVENTS = KIND_ALL & ~(KIND_SCAN | KIND_NOTE | KIND_OWNER | KIND_HOLDER |
+				   KIND_RESIDENT | KIND_HEAP),
 };
 
 /*

@@ -210,20 +210,53 @@ static bool report_is_unobserved(const struct summary_process *process, uint64_t
 	       (limit_ns > COVERAGE_EXACT_NS ? limit_ns : COVERAGE_EXACT_NS);
 }
 
-/* Whether neither options nor filters have excluded any call of the process. */
-static bool is_whole(const struct summary *summary, const struct summary_process *process)
+/* Whether a list in the form of --events ("memory,fd") includes the class. */
+static bool is_listed(const char *list, const char *class)
 {
-	return !(summary->selection && summary->selection->filters) && !process->recorded &&
-	       !process->pauses && !process->is_attached && !process->cut_calls;
+	size_t size = strlen(class);
+
+	for (size_t length; *list; list += length + (list[length] == ',')) {
+		length = strcspn(list, ",");
+		if ((length == size && !strncmp(list, class, size)) ||
+		    (length == 3 && !strncmp(list, "all", 3)))
+			return true;
+	}
+	return false;
+}
+
+/* The kinds of events whose classes are in the list. KIND_SCAN and KIND_NOTE belong to no class. */
+static unsigned kinds_listed(const char *list)
+{
+	unsigned kinds = 0;
+
+#define KIND(name, class) kinds |= strcmp(class, "-") && is_listed(list, class) ? KIND_##name : 0;
+#include "postproc/reasons.def"
+#undef KIND
+	return kinds;
+}
+
+/* The kinds of events that --events excluded. */
+static unsigned report_unrecorded(const struct summary_process *process)
+{
+	return process->recorded ? KIND_EVENTS & ~kinds_listed(process->recorded) : 0;
+}
+
+/* Whether neither options nor filters have excluded calls of this kind, from start to end. */
+static bool is_whole(const struct summary *summary, const struct summary_process *process,
+		     unsigned kind)
+{
+	return !(summary->selection && summary->selection->filters) &&
+	       !(report_unrecorded(process) & kind) && !process->pauses && !process->is_attached &&
+	       !process->cut_calls;
 }
 
 /*
  * Whether the number of open descriptors according to the kernel differs from the number according
- * to the recorded calls.
+ * to the recorded calls, for example because --events excluded streams.
  */
 bool report_is_unhooked(const struct summary *summary, const struct summary_process *process)
 {
-	return is_whole(summary, process) && process->descriptors &&
+	return is_whole(summary, process, KIND_FD) && process->descriptors &&
 	       process->descriptors != process->held[RESOURCE_FD] + process->inherited;
 }
 
@@ -233,7 +266,7 @@ bool report_is_unhooked(const struct summary *summary, const struct summary_proc
  */
 bool report_has_unseen_zombie(const struct summary *summary, const struct summary_process *process)
 {
-	return is_whole(summary, process) && process->has_zombie &&
+	return is_whole(summary, process, KIND_PROCESS) && process->has_zombie &&
 	       !process->held[RESOURCE_PROCESS];
 }
 
@@ -328,35 +361,21 @@ static uint64_t report_ownerless(const struct report_run *run)
 	return threads;
 }
 
-/* Whether a list in the form of --events ("memory,fd") includes the class. */
-static bool is_listed(const char *list, const char *class)
-{
-	size_t size = strlen(class);
+#define HOLDERLESS_NS 100000000u /* a lock may be free for as long as its next holder wakes up */
 
-	for (size_t length; *list; list += length + (list[length] == ',')) {
-		length = strcspn(list, ",");
-		if ((length == size && !strncmp(list, class, size)) ||
-		    (length == 3 && !strncmp(list, "all", 3)))
-			return true;
+/* The number of threads that wait for a lock at the end, whose holder no recorded call tells. */
+static uint64_t report_holderless(const struct summary *summary)
+{
+	uint64_t threads = 0;
+
+	for (size_t i = 0; i < summary->blocked.count; i++) {
+		const struct summary_blocked *blocked = &summary->blocked.items[i];
+
+		if (blocked->resource == RESOURCE_LOCK && !blocked->has_holder &&
+		    blocked->longest_ns > HOLDERLESS_NS)
+			threads += blocked->threads;
 	}
-	return false;
-}
-
-/* The kinds of events whose classes are in the list. KIND_SCAN and KIND_NOTE belong to no class. */
-static unsigned kinds_listed(const char *list)
-{
-	unsigned kinds = 0;
-
-#define KIND(name, class) kinds |= strcmp(class, "-") && is_listed(list, class) ? KIND_##name : 0;
-#include "postproc/reasons.def"
-#undef KIND
-	return kinds;
-}
-
-/* The kinds of events that --events excluded. */
-static unsigned report_unrecorded(const struct summary_process *process)
-{
-	return process->recorded ? KIND_EVENTS & ~kinds_listed(process->recorded) : 0;
+	return threads;
 }
 
 /*

@@ -61,12 +61,22 @@ static void add_wait(struct coverage *coverage, const struct hook *hook, const s
 		return;
 	thread = thread_of(coverage, event);
 	thread->recorded_ns += event->leave_ns - event->enter_ns;
+	/* destructors of a main thread that calls pthread_exit() may wait */
+	if (thread->ended_ns && thread->ended_ns < event->leave_ns)
+		thread->ended_ns = event->leave_ns;
 }
 
 void coverage_event(struct coverage *coverage, const struct event *event)
 {
 	if (event->part || event->moment == MOMENT_HALF)
 		return;
+	/* no note tells the end of the main thread, which the kernel keeps until the process ends
+	 */
+	if (event->operation == OPERATION_END && event->function->hook &&
+	    event->function->hook->resource == RESOURCE_THREAD) {
+		thread_of(coverage, event)->ended_ns = event->time_ns;
+		return;
+	}
 	add_wait(coverage, event->function->hook, event);
 }
 

@@ -200,7 +200,10 @@ static void name_stream(struct descriptors *descriptors, const struct event *eve
 	descriptor = descriptors_find(descriptors, number);
 	if (!descriptor)
 		return;
-	descriptor->stream = event->resource->known == RESOURCE_DIRECTORY ? "DIR" : "FILE";
+	/* a descriptor that no recorded call opened is not described */
+	descriptor->stream = !descriptor->is_open			    ? NULL
+			     : event->resource->known == RESOURCE_DIRECTORY ? "DIR"
+									    : "FILE";
 	descriptor->stream_object = event->object;
 }
 
@@ -303,6 +306,13 @@ void descriptors_event(struct descriptors *descriptors, const struct event *even
 	if (event->type == CALL_TYPE_ALLOC) {
 		open_descriptor(descriptors, descriptor, &step);
 		identify(descriptors, descriptor, event);
+		return;
+	}
+	/* fclose() of a stream whose descriptor was closed by itself: its close fails unseen */
+	if (!descriptor->is_open && descriptor->stream && descriptor->closed.function &&
+	    event->related && event->related == descriptor->stream_object) {
+		*misuse = DESCRIPTOR_CLOSED_TWICE;
+		*of = descriptor;
 		return;
 	}
 	descriptors->open -= descriptor->is_open;

@@ -193,6 +193,8 @@ static void on_call(struct summary *summary, const struct event *event)
 {
 	summary_count(summary, event);
 	note_spawned(summary, event);
+	if (event->type == CALL_TYPE_ALLOC && event->resource->known == RESOURCE_PROCESS)
+		summary_note_fork(summary, event);
 	ledger_event(summary->ledger, event);
 	/* most calls are about memory, and skip this quickly */
 	if (event->resource->known != RESOURCE_MEMORY) {
@@ -200,13 +202,17 @@ static void on_call(struct summary *summary, const struct event *event)
 		struct descriptor *of;
 
 		descriptors_event(&summary->descriptors, event, &misuse, &of);
+		/* use() counts the calls that failed */
+		if (misuse == DESCRIPTOR_CLOSED_TWICE && !(event->flags & CALL_FAILED))
+			summary->classes[ledger_class_of(summary->ledger, RESOURCE_FD)]
+				.bad_closes++;
 		if (misuse && summary->causes)
 			causes_misuse(summary->causes, event, misuse, of);
 	}
 	locks_event(&summary->locks, event);
 	wakes_event(&summary->signals, event);
 	wakes_event(&summary->calls, event);
-	if (event->leave_ns > event->enter_ns)
+	if (event->leave_ns > event->enter_ns || event->operation == OPERATION_END)
 		coverage_event(&summary->coverage, event);
 	lasting_event(&summary->lasting, event);
 	if (event->type == CALL_TYPE_NONE)
@@ -781,6 +787,7 @@ void summary_free(struct summary *summary)
 	free(summary->bypasses.items);
 	free(summary->left_out.items);
 	free(summary->spawned.items);
+	free(summary->forked.items);
 	free(summary->children.items);
 	map_clear(&summary->last_by_pid);
 	for (size_t i = 0; i < summary->passed.count; i++) {

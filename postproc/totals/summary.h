@@ -122,6 +122,7 @@ struct summary_blocked {
 	uint32_t holder; /* thread that holds the lock */
 	const struct trace_node *holder_backtrace;
 	bool has_ended_holder; /* the holder has ended, so the lock will never be released */
+	bool is_inherited;     /* the holder took the lock in the parent, before fork() */
 	uint32_t joined;       /* the thread to be joined; 0: none, or not known */
 	/*
 	 * For a condition: the last signal before the wait, if no thread waited when it was sent;
@@ -327,6 +328,16 @@ struct summary_passed {
 };
 
 /* A child of vfork or posix_spawn; it is recorded only after it executes a program. */
+/* A lock that a thread held when its process forked: fork() copies the lock, but only one thread.
+ */
+struct summary_forked {
+	uint32_t child;
+	uint64_t object;
+	uint32_t thread; /* the thread that held the lock */
+	bool is_copied;	 /* that thread called fork() and is the child's only thread */
+	const struct trace_node *backtrace;
+};
+
 struct summary_spawned {
 	uint32_t pid, process; /* process: number of its parent */
 	const char *path;
@@ -415,6 +426,7 @@ struct summary {
 	uint32_t unwaited; /* index of the first entry of the list of all children */
 	/* after summary_end(): only those whose programs were not traced */
 	ARRAY_OF(struct summary_spawned) spawned;
+	ARRAY_OF(struct summary_forked) forked; /* of children that have not been read yet */
 	/* after summary_end(), by pid: index + 1 of the last image of the process */
 	struct map last_by_pid;
 	/* descriptors passed by exec to programs whose streams have not ended yet */

@@ -440,13 +440,66 @@ static uint32_t next_blocker(const struct summary *summary, const struct fold_op
 	return 0;
 }
 
+#define FORKED_MAX 64u /* locks noted for a child */
+
+void summary_note_fork(struct summary *summary, const struct event *event)
+{
+	struct locks_at at = { 0 };
+	struct locks_holder holder;
+	uint64_t object;
+
+	for (unsigned i = 0;
+	     i < FORKED_MAX && locks_next_held(&summary->locks, &at, &object, &holder); i++)
+		*ARRAY_ADD(&summary->forked) = (struct summary_forked){
+			.child = (uint32_t)event->object,
+			.object = object,
+			.thread = holder.thread,
+			.is_copied = holder.thread == event->thread,
+			.backtrace = place_of(summary, &summary->locks.sites, holder.site),
+		};
+}
+
+/*
+ * The holder, from before the fork that created this process, of the lock for which the call waits.
+ * NULL: a thread of this process holds the lock, or no holder is known.
+ */
+static const struct summary_forked *forked_holder(const struct summary *summary,
+						  const struct fold_open *open)
+{
+	struct locks_holder holder;
+	uint32_t at = 0;
+
+	if (open->resource != RESOURCE_LOCK ||
+	    locks_holder(&summary->locks, open->object, &at, &holder))
+		return NULL;
+	for (size_t i = summary->forked.count; i-- > 0;)
+		if (summary->forked.items[i].child == summary->fold->process.pid &&
+		    summary->forked.items[i].object == open->object)
+			return &summary->forked.items[i];
+	return NULL;
+}
+
+/* Forgets what was noted for a process, whose next program has other locks. */
+static void forget_forked(struct summary *summary, uint32_t child)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < summary->forked.count; i++)
+		if (summary->forked.items[i].child != child)
+			summary->forked.items[count++] = summary->forked.items[i];
+	summary->forked.count = count;
+}
+
 /* Whether the call waits directly or indirectly for its own thread. Visits each open call once. */
 static bool is_deadlock(const struct summary *summary, const struct fold_open *first)
 {
 	const struct fold_open *next[SUMMARY_BLOCKED_MAX] = { first };
 	bool is_seen[SUMMARY_BLOCKED_MAX] = { false };
+	const struct summary_forked *forked = forked_holder(summary, first);
 	size_t count = 1;
 
+	if (forked)
+		return forked->is_copied && first->thread == summary->fold->process.pid;
 	for (size_t i = 0; i < count; i++) {
 		uint32_t at = 0, thread;
 
@@ -564,6 +617,7 @@ static void add_blocked(struct summary *summary, const struct fold_open *open)
 	char what[DESCRIPTORS_TEXT_SIZE] = "";
 	struct locks_holder holder = { 0 };
 	bool has_holder = find_holder(summary, open, &holder);
+	const struct summary_forked *forked = forked_holder(summary, open);
 	uint32_t at = 0;
 
 	*blocked = (struct summary_blocked){
@@ -588,6 +642,12 @@ static void add_blocked(struct summary *summary, const struct fold_open *open)
 		blocked->joined = next_blocker(summary, open, &at);
 	blocked->has_ended_holder = has_holder && map_get(&summary->fold->threads, OF_THREAD,
 							  blocked->holder) == FOLD_ENDED;
+	if (forked) {
+		blocked->has_holder = blocked->is_inherited = true;
+		blocked->holder = forked->is_copied ? summary->fold->process.pid : forked->thread;
+		blocked->has_ended_holder = !forked->is_copied;
+		blocked->holder_backtrace = forked->backtrace;
+	}
 	blocked->is_hung = is_hung(summary, open, blocked);
 	summary->deadlocked += blocked->is_deadlock;
 	find_vain(summary, open, blocked);
@@ -715,6 +775,7 @@ void summary_close_process(struct summary *summary)
 	tallies_close(&summary->tallies, ledger_sites(summary->ledger));
 	keep_process(summary);
 	clear_fold(summary);
+	forget_forked(summary, pid);
 	forget_passed(summary, pid, passed);
 }
 

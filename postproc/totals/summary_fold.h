@@ -58,6 +58,12 @@ struct summary_fold {
 /* Makes the summary keep a list of sites. Call it before the first event. */
 void summary_list_sites(struct summary *summary);
 
+/*
+ * Notes the locks that are held when the process creates a child. A child of fork() that waits for
+ * such a lock finds its holder here.
+ */
+void summary_note_fork(struct summary *summary, const struct event *event);
+
 /* Adds the current process, which has ended, to the summary, and clears the state. */
 void summary_close_process(struct summary *summary);
 

@@ -559,6 +559,9 @@ void call_show_waiting(struct call *call)
 	before = thread_busy_begin(thread, call->origin);
 	thread->busy.is_written = true; /* no record is being written that could be dropped */
 	walk_and_remember(call);
+	/* this may be the first backtrace of a fork's child, or of a module */
+	if (unlikely(thread->modules != maps_count()))
+		facts_tell_modules(thread, call->enter - 1);
 	show_backtrace(thread);
 	thread->slot->open[call->depth].serial = thread->stack_serial;
 	thread_busy_end(thread, before);

@@ -180,11 +180,147 @@ static void lock(void)
 	pthread_mutex_lock(&first);
 }
 
+static void *ends_later(void *unused)
+{
+	pause_ms(300);
+	exit(0);
+	return unused;
+}
+
+/* The kernel keeps a main thread that has ended until its process ends; it waits for nothing. */
+static void main_leaves(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, ends_later, NULL);
+	pthread_detach(thread);
+	pthread_exit(NULL);
+}
+
+static void *holds_first(void *unused)
+{
+	pthread_mutex_lock(&first);
+	pause();
+	return unused;
+}
+
+/* Whether the process waits for a futex. */
+static int is_stuck(pid_t child)
+{
+	char path[40], text[20] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)child);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0)
+		close(fd);
+	return *text && atoi(text) == SYS_futex;
+}
+
+/* Kills the child 300 ms after it began to wait for a lock, or after 10 s. */
+static void kill_stuck(pid_t child)
+{
+	for (int i = 0; i < 1000 && !is_stuck(child); i++)
+		usleep(10000);
+	usleep(300000);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+/* fork() copies a lock that another thread holds, but not that thread. */
+static void forked_lock(void)
+{
+	pthread_t thread;
+	pid_t child;
+
+	pthread_create(&thread, NULL, holds_first, NULL);
+	while (pthread_mutex_trylock(&first) == 0)
+		pthread_mutex_unlock(&first);
+	child = fork();
+	if (!child)
+		pthread_mutex_lock(&first);
+	kill_stuck(child);
+}
+
+static void forked_own_lock(void)
+{
+	pid_t child;
+
+	pthread_mutex_lock(&first);
+	child = fork();
+	if (!child)
+		pthread_mutex_lock(&first);
+	kill_stuck(child);
+}
+
+/* A mutex of two processes: the recording of the one that waits does not have its holder. */
+static void shared_lock(void)
+{
+	pthread_mutex_t *mutex = mmap(NULL, sizeof(*mutex), PROT_READ | PROT_WRITE,
+				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pthread_mutexattr_t attributes;
+	pid_t child;
+
+	pthread_mutexattr_init(&attributes);
+	pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+	pthread_mutex_init(mutex, &attributes);
+	child = fork();
+	if (!child) {
+		while (pthread_mutex_trylock(mutex) == 0) {
+			pthread_mutex_unlock(mutex);
+			usleep(1000);
+		}
+		pthread_mutex_lock(mutex);
+	}
+	pthread_mutex_lock(mutex);
+	kill_stuck(child);
+	pthread_mutex_unlock(mutex);
+}
+
 static void peak(void)
 {
 	void *volatile block = malloc(3000000);
 
 	free(block);
+}
+
+/* fclose() closes what open() opened. */
+static void stream_given(void)
+{
+	fclose(fdopen(open("/dev/null", O_RDONLY | O_CLOEXEC), "r"));
+}
+
+/* What a child of vfork() opens is not its parent's. */
+static void vfork_opens(void)
+{
+	pid_t child = vfork();
+
+	if (!child) {
+		open("/dev/null", O_RDONLY);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+}
+
+/* fclose() closes the descriptor a second time, which no recorded call shows to have failed. */
+static void stream_twice(void)
+{
+	FILE *stream = fopen("/dev/null", "r");
+
+	close(fileno(stream));
+	fclose(stream);
+}
+
+/* The stream closes what dup2() put in place of its descriptor. */
+static void stream_replaced(void)
+{
+	FILE *stream = fopen("/dev/null", "r");
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	close(fileno(stream));
+	dup2(fd, fileno(stream));
+	close(fd);
+	fclose(stream);
 }
 
 static void twice(void)
@@ -671,6 +807,14 @@ static const struct {
 	{ "flood", flood },
 	{ "raw-fd", raw_fd },
 	{ "raw-close", raw_close },
+	{ "stream-given", stream_given },
+	{ "vfork-opens", vfork_opens },
+	{ "stream-twice", stream_twice },
+	{ "stream-replaced", stream_replaced },
+	{ "main-leaves", main_leaves },
+	{ "forked-lock", forked_lock },
+	{ "forked-own-lock", forked_own_lock },
+	{ "shared-lock", shared_lock },
 	{ "raw-map", raw_map },
 	{ "raw-arena", raw_arena },
 	{ "raw-fork", raw_fork },

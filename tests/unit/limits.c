@@ -219,6 +219,15 @@ static void have_ownerless(struct world *world)
 	*blocked = (struct summary_blocked){ .resource = RESOURCE_FUTEX, .threads = 1 };
 }
 
+static void have_holderless(struct world *world)
+{
+	struct summary_blocked *blocked = ARRAY_ADD(&world->summary->blocked);
+
+	*blocked = (struct summary_blocked){ .resource = RESOURCE_LOCK,
+					     .threads = 1,
+					     .longest_ns = TWO_S };
+}
+
 static const struct reason {
 	const char *name;
 	void (*have)(struct world *world);
@@ -347,16 +356,16 @@ static struct limit limit_of(size_t row)
  *   m  the limit is unknown unless it is broken: unseen events only add to it
  *   u  the limit is unknown in any case
  *
- *                                 i                a   u u
- *                                 n      n         l  cnun     o
- *                                 c   ub adda    u l  oonm    lw
- *                              d  o  pny miot   rnso  nbse s nan
- *                             ua  m pahpzerut   etpc mtscafa one
- *                             nm  p aroaoseba   fraaiaeeasometgr
- *                             rallllutosmpctc gpuawtnpnrnurpmhul
- *                             egoaeesiksbatfhcoascnonpdvnrklpiae
- *                             aesttfeaeeiclueunreeereeeeeeeetngs
- *                             ddteetdldseeyldtetdddsrdddddddyges
+ *                                 i                a   u u      h
+ *                                 n      n         l  cnun     oo
+ *                                 c   ub adda    u l  oonm    lwl
+ *                              d  o  pny miot   rnso  nbse s nand
+ *                             ua  m pahpzerut   etpc mtscafa onee
+ *                             nm  p aroaoseba   fraaiaeeasometgrr
+ *                             rallllutosmpctc gpuawtnpnrnurpmhull
+ *                             egoaeesiksbatfhcoascnonpdvnrklpiaee
+ *                             aesttfeaeeiclueunreeereeeeeeeetngss
+ *                             ddteetdldseeyldtetdddsrdddddddygess
  */
 /* clang-format off */
 static const struct {
@@ -364,32 +373,32 @@ static const struct {
 	enum limit_unit unit;
 	const char *letters;
 } expected[LIMITS] = {
-	{ "leak",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummmmmm......mm.." },
-	{ "leak",         LIMIT_BYTES,  "uuuuuuuu.u.u..m.mummmmmm......mm.." },
-	{ "fd",           LIMIT_NUMBER, "uuuuuuu.uu.u..m.mummm.........mm.." },
-	{ "file",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm.........mm.." },
-	{ "mapping",      LIMIT_NUMBER, "uuuuuuuu.u.uu.m.mummm.........mm.." },
-	{ "mapping",      LIMIT_BYTES,  "uuuuuuuu.u.uu.m.mummm.........mm.." },
-	{ "thread",       LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm.........mm.." },
-	{ "process",      LIMIT_NUMBER, "uuuuuuuu.umuu.m.mummm.........mm.." },
-	{ "lock",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...m.....mm.." },
-	{ "live",         LIMIT_NUMBER, "uuuuuuuuuumuu.m.mummmmmmm.....mm.." },
-	{ "peak",         LIMIT_BYTES,  "uuuummuu.u.u..mmmummmmmm......mm.." },
-	{ "fd-peak",      LIMIT_NUMBER, "uuuummu.uu.u..mmmummm.........mm.." },
-	{ "double-close", LIMIT_NUMBER, "mmmmmmm.mm.m..mmmmmmm.........mm.." },
-	{ "bad-fd",       LIMIT_NUMBER, "mmmmmmm.mm.m..mmmmmmm.........mm.." },
-	{ "bad-unlock",   LIMIT_NUMBER, "uuuummuu.u.u..mmmummm...m.....mm.." },
-	{ "wait",         LIMIT_NS,     "mmmmmmm..m.m..mmmmmmm....m....mmm." },
-	{ "total-wait",   LIMIT_NS,     "mmmmmmm..m.m..mmmmmmm....m....mmm." },
-	{ "deadlock",     LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...mm....mmmm" },
-	{ "hang",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...mm....mm.." },
-	{ "lock-order",   LIMIT_NUMBER, "uuuummuu.u.u..mmmummm...m.....mm.." },
-	{ "unreachable",  LIMIT_NUMBER, "uuuu..uu.u.u.um.mummmmmm..m..mmm.." },
-	{ "unreachable",  LIMIT_BYTES,  "uuuu..uu.u.u.um.mummmmmm..m..mmm.." },
-	{ "resident",     LIMIT_BYTES,  "uu..............m.mmm......m..mm.." },
-	{ "pinned",       LIMIT_BYTES,  "uuuu..uu.u.u..m.mummmmmm...mmmmm.." },
-	{ "dropped",      LIMIT_NUMBER, "mm..m...........m.m...........mm.." },
-	{ "untraced",     LIMIT_NUMBER, "mm..m...........m.m...........mm.." },
+	{ "leak",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummmmmm......mm..." },
+	{ "leak",         LIMIT_BYTES,  "uuuuuuuu.u.u..m.mummmmmm......mm..." },
+	{ "fd",           LIMIT_NUMBER, "uuuuuuu.uu.u..m.mummm.........mm..." },
+	{ "file",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm.........mm..." },
+	{ "mapping",      LIMIT_NUMBER, "uuuuuuuu.u.uu.m.mummm.........mm..." },
+	{ "mapping",      LIMIT_BYTES,  "uuuuuuuu.u.uu.m.mummm.........mm..." },
+	{ "thread",       LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm.........mm..." },
+	{ "process",      LIMIT_NUMBER, "uuuuuuuu.umuu.m.mummm.........mm..." },
+	{ "lock",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...m.....mm..." },
+	{ "live",         LIMIT_NUMBER, "uuuuuuuuuumuu.m.mummmmmmm.....mm..." },
+	{ "peak",         LIMIT_BYTES,  "uuuummuu.u.u..mmmummmmmm......mm..." },
+	{ "fd-peak",      LIMIT_NUMBER, "uuuummu.uu.u..mmmummm.........mm..." },
+	{ "double-close", LIMIT_NUMBER, "mmmmmmmmmm.m..mmmmmmm.........mm..." },
+	{ "bad-fd",       LIMIT_NUMBER, "mmmmmmmmmm.m..mmmmmmm.........mm..." },
+	{ "bad-unlock",   LIMIT_NUMBER, "uuuummuu.u.u..mmmummm...m.....mm..." },
+	{ "wait",         LIMIT_NS,     "mmmmmmm..m.m..mmmmmmm....m....mmm.." },
+	{ "total-wait",   LIMIT_NS,     "mmmmmmm..m.m..mmmmmmm....m....mmm.." },
+	{ "deadlock",     LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...mm....mmmmm" },
+	{ "hang",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...mm....mm..m" },
+	{ "lock-order",   LIMIT_NUMBER, "uuuummuu.u.u..mmmummm...m.....mm..." },
+	{ "unreachable",  LIMIT_NUMBER, "uuuu..uu.u.u.um.mummmmmm..m..mmm..." },
+	{ "unreachable",  LIMIT_BYTES,  "uuuu..uu.u.u.um.mummmmmm..m..mmm..." },
+	{ "resident",     LIMIT_BYTES,  "uu..............m.mmm......m..mm..." },
+	{ "pinned",       LIMIT_BYTES,  "uuuu..uu.u.u..m.mummmmmm...mmmmm..." },
+	{ "dropped",      LIMIT_NUMBER, "mm..m...........m.m...........mm..." },
+	{ "untraced",     LIMIT_NUMBER, "mm..m...........m.m...........mm..." },
 };
 /* clang-format on */
 
