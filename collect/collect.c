@@ -232,6 +232,19 @@ void collect_beat(struct collector *collector)
 	__atomic_add_fetch(&collector->shared.control->heartbeat, 1, __ATOMIC_RELEASE);
 }
 
+bool collect_has_turn(struct collector *collector, struct user *user)
+{
+	bool has_turn = collector->leaving || merge_has_time(collector->merge, &user->merge);
+
+	collector->is_late |= !has_turn;
+	return has_turn;
+}
+
+void collect_charge(struct collector *collector, struct user *user, uint64_t begun_ns)
+{
+	merge_charge(collector->merge, &user->merge, ticks_clock_ns() - begun_ns);
+}
+
 void collect_crowd(struct collector *collector, struct member *member, bool is_of_crowd)
 {
 	if (member->is_of_crowd != is_of_crowd)
@@ -325,8 +338,12 @@ static void finish_ended(struct collector *collector, bool is_full)
 		struct member *member = collector->active[i];
 
 		if (member->phase == PHASE_ENDED && !member->scan && !is_full &&
-		    !merge_has_more(member->process))
+		    !merge_has_more(member->process) && collect_has_turn(collector, member->user)) {
+			uint64_t begun = ticks_clock_ns();
+
 			collect_finish(collector, member);
+			collect_charge(collector, member->user, begun);
+		}
 		if (member->phase == PHASE_CLOSING && stream_finished(member->stream))
 			leave_run(collector, i);
 		else
@@ -446,7 +463,7 @@ static bool is_complete(struct collector *collector, uint64_t now_ns)
 	uint64_t since = collector->any ? collector->gone_ns : collector->started_ns;
 	uint64_t patience = expected ? FIRST_NS : LINGER_NS;
 
-	if (collector->count)
+	if (collector->count || collector->late)
 		return false;
 	if (collector->leave_ns)
 		return true;
@@ -457,9 +474,9 @@ static bool is_complete(struct collector *collector, uint64_t now_ns)
 		return false;
 	/* no process can attach any more, but one may have attached and ended already */
 	collect_receive(collector);
-	if (collector->count)
+	if (collector->count || collector->late)
 		shared_release(&collector->shared);
-	return !collector->count;
+	return !collector->count && !collector->late;
 }
 
 /*
@@ -482,6 +499,8 @@ static void sleep_for(struct collector *collector, uint64_t ns, bool is_full)
 		poll(NULL, 0, (int)(ns / MS));
 		return;
 	}
+	if (collector->is_late)
+		return;
 	__atomic_store_n(sleeping, sleep, __ATOMIC_SEQ_CST);
 	if (!merge_is_behind(collector->merge) && !listener_has_guests(collector->listener) &&
 	    !must_settle(collector))
@@ -531,7 +550,8 @@ void collect_run(struct collector *collector)
 		bool settling, is_full;
 
 		settling = must_settle(collector);
-		if (settling || listener_has_guests(collector->listener) ||
+		collector->is_late = false;
+		if (settling || collector->late || listener_has_guests(collector->listener) ||
 		    listener_is_unwatched(collector->listener))
 			collect_receive(collector);
 		else

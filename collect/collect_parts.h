@@ -73,6 +73,7 @@ struct member {
 	struct process *process; /* the process in the merge */
 	struct chunk *chunks[ARENA_CHUNKS];
 	uint32_t chunk_count, slots;
+	uint32_t mappings; /* as counted for BOUND_MAPPINGS */
 	/* a further chunk was refused; later chunks of this member are refused, too */
 	bool is_cut_off;
 	/* values that these counters in the head of the arena had when they were last processed */
@@ -180,6 +181,9 @@ struct collector {
 	struct left_out left_out[LEFT_OUT_NAMES]; /* counts that were not written to a stream yet */
 	/* control requests of holdtrace ctl that still need an answer */
 	struct guest *requests;
+	/* guests for whose users no time was left in the round in which they came */
+	struct guest *late;
+	bool is_late; /* work of this round waits for the next one: collect_has_turn() */
 	struct user *users;
 	struct bounds_used used;
 	struct bounds_known known, known_by_others;
@@ -197,6 +201,15 @@ struct collector {
 	uint32_t count, room;
 	struct member *index[MEMBER_INDEXES][INDEX_PLACES];
 };
+
+/*
+ * Whether time is left for the user in this round (merge_has_time()). If not, the caller leaves its
+ * work for the next round, which then follows immediately.
+ */
+bool collect_has_turn(struct collector *collector, struct user *user);
+
+/* Charges the time since begun_ns to the user. */
+void collect_charge(struct collector *collector, struct user *user, uint64_t begun_ns);
 
 /*
  * Moves the heartbeat while nothing is taken from the rings. Opening and closing the streams of

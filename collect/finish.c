@@ -272,7 +272,7 @@ static uint64_t uncontended(const struct member *member)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < member->chunk_count; i++)
-		for (uint32_t k = 0; k < member->chunks[i]->slots; k++)
+		for (uint32_t k = 0; k < chunk_used(member->chunks[i]); k++)
 			sum += __atomic_load_n(&chunk_slot_at(member->chunks[i], k)->uncontended,
 					       __ATOMIC_RELAXED);
 	return sum;

@@ -15,6 +15,8 @@
  */
 #define TURNS_MAX    64
 #define LABELS_BYTES 1000 /* maximum length of all labels, so that they fit into a note */
+/* mappings for a member: its first chunk, the columns of its stream, a writer's stack and guard */
+#define MEMBER_MAPPINGS 4
 
 /* ---- the stream of a process ---- */
 
@@ -357,6 +359,7 @@ void collect_give_back(struct collector *collector, const struct member *member)
 	struct bounds_user *user = &member->user->bounds;
 
 	bounds_use(&collector->used, user, BOUND_THREADS, -(int32_t)member->slots);
+	bounds_use(&collector->used, user, BOUND_MAPPINGS, -(int32_t)member->mappings);
 	bounds_use(&collector->used, user, BOUND_MEMBERS, -1);
 }
 
@@ -398,14 +401,21 @@ void collect_say_counts(struct collector *collector, struct member *member)
 static bool add_chunk(struct collector *collector, struct member *member, struct chunk *chunk,
 		      enum refusal *why)
 {
+	uint32_t mappings = member->chunk_count ? 1 : MEMBER_MAPPINGS;
+
 	*why = REFUSED_THREADS;
 	if (!bounds_allow(&collector->used, &member->user->bounds, BOUND_THREADS, chunk->slots))
+		return false;
+	*why = REFUSED_MAPPINGS;
+	if (!bounds_allow(&collector->used, &member->user->bounds, BOUND_MAPPINGS, mappings))
 		return false;
 	*why = REFUSED_NO_MEMORY;
 	if (member->chunk_count == ARENA_CHUNKS || !merge_add_chunk(member->process, chunk))
 		return false;
 	bounds_use(&collector->used, &member->user->bounds, BOUND_THREADS, (int32_t)chunk->slots);
+	bounds_use(&collector->used, &member->user->bounds, BOUND_MAPPINGS, (int32_t)mappings);
 	member->slots += chunk->slots;
+	member->mappings += mappings;
 	member->chunks[member->chunk_count++] = chunk;
 	return true;
 }
@@ -472,7 +482,6 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	struct member *member = make_member(collector, newcomer, why);
 	struct control_page *control = collector->shared.control;
 	struct watch_start known = newcomer->start;
-	uint64_t begun;
 
 	collect_beat(collector);
 	if (!member)
@@ -485,10 +494,8 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 		known.pidfd = collector->starter;
 		collector->starter = -1;
 	}
-	begun = ticks_clock_ns();
 	watch_begin(&member->watch, &collector->shared, &known,
 		    merge_has_time(collector->merge, &member->user->merge));
-	merge_charge(collector->merge, &member->user->merge, ticks_clock_ns() - begun);
 	/* a process that runs for a short time may be dead by now */
 	if (member->watch.pidfd >= 0 && !watch_has_died(&member->watch))
 		listener_watch(collector->listener, member->watch.pidfd);
@@ -710,12 +717,17 @@ void collect_receive_spares(struct collector *collector)
 	for (uint32_t i = 0; i < collector->count; i++) {
 		struct member *family = collector->active[i];
 		uint32_t used;
+		uint64_t begun;
 
 		if (family->phase == PHASE_CLOSING || family->chunks[0]->spare)
 			continue;
 		used = chunk_spares_used(family->chunks[0]);
+		if (!used || !collect_has_turn(collector, family->user))
+			continue;
+		begun = ticks_clock_ns();
 		for (uint32_t k = 0; k < used; k++)
 			take_spare(collector, family, k);
+		collect_charge(collector, family->user, begun);
 	}
 }
 
@@ -737,27 +749,49 @@ static void receive_guest(struct collector *collector, struct guest *guest)
 	listener_dismiss(guest);
 }
 
+/*
+ * Receives the guests from *at on in the order of arrival. Those for whose user no time is left in
+ * this round stay in the list. Returns the end of the list.
+ */
+static struct guest **receive_guests(struct collector *collector, struct guest **at)
+{
+	while (*at) {
+		struct guest *guest = *at;
+		struct user *user = find_user(collector, guest->uid);
+		uint64_t begun = ticks_clock_ns();
+
+		if (user && !collect_has_turn(collector, user)) {
+			at = &guest->next;
+			continue;
+		}
+		*at = guest->next;
+		listener_attend(collector->listener, guest);
+		receive_guest(collector, guest);
+		if (user)
+			collect_charge(collector, user, begun);
+	}
+	return at;
+}
+
 void collect_receive(struct collector *collector)
 {
+	struct guest **at = &collector->late;
 	bool has_more = true;
 
 	for (enum refusal why = 0; why < REFUSAL_COUNT; why++)
 		collector->refused[why] += listener_refused(collector->listener, why);
 	for (unsigned turn = 0; has_more && turn < TURNS_MAX; turn++) {
-		struct guest *guests = listener_take(collector->listener, &has_more);
+		struct guest **end = at;
 
+		while (*end)
+			end = &(*end)->next;
+		*end = listener_take(collector->listener, &has_more);
 		/*
 		 * spares first: a process takes a spare before it executes the program that
 		 * connects now
 		 */
 		collect_receive_spares(collector);
-		while (guests) {
-			struct guest *guest = guests;
-
-			guests = guest->next;
-			listener_attend(collector->listener, guest);
-			receive_guest(collector, guest);
-		}
+		at = receive_guests(collector, at);
 		collect_beat(collector);
 	}
 }

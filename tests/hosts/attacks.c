@@ -15,6 +15,8 @@
  *   calls NUMBER   so many calls of malloc, each with a backtrace of its own
  *   more           memory for further threads, of a process that has handed over none before
  *   left NUMBER    so many programs that --follow did not choose, each with a name of its own
+ *   pieces NUMBER  so many processes at once, each with 64 pieces of memory
+ *   short NUMBER   so many processes that end at once, each with memory of its own
  *   toggles        the signal that pauses, as if it had come a hundred times
  *   refused NUMBER while the collector is stopped, so many programs that it claims to have
  * executed; then it executes tests/hosts/makes, traced by the library $ATTACKS_LIBRARY
@@ -332,6 +334,74 @@ static void calls(long number)
 	}
 }
 
+/* Sends memory with so many pieces of one slot each. Returns the head of the first. */
+static const struct arena *send_pieces(uint32_t pieces)
+{
+	struct chunk_layout layout = chunk_lay_out(1, ARENA_RING_LEAST, 0);
+	struct arena_hello hello = { .contract = CONTRACT_HASH,
+				     .secret = { forger_secret[0], forger_secret[1] },
+				     .key = { producer_now(forger_control()), (uint64_t)getpid() },
+				     .parent_stream = WIRE_NO_STREAM,
+				     .slots = 1,
+				     .ring_size = ARENA_RING_LEAST,
+				     .pid = getpid(),
+				     .name = "forged" };
+	int fd = memfd_create(ARENA_NAME, MFD_ALLOW_SEALING);
+
+	if (fd < 0 || ftruncate(fd, (off_t)(layout.size * pieces + ARENA_LINK)) < 0)
+		abort();
+	for (uint32_t i = 0; i < pieces; i++) {
+		struct arena head = { .used = 1,
+				      .chunks = i ? 0 : pieces,
+				      .slots = 1,
+				      .ring_size = ARENA_RING_LEAST };
+
+		if (pwrite(fd, &head, sizeof(head), (off_t)(layout.size * i)) < 0)
+			abort();
+	}
+	forger_send(forger_connect(), &hello, sizeof(hello), fd);
+	return mmap(NULL, ARENA_HEAD_SIZE, PROT_READ, MAP_SHARED, fd, 0);
+}
+
+/* All live until the collector has refused a piece of one of them, or for 20 s. */
+static void pieces(long number)
+{
+	uint32_t *is_over = mmap(NULL, sizeof(*is_over), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	for (long i = 0; i < number; i++)
+		if (!fork()) {
+			const struct arena *head = send_pieces(ARENA_CHUNKS);
+
+			for (int k = 0; k < 1000 && !__atomic_load_n(is_over, __ATOMIC_RELAXED);
+			     k++) {
+				if (__atomic_load_n(&head->refused, __ATOMIC_RELAXED))
+					__atomic_store_n(is_over, 1, __ATOMIC_RELAXED);
+				usleep(20000);
+			}
+			_exit(0);
+		}
+	while (wait(NULL) > 0)
+		;
+}
+
+static void short_lived(long number)
+{
+	for (long i = 0; i < number; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			send_pieces(1);
+			_exit(0);
+		}
+		if (i % 8 == 7)
+			while (wait(NULL) > 0)
+				;
+	}
+	while (wait(NULL) > 0)
+		;
+}
+
 static void toggles(long number)
 {
 	struct producer_memory memory;
@@ -464,10 +534,12 @@ static const struct {
 	const char *word;
 	void (*function)(long number);
 } attacks[] = {
-	{ "huge", huge },     { "file", file },	      { "pid", pid },	      { "orders", orders },
-	{ "hellos", hellos }, { "handed", handed },   { "silent", silent },   { "head", head },
-	{ "calls", calls },   { "toggles", toggles }, { "left", left },	      { "more", more },
-	{ "crowd", crowd },   { "refused", refused }, { "disowns", disowns }, { "late", late },
+	{ "huge", huge },	{ "file", file },	{ "pid", pid },
+	{ "orders", orders },	{ "hellos", hellos },	{ "handed", handed },
+	{ "silent", silent },	{ "head", head },	{ "calls", calls },
+	{ "toggles", toggles }, { "left", left },	{ "more", more },
+	{ "crowd", crowd },	{ "refused", refused }, { "disowns", disowns },
+	{ "late", late },	{ "pieces", pieces },	{ "short", short_lived },
 };
 
 int main(int argc, char **argv)

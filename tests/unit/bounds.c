@@ -229,6 +229,7 @@ int main(void)
 {
 	test_users(BOUND_MEMBERS, "processes");
 	test_users(BOUND_THREADS, "threads");
+	test_users(BOUND_MAPPINGS, "mappings");
 	test_known();
 	test_waiting();
 	return tap_end();
