@@ -229,7 +229,8 @@ void stream_event(struct stream *stream, const struct merge_event *event)
 		stream->unwritten += event->record->kind == RECORD_CALL;
 		return;
 	}
-	if (event->record->kind == RECORD_MODULE && is_told(stream, event->record))
+	if (event->record->kind == RECORD_MODULE && event->record->more != MODULE_WITHOUT_NUMBER &&
+	    is_told(stream, event->record))
 		return;
 	make_room(stream);
 	encode_event(&stream->encoder, event);

@@ -741,6 +741,12 @@ struct record_thread {
 };
 
 /*
+ * record.more of a module that each thread reports itself. Other modules have a number, by which
+ * the collector knows that another thread has reported them.
+ */
+#define MODULE_WITHOUT_NUMBER UINT16_MAX
+
+/*
  * A module, written before the first event with a frame in it. The module's path and its build-id
  * follow the struct.
  */

@@ -44,6 +44,7 @@ enum setting_start { START_ON, START_OFF };
 enum setting_unwind { UNWIND_OWN, UNWIND_LIBUNWIND };
 enum setting_detail { DETAIL_DURATIONS = 1 << 0, DETAIL_PATHS = 1 << 1 };
 enum setting_locks { LOCKS_ALL, LOCKS_CONTENDED };
+enum setting_python { PYTHON_OFF, PYTHON_LINES, PYTHON_MALLOC };
 enum setting_scan { SCAN_NEVER, SCAN_EXIT };
 
 struct settings {

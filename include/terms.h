@@ -133,6 +133,20 @@ enum call_flag {
 };
 
 /*
+ * The addresses of Python functions, which are reported as modules. They are above all addresses of
+ * processes. A frame is the address of its line, plus 1.
+ */
+#define PYTHON_BASE	     (1ull << 60)
+#define PYTHON_LINE_BITS     20
+#define PYTHON_FUNCTIONS_MAX 65536u
+
+/*
+ * The path of the module that describes a Python function begins with this text. The function's
+ * qualified name, a blank, and its file follow.
+ */
+#define PYTHON_MODULE "[python]"
+
+/*
  * A bit of `related` for a call that acquires a lock, with --locks=contended: the lock was busy.
  * The lower bits are the lock's owner.
  */

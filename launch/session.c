@@ -145,6 +145,8 @@ static void become_program(const struct session *session, const char *path, char
 				     others ? others : ""),
 		       1);
 		setenv(CONTROL_ENVIRONMENT, run, 1);
+		if (session->control->settings.python == PYTHON_MALLOC)
+			setenv("PYTHONMALLOC", "malloc", 1);
 		/* packets go to standard output, so the program's output goes to standard error */
 		if (strcmp(session->control->settings.out, "stdout") == 0)
 			dup2(STDERR_FILENO, STDOUT_FILENO);

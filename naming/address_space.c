@@ -28,6 +28,7 @@ void space_free(struct address_space *space)
 	free(space->pending.items);
 	free(space->memo.items);
 	free(space->mappings.items);
+	free(space->python.items);
 	free(space->module_list.items);
 	hash_table_free(&space->modules);
 	trace_nodes_free(&space->nodes);
@@ -38,6 +39,7 @@ void space_free(struct address_space *space)
 void space_begin_process(struct address_space *space)
 {
 	space->mappings.count = 0;
+	space->python.count = 0;
 	space->age++;
 }
 
@@ -151,6 +153,16 @@ static const struct space_module *find_or_keep(struct address_space *space,
 		       : NULL;
 }
 
+static bool is_python_address(uint64_t address)
+{
+	return address - PYTHON_BASE < (uint64_t)PYTHON_FUNCTIONS_MAX << PYTHON_LINE_BITS;
+}
+
+static size_t python_number(uint64_t address)
+{
+	return (size_t)((address - PYTHON_BASE) >> PYTHON_LINE_BITS);
+}
+
 int space_map(struct address_space *space, const struct trace_mapping *mapping)
 {
 	const struct space_module *module;
@@ -164,6 +176,15 @@ int space_map(struct address_space *space, const struct trace_mapping *mapping)
 		return 0;
 	described = next_module(space, mapping);
 	module = find_or_keep(space, &described);
+	if (module && is_python_address(mapping->from)) {
+		uint64_t *python = ARRAY_AT(&space->python, python_number(mapping->from));
+
+		if (!python)
+			return -ENOMEM;
+		*python = module->from;
+		space->age++;
+		return 0;
+	}
 	entry = module ? ARRAY_ADD(&space->mappings) : NULL;
 	if (!entry)
 		return -ENOMEM;
@@ -187,6 +208,12 @@ static uint64_t map_address(const struct address_space *space, uint64_t address,
 {
 	const struct space_mapping *found = NULL;
 
+	if (is_python_address(address)) {
+		size_t number = python_number(address);
+		uint64_t to = number < space->python.count ? space->python.items[number] : 0;
+
+		return to ? to + (address & ((1u << PYTHON_LINE_BITS) - 1)) : address;
+	}
 	for (size_t i = 0; i < space->mappings.count; i++) {
 		const struct space_mapping *mapping = &space->mappings.items[i];
 

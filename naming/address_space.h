@@ -58,6 +58,8 @@ struct address_space {
 	struct hash_table programs; /* paths of executables, and their directories with a final / */
 	ARRAY_OF(struct space_module *) module_list;
 	ARRAY_OF(struct space_mapping) mappings; /* mappings in the order of the trace */
+	/* Python functions of the current process, by number: their modules' addresses; 0: none */
+	ARRAY_OF(uint64_t) python;
 	/* frames of the backtrace that is being converted, which are not in the memo */
 	ARRAY_OF(const struct trace_node *) pending;
 	ARRAY_OF(struct space_memo) memo; /* caches of the current process */

@@ -8,6 +8,7 @@
 #include "base/out.h"
 #include "base/pool.h"
 #include "injected.h"
+#include "terms.h"
 #include "naming/runtime.h"
 #include "naming/waiters.h"
 #include "naming/shorten.h"
@@ -26,6 +27,7 @@ struct naming_frame {
 	/* classify_frame() sets these and symbol.is_runtime: */
 	bool is_c_library; /* the C library; only its names without a leading underscore are public
 			    */
+	bool is_python;	   /* a Python function: its module is a PYTHON_MODULE */
 	bool is_own;	   /* libholdtrace.so; after an attach, a trace has no names for it */
 	bool is_start; /* its name alone proves that it is on the path to main() or to the thread's
 			  function */
@@ -83,6 +85,11 @@ static bool is_start_function(const char *function)
 		if (!strcmp(function, names[i]))
 			return true;
 	return false;
+}
+
+static bool is_python(const struct space_module *module)
+{
+	return module && !strncmp(module->path, PYTHON_MODULE, strlen(PYTHON_MODULE));
 }
 
 static bool is_module(const struct naming_frame *frame, const char *start)
@@ -150,6 +157,8 @@ static int map_modules(struct naming *naming)
 		if (!counts)
 			return -ENOMEM;
 		*counts = (struct naming_counts){ 0 };
+		if (is_python(module))
+			continue;
 		if (module->has_tail) {
 			how.exec_start = module->code;
 			how.exec_end = module->to;
@@ -176,6 +185,12 @@ static void classify_frame(const struct naming *naming, struct naming_frame *fra
 {
 	struct naming_symbol *symbol = &frame->symbol;
 
+	if (is_python(frame->module)) {
+		frame->is_python = true;
+		symbol->is_runtime = symbol->file && runtime_has(RUNTIME_PYTHON, symbol->file) &&
+				     !strstr(symbol->file, "-packages/");
+		return;
+	}
 	frame->is_own =
 		is_module(frame, "libholdtrace.so") || is_module(frame, "memfd:" LATE_LIBRARY);
 	frame->is_c_library = is_module(frame, "libc.so.") || is_module(frame, "libc-2.") ||
@@ -228,6 +243,33 @@ static const struct naming_found *known_functions(const struct naming *naming, u
 			       &address);
 }
 
+/*
+ * The function of a Python frame. The path of its module has its name and file, and the address is
+ * that of its line, plus 1.
+ */
+static const struct naming_found *find_python(struct naming *naming, uint64_t address)
+{
+	const struct space_module *module = space_module_at(naming->space, address - 1);
+	const char *name = module->path + strlen(PYTHON_MODULE), *blank = strchr(name, ' ');
+	struct naming_found *found =
+		pool_alloc(&naming->pool, sizeof(*found) + sizeof(*found->frames));
+	struct symbol symbol = {
+		.function = pool_text(&naming->pool, name,
+				      blank ? (size_t)(blank - name) : strlen(name)),
+		.file = blank ? blank + 1 : NULL,
+		.line = (unsigned)(address - module->from - 1),
+	};
+
+	if (!found || !symbol.function)
+		return NULL;
+	*found = (struct naming_found){ .address = address, .count = 1 };
+	fill_frame(naming, &found->frames[0], address, &symbol);
+	found->frames[0].symbol.module = PYTHON_MODULE;
+	return hash_table_add(&naming->found, hash_two(naming->found.seed, address, 0), found)
+		       ? NULL
+		       : found;
+}
+
 /* Looks up the function at a return address and the calls inlined there, once. NULL: no memory. */
 static const struct naming_found *find_functions(struct naming *naming, uint64_t address)
 {
@@ -240,6 +282,8 @@ static const struct naming_found *find_functions(struct naming *naming, uint64_t
 		return known;
 	if (map_modules(naming))
 		return NULL;
+	if (is_python(space_module_at(naming->space, address - 1)))
+		return find_python(naming, address);
 	count = resolve_address(naming->resolve, address, false, symbols, RESOLVE_FRAMES_MAX);
 	if (count > RESOLVE_FRAMES_MAX)
 		count = RESOLVE_FRAMES_MAX;
@@ -258,7 +302,8 @@ static const struct naming_found *find_functions(struct naming *naming, uint64_t
 
 static void queue_address(struct naming *naming, uint64_t address)
 {
-	if (!known_functions(naming, address) && !map_modules(naming))
+	if (!known_functions(naming, address) && !map_modules(naming) &&
+	    !is_python(space_module_at(naming->space, address - 1)))
 		(void)resolve_ask(naming->resolve, address, false);
 }
 
@@ -359,7 +404,8 @@ static void write_frame(const struct naming *naming, char *text, const struct na
 		snprintf(text, NAMING_TEXT_MAX, "0x%" PRIx64, symbol->address);
 	if (!name)
 		return;
-	shorten_name(name);
+	if (!frame->is_python)
+		shorten_name(name);
 	if (symbol->file && symbol->line && !symbol->is_runtime)
 		snprintf(text, NAMING_TEXT_MAX, "%.*s %.60s:%u", SHORTEN_MAX, name,
 			 base_name(symbol->file), symbol->line);
@@ -479,6 +525,48 @@ static size_t skip_runtime(const struct naming_frame *const *frames, size_t end,
 	return first;
 }
 
+/*
+ * Returns the index of the frame at which the call site of a Python program begins: the innermost
+ * Python frame outside of the standard library, or, if there is none, the innermost Python frame.
+ * If there is no Python frame, returns `end`.
+ */
+static size_t find_python_site(const struct naming_frame *const *frames, size_t end)
+{
+	size_t innermost = end;
+
+	for (size_t i = 0; i < end; i++) {
+		if (!frames[i]->is_python)
+			continue;
+		if (!frames[i]->symbol.is_runtime)
+			return i;
+		if (innermost == end)
+			innermost = i;
+	}
+	return innermost;
+}
+
+/*
+ * Adds the function that a Python frame called: one of the standard library, or of a module in C
+ * other than the interpreter. The first C frame outwards is the interpreter's.
+ */
+static void show_python_called(struct naming *naming, struct shown *shown,
+			       const struct naming_frame *const *frames, size_t site, size_t end)
+{
+	const struct space_module *interpreter = NULL;
+
+	for (size_t i = site; i < end && !interpreter; i++)
+		if (!frames[i]->is_python)
+			interpreter = frames[i]->module;
+	for (size_t i = site; i--;) {
+		if (!frames[i]->is_python &&
+		    (frames[i]->module == interpreter || frames[i]->symbol.is_runtime))
+			continue;
+		if (frames[i]->module)
+			show_called(naming, shown, frames[i]);
+		return;
+	}
+}
+
 static size_t write_lines(struct naming *naming, const struct trace_node *backtrace,
 			  bool skips_libraries, struct naming_line *lines, size_t max)
 {
@@ -487,6 +575,14 @@ static size_t write_lines(struct naming *naming, const struct trace_node *backtr
 	size_t first, end, main, called;
 
 	look_up_backtrace(naming, backtrace, frames, LOOK_MAX, &end, &main);
+	first = find_python_site(frames, end);
+	if (first < end) {
+		show_python_called(naming, &shown, frames, first, end);
+		for (size_t i = first; i < end && shown.count < max; i++)
+			if (frames[i]->is_python && (i == first || !frames[i]->symbol.is_runtime))
+				add_line(naming, &shown, frames[i], NULL);
+		return shown.count;
+	}
 	first = skip_runtime(frames, end, skips_libraries);
 	/* a thread that a library started has no frame of the program: show the library's frames */
 	if (first == end)

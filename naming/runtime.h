@@ -16,6 +16,7 @@ enum runtime_kind {
 	RUNTIME_FILE,	  /* source file in the debug information */
 	RUNTIME_LIBRARY,  /* path of a system library */
 	RUNTIME_PROGRAM,  /* path of a system program */
+	RUNTIME_PYTHON,	  /* file of Python's standard library */
 	RUNTIME_SCRIPTS,  /* file name of an interpreter of scripts, which is treated as the
 			     program's own code */
 	RUNTIME_LOCKS, /* file name of a language's runtime whose locks are not recorded as locks */

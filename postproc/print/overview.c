@@ -409,6 +409,22 @@ static void print_allocators(struct overview *overview)
 			   summary->inner.mapper ? summary->inner.mapper : "the program");
 }
 
+/* Says which objects of Python are not recorded, and that lines are missing. */
+static void print_python(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+
+	if (summary->python.unknown)
+		screen_say(&overview->screen, 8,
+			   "UNSEEN  lines of Python: this build of CPython%s%s is not known",
+			   summary->python.version ? " " : "",
+			   summary->python.version ? summary->python.version : "");
+	if (summary->python.hidden)
+		screen_say(&overview->screen, 8,
+			   "UNSEEN  Python objects of up to 512 bytes: they are parts of larger "
+			   "blocks; --python=malloc records each of them");
+}
+
 /* Warns of modules whose acquisitions and releases are not recorded. */
 static void print_modules(struct overview *overview)
 {
@@ -456,6 +472,7 @@ static void print_doubts(struct overview *overview)
 	char text[COVERAGE_TEXT_SIZE];
 
 	print_allocators(overview);
+	print_python(overview);
 	print_modules(overview);
 	/* without this line, a screen without waits would mean that no thread waited */
 	if (coverage_is_low(&summary->blocked_time))

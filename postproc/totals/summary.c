@@ -572,6 +572,17 @@ static const struct event *opened_before(const struct summary *summary, const st
 	return NULL;
 }
 
+static void note_python(struct summary *summary, const struct event *event)
+{
+	const char *version = event_argument(event, "version");
+	const char *frames = event_argument(event, "frames");
+	const char *objects = event_argument(event, "objects");
+
+	summary->python.hidden += objects && !strcmp(objects, "small");
+	if (frames && !strcmp(frames, "no") && !summary->python.unknown++ && version)
+		summary->python.version = pool_text(&summary->pool, version, strlen(version));
+}
+
 static void on_note(struct summary *summary, const struct event *event)
 {
 	static const struct {
@@ -583,6 +594,7 @@ static void on_note(struct summary *summary, const struct event *event)
 		{ NOTE_DROPPED, note_lost },
 		{ NOTE_FUNCTIONS, allocators_note },
 		{ NOTE_ALLOCATOR, allocators_function },
+		{ NOTE_PYTHON, note_python },
 		{ NOTE_BYPASS, note_bypass },
 		{ NOTE_OPEN, note_open },
 		{ NOTE_ATTACHED, note_attached },

@@ -417,6 +417,11 @@ struct summary {
 		const char *refused, *reason, *path;
 		uint64_t refusals;
 	} inner; /* an allocator without hooks, see allocators.h; name NULL: none was found */
+	struct {
+		uint64_t hidden;     /* processes whose small objects are not recorded */
+		uint64_t unknown;    /* processes whose frames are not recorded */
+		const char *version; /* of the first of these; NULL: unknown */
+	} python;
 	struct coverage coverage;	  /* times of the threads of the current process */
 	struct coverage_sum blocked_time; /* times of the threads of all processes of the run */
 	struct causes *causes;		  /* NULL: not requested */

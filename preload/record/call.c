@@ -177,14 +177,17 @@ struct change {
 	uint8_t flags;
 };
 
-static inline void write_frames(const struct capture_memory *memory, const struct change *change,
+static inline void write_frames(const struct thread *thread, const struct change *change,
 				uint64_t *at)
 {
-	const struct capture_frame *frame = &memory->frames[change->kept + change->fresh];
+	const struct capture_frame *frame = &thread->memory.frames[change->kept + change->fresh];
 
 	if (unlikely(change->aside))
 		for (uint32_t i = 0; i < change->fresh; i++)
 			at[i] = change->aside[i];
+	else if (unlikely(thread->has_python))
+		for (uint32_t i = 0; i < change->fresh; i++)
+			at[i] = thread->python.merged[change->kept + change->fresh - 1 - i];
 	else
 		for (uint32_t i = 0; i < change->fresh; i++)
 			at[i] = (--frame)->ip;
@@ -301,7 +304,7 @@ static inline __attribute__((always_inline)) bool write_short(const struct call 
 					(struct arguments_size){ more->numbers, more->text });
 		at += values;
 	}
-	write_frames(&thread->memory, change, (uint64_t *)(void *)at);
+	write_frames(thread, change, (uint64_t *)(void *)at);
 	ring_publish(&record->record);
 	model->call = call->number;
 	model->frame = call->origin->cfa;
@@ -335,7 +338,7 @@ static __attribute__((noinline)) bool write_whole(const struct call *call,
 	at = (uint64_t *)(record + 1);
 	arguments_write(call, is_proven, event->arguments, at, size);
 	at += arguments / 8;
-	write_frames(&thread->memory, change, at);
+	write_frames(thread, change, at);
 	ring_publish(&record->record);
 	/* the values that the following short records leave out */
 	if (!(change->flags & RECORD_ASIDE))
@@ -409,6 +412,12 @@ walk_by_libunwind(const struct call *call, uintptr_t *frames, enum capture_end *
 	return count;
 }
 
+/* The number of frames of the thread's remembered backtrace. */
+static inline uint32_t count_frames(const struct thread *thread)
+{
+	return unlikely(thread->has_python) ? thread->python.merged_count : thread->memory.count;
+}
+
 /*
  * Replaces the thread's remembered backtrace by that of this call, unless it is this call's
  * already.
@@ -431,7 +440,15 @@ static inline __attribute__((always_inline)) void walk_and_remember(struct call 
 	} else {
 		same = capture_again(memory, call->origin, &thread->stack, life.depth, &end);
 	}
-	if (same != memory->count || same != before) {
+	if (unlikely(python_is_found)) {
+		/* the backtrace with Python frames replaces that of C frames alone */
+		uint32_t merged = thread->has_python ? thread->python.merged_count : 0;
+
+		same = python_merge(call, thread->has_python ? before : 0, same);
+		before = before ? merged : 0;
+		thread->has_python = true;
+	}
+	if (same != count_frames(thread) || same != before) {
 		thread->serial++;
 		if (same < thread->told)
 			thread->told = same;
@@ -467,18 +484,20 @@ static void event_with_backtrace(struct call *call, const struct call_event *eve
 {
 	struct thread *thread = call->thread;
 	struct change change;
+	uint32_t count;
 
 	walk_and_remember(call);
+	count = count_frames(thread);
 	if (unlikely(thread->modules != maps_count()))
 		facts_tell_modules(thread, call->enter - 1);
 	change.kept = thread->told;
-	change.fresh = thread->memory.count - thread->told;
+	change.fresh = count - thread->told;
 	change.aside = NULL;
-	change.cut = thread->memory.count > life.depth ? (uint16_t)life.depth : 0;
+	change.cut = count > life.depth ? (uint16_t)life.depth : 0;
 	change.flags = call->walk_flags;
 	/* only a published record changes the frames that the collector knows */
 	if (write_record(call, event, &change))
-		thread->told = thread->memory.count;
+		thread->told = count;
 }
 
 /* Records the kernel's name of the file that the call opened or that a new link leads to. */
@@ -528,17 +547,18 @@ void call_event(struct call *call, const struct call_event *event)
 /* Copies the remembered backtrace into the slot. */
 static void show_backtrace(struct thread *thread)
 {
-	const struct capture_memory *memory = &thread->memory;
 	struct slot *slot = thread->slot;
-	uint32_t cut = memory->count > life.depth ? memory->count - life.depth : 0;
-	uint32_t count = memory->count - cut;
+	uint32_t all = count_frames(thread);
+	uint32_t cut = all > life.depth ? all - life.depth : 0;
+	uint32_t count = all - cut;
 
 	if (!cut && thread->shown == count && thread->shown_all == count)
 		return;
 	slot->stack_serial = ++thread->stack_serial;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	for (uint32_t i = cut ? 0 : thread->shown; i < count; i++)
-		slot->stack[i] = memory->frames[cut + i].ip;
+		slot->stack[i] = thread->has_python ? thread->python.merged[cut + i]
+						    : thread->memory.frames[cut + i].ip;
 	slot->stack_count = count;
 	thread->shown_all = count;
 	thread->shown = cut ? 0 : count;

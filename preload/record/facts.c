@@ -348,6 +348,20 @@ static void tell_inherited(void *context, const struct inherited *inherited)
 	note_end(note);
 }
 
+void facts_tell_python(int minor, const char *frames, const char *objects)
+{
+	char text[TINY_MAX], version[24] = "3.";
+	struct note note = { .room = sizeof(text), .text = text };
+
+	note_begin(&note, NOTE_PYTHON);
+	plain_number(version + 2, (uint64_t)(minor > 0 ? minor : 0), 10);
+	if (minor > 0)
+		note_add(&note, "version", version);
+	note_add(&note, "frames", frames);
+	note_add(&note, "objects", objects);
+	note_end(&note);
+}
+
 static void tell_functions(void)
 {
 	struct thread *thread = thread_self;
@@ -369,6 +383,7 @@ void facts_tell_modules(struct thread *thread, uint64_t time)
 		life_note_namespaces();
 	for (uint32_t count = maps_count(); thread->modules < count; thread->modules++) {
 		const struct module *module = maps_get(thread->modules);
+		struct loaded found;
 		uint32_t path = (uint32_t)plain_length(module->path) + 1;
 		uint32_t size =
 			(uint32_t)sizeof(struct record_module) + path + module->build_id_size;
@@ -392,6 +407,9 @@ void facts_tell_modules(struct thread *thread, uint64_t time)
 		for (uint32_t i = 0; i < module->build_id_size; i++)
 			*at++ = (char)module->build_id[i];
 		ring_publish(&record->record);
+		if (!loader_find((void *)module->start, &found) &&
+		    found.link_map == module->link_map)
+			python_look_at(found.link_map);
 		/* life_note_past() does nothing yet while the process starts */
 		if (module->is_go && memory_head())
 			__atomic_fetch_or(&memory_head()->past, 1u << PAST_ALL, __ATOMIC_RELAXED);

@@ -71,6 +71,12 @@ void facts_tell_allocator(const char *function, const struct link_map *map,
  */
 void facts_tell_modules(struct thread *thread, uint64_t time);
 
+/*
+ * Writes a ~python note: the process has CPython 3.minor (0: not known yet; -1: unknown). frames,
+ * objects: as in notes.def.
+ */
+void facts_tell_python(int minor, const char *frames, const char *objects);
+
 /* Reports the addresses of the hooks' real functions, which only the collector uses. */
 void facts_tell_functions(void);
 

@@ -7,6 +7,7 @@
 #include "call.h"
 #include "memory.h"
 #include "names.h"
+#include "python.h"
 #include "preload/ground/clock.h"
 #include "preload/ground/sys.h"
 #include "reach.h"
@@ -203,6 +204,7 @@ void life_forked(void)
 	thread_forget();
 	names_forked();
 	bypass_forked();
+	python_renew();
 	*life.fork_mark = 1;
 	if (!life.control || life.is_off)
 		return;
@@ -256,6 +258,7 @@ void life_renew(void)
 	thread_renew();
 	names_forked();
 	bypass_forked();
+	python_renew();
 	sampling_renew();
 	life.is_off = false;
 	*life.fork_mark = ++generation;

@@ -16,6 +16,7 @@
 #include "arena.h"
 #include "memory.h"
 #include "preload/walk/capture.h"
+#include "python.h"
 
 /*
  * The event that a thread is writing. `frame` is set last and cleared first, because a signal may
@@ -48,10 +49,10 @@ struct thread {
 	struct owner *owner;
 	uint64_t pthread;
 	uint32_t stack_serial; /* as in the slot */
-	uint32_t told;	       /* number of outermost frames in `memory` that the collector knows */
-	uint32_t shown;	       /* number of outermost frames in `memory` that slot.stack has */
+	uint32_t told;	       /* number of outermost frames that the collector knows */
+	uint32_t shown;	       /* number of outermost frames that slot.stack has */
 	uint32_t shown_all;    /* number of all frames that slot.stack has */
-	uint32_t serial;       /* serial number of `memory`; changes when its addresses change */
+	uint32_t serial; /* serial number of the remembered backtrace; changes with its addresses */
 	struct record_model model; /* the values that short records leave out */
 	uint64_t last;		   /* the newest time of the thread */
 	uint64_t calls;		   /* calls so far */
@@ -65,6 +66,7 @@ struct thread {
 		uint64_t call;	   /* number of the innermost open call of hand_allocators.c */
 		uintptr_t address; /* the function's entry */
 	} inner;
+	bool has_python; /* the remembered backtrace is in `python`, with Python frames */
 	bool in_libunwind; /* libunwind walks for this thread, so its calls are not events */
 	struct stack_bounds stack;
 	uintptr_t asked; /* the last checked piece of another stack: call_is_of_thread() */
@@ -76,6 +78,7 @@ struct thread {
 	uintptr_t aside[CAPTURE_DEPTH_MAX]; /* frames of a signal handler that interrupts a walk */
 	/* pieces of other stacks that were checked: call_is_of_thread() */
 	uint64_t own_pieces[1 << THREAD_PIECES_BITS][THREAD_PIECES_WAYS];
+	struct python_memory python;
 };
 
 _Static_assert(CAPTURE_DEPTH_MAX <= ARENA_FRAMES_MAX, "a whole backtrace fits a slot");

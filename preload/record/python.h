@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PYTHON_H
+#define PYTHON_H
+
+/*
+ * The frames of CPython in backtraces. A Python function is described to the collector like a
+ * module: a range of addresses that no process can have (PYTHON_BASE), whose path is PYTHON_MODULE,
+ * the function's qualified name, a blank, and its file. A Python frame is the address of its line
+ * in this range, plus 1 as in a return address. So every later step treats it as any other frame.
+ *
+ * The frames that the interpreter runs are inserted at the C function that runs them:
+ *
+ *   C frames              Python frames              backtrace, innermost first
+ *   malloc                                           malloc
+ *   list_resize                                      list_resize
+ *                         Cache.store t.py:5         Cache.store t.py:5
+ *                         main t.py:12               main t.py:12
+ *   _PyEval_Eval...       (their entry frame)        _PyEval_Eval...
+ *   main                                             main
+ *
+ * The interpreter's entry frame is a variable of the C function that runs the frames, so its
+ * address, and no name, tells which C frame this is.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "preload/walk/capture.h"
+
+#define PYTHON_FRAMES_MAX 256
+#define PYTHON_LINES_BITS 10
+#define PYTHON_NAME_MAX	  256
+#define PYTHON_PATH_MAX	  1024
+
+/* A frame of the interpreter, as it was at the thread's last event. */
+struct python_frame {
+	uintptr_t frame, code;
+	uintptr_t instruction;
+	uint32_t place; /* number of C frames outwards of this frame */
+	uint64_t address;
+	uint64_t lines; /* first bytes of the code object's line table */
+};
+
+/*
+ * A fingerprint of a code object: another one may get its address, and the addresses of its parts.
+ * Of the texts and the line table it has the sizes, and eight bytes at the end or at both ends.
+ */
+struct python_print {
+	uint64_t sizes;
+	uintptr_t lines, file, name;
+	uint64_t lines_first, lines_last, file_last, name_hash;
+};
+
+/* Cache of decoded lines: an instruction of a code object. */
+struct python_line {
+	uintptr_t code;
+	uint64_t address;
+	int32_t at;
+	uint32_t pad;
+	struct python_print print;
+};
+
+/* A thread's last backtrace with its Python frames. */
+struct python_memory {
+	uint32_t count;	       /* of frames */
+	uint32_t merged_count; /* of merged */
+	uintptr_t state;       /* the interpreter's state of this thread, which was checked */
+	struct python_frame frames[PYTHON_FRAMES_MAX]; /* outermost first */
+	uint64_t merged[CAPTURE_MEMORY_MAX];	       /* outermost first */
+	/* the frames of the current walk, innermost first, and their entry frames or 0 */
+	uintptr_t chain[PYTHON_FRAMES_MAX], entries[PYTHON_FRAMES_MAX];
+	struct python_line lines[1 << PYTHON_LINES_BITS];
+	char text[PYTHON_NAME_MAX + PYTHON_PATH_MAX + 16];
+};
+
+/* Whether the process has an interpreter whose frames are recorded. */
+extern bool python_is_found;
+
+struct call;
+struct link_map;
+
+/* Called in a child of fork and after a new attach: the collector knows no function. */
+void python_renew(void);
+
+/* Called for each module that is seen: looks whether the module is the interpreter. */
+void python_look_at(const struct link_map *map);
+
+/*
+ * Merges the thread's remembered C frames, of which the outermost `same` are as before, with the
+ * frames that the interpreter runs. before: number of C frames that were remembered before; 0:
+ * none. Returns the number of outermost frames of the merged backtrace that are as before.
+ */
+uint32_t python_merge(const struct call *call, uint32_t before, uint32_t same);
+
+#endif
