@@ -30,7 +30,7 @@ struct report_plan {
 	/* the suggested next command before and after the name of the report */
 	char *before, *behind;
 	struct source_style source;
-	char *here;			   /* the current directory */
+	char *here;			       /* the current directory */
 	ARRAY_OF(const char *) roots, changed; /* --source-root and --changed */
 };
 

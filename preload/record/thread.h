@@ -66,7 +66,7 @@ struct thread {
 		uint64_t call;	   /* number of the innermost open call of hand_allocators.c */
 		uintptr_t address; /* the function's entry */
 	} inner;
-	bool has_python; /* the remembered backtrace is in `python`, with Python frames */
+	bool has_python;   /* the remembered backtrace is in `python`, with Python frames */
 	bool in_libunwind; /* libunwind walks for this thread, so its calls are not events */
 	struct stack_bounds stack;
 	uintptr_t asked; /* the last checked piece of another stack: call_is_of_thread() */
