@@ -234,7 +234,8 @@ void collect_beat(struct collector *collector)
 
 bool collect_has_turn(struct collector *collector, struct user *user)
 {
-	bool has_turn = collector->leaving || merge_has_time(collector->merge, &user->merge);
+	bool has_turn = collector->leaving || collector->is_last_chance ||
+			merge_has_time(collector->merge, &user->merge);
 
 	collector->is_late |= !has_turn;
 	return has_turn;
@@ -329,6 +330,22 @@ static void leave_run(struct collector *collector, uint32_t place)
 }
 
 /*
+ * Receives all late guests before the last stream ends: what is refused later cannot be reported in
+ * any stream.
+ */
+static void receive_late(struct collector *collector, const struct member *next)
+{
+	if (!collector->late)
+		return;
+	for (uint32_t i = 0; i < collector->count; i++)
+		if (collector->active[i] != next && collector->active[i]->phase != PHASE_CLOSING)
+			return;
+	collector->is_last_chance = true;
+	collect_receive(collector);
+	collector->is_last_chance = false;
+}
+
+/*
  * Finishes the members that have ended. If `is_full` (the file is full), finishes none: their last
  * records still wait in their rings.
  */
@@ -341,6 +358,7 @@ static void finish_ended(struct collector *collector, bool is_full)
 		    !merge_has_more(member->process) && collect_has_turn(collector, member->user)) {
 			uint64_t begun = ticks_clock_ns();
 
+			receive_late(collector, member);
 			collect_finish(collector, member);
 			collect_charge(collector, member->user, begun);
 		}

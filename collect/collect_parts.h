@@ -183,7 +183,8 @@ struct collector {
 	struct guest *requests;
 	/* guests for whose users no time was left in the round in which they came */
 	struct guest *late;
-	bool is_late; /* work of this round waits for the next one: collect_has_turn() */
+	bool is_late;	     /* work of this round waits for the next one: collect_has_turn() */
+	bool is_last_chance; /* no user's work waits for another round */
 	struct user *users;
 	struct bounds_used used;
 	struct bounds_known known, known_by_others;
