@@ -393,8 +393,8 @@ static void heed_sigterm(struct collector *collector, uint64_t now_ns)
 }
 
 /*
- * Whether the launcher waits until all attached processes are known. It waits after its program has
- * ended.
+ * Whether the launcher, after its program has ended, has to wait until all attached processes are
+ * known.
  */
 static bool must_settle(const struct collector *collector)
 {

@@ -111,7 +111,7 @@ static int read_code(struct target *target, struct error *err)
 			return error_set(err, EIO, "the code of the process's libc cannot be read");
 	}
 	if (!target->code)
-		return error_set(err, ENOEXEC, "the process's libc has no code");
+		return error_set(err, ENOEXEC, "the process has no executable mapping of its libc");
 	target->syscall = find_code(target, arch_syscall_code, sizeof(arch_syscall_code));
 	target->restorer = find_restorer(target);
 	return target->syscall

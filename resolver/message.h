@@ -39,7 +39,7 @@ struct message {
 struct facts {
 	uint32_t is_known;
 	uint32_t reason;      /* a value of enum resolve_reason */
-	uint32_t has_symbols; /* the file has more than dynamic symbols */
+	uint32_t has_symbols; /* the file has other symbols besides the dynamic ones */
 	uint32_t build_id_size;
 	uint8_t build_id[FILES_BUILD_ID_MAX];
 	struct layout layout;

@@ -84,8 +84,8 @@ static bool list_runs(const struct pagemap *pagemap, uint64_t from, uint64_t to,
 		}
 		beat(user);
 		/*
-		 * walk_end is no use: if the kernel's own buffer was full before, but not that of
-		 * this request, it is not the end of the walk
+		 * walk_end does not show where the walk ended if the kernel's own buffer was full
+		 * before that of this request
 		 */
 		if (count < (int)REGIONS)
 			return true;

@@ -82,7 +82,7 @@ function drawPeak(context, x, bottom) {
 	context.fillText(words, at + (isRight ? 4 : -4), 8);
 }
 
-/* Draws the title of a track and its most, left of it. */
+/* Draws the title of a track and its maximum, on the left of the track. */
 function drawTitle(context, top, ...words) {
 	context.fillStyle = colour('faint');
 	context.textAlign = 'right';

@@ -128,8 +128,8 @@ static bool take_over(struct descriptors *descriptors, struct descriptor *descri
 }
 
 /*
- * Describes the descriptor by an argument of the call, with a prefix: by the first of `names` that
- * the call has.
+ * Describes the descriptor by the value of the first argument of `names` that the call has, with
+ * the prefix that stands beside the name.
  */
 static void describe(struct descriptor *descriptor, const struct event *event)
 {

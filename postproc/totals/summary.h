@@ -474,7 +474,7 @@ void summary_open(struct summary *summary, const char *path);
 void summary_event(struct summary *summary, const struct event *event);
 
 /*
- * Takes a call instead of summary_event(), if only facts about processes are needed: counts the
+ * Call this in place of summary_event() if only facts about processes are needed. It counts the
  * call and its thread, and uses its time, but ignores its object.
  */
 void summary_count(struct summary *summary, const struct event *event);

@@ -2,11 +2,13 @@
 #include "python.h"
 
 #include <link.h>
+#include <sys/mman.h>
 
 #include "call.h"
 #include "facts.h"
 #include "life.h"
 #include "preload/ground/linkage.h"
+#include "preload/ground/own.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/self.h"
 #include "preload/ground/sys.h"
@@ -218,6 +220,32 @@ static void tell_python(void)
 			  uses_malloc() ? "all" : "small");
 }
 
+struct function {
+	uint64_t hash; /* of name and file; 0: free */
+	uint32_t told; /* the life that has described it to the collector */
+	uint32_t pad;
+};
+
+/*
+ * The functions of this process, by hash: their number is their place in the table. It is mapped
+ * only for a program with Python, because a limit of memory (ulimit -d) counts it.
+ */
+static struct function *functions;
+
+/* Returns whether the table exists. Called before python_is_found is set. */
+static bool map_functions(void)
+{
+	size_t size = PYTHON_FUNCTIONS_MAX * sizeof(*functions);
+	void *map = sys_mmap(NULL, size, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (sys_error(map))
+		return false;
+	own_add(map, size);
+	functions = map;
+	return true;
+}
+
 void python_look_at(const struct link_map *map)
 {
 	static uint32_t begun;
@@ -248,7 +276,8 @@ void python_look_at(const struct link_map *map)
 		minor = -1;
 	if (minor)
 		choose_layout(minor);
-	__atomic_store_n(&python_is_found, !is_off() && (python.layout || !minor),
+	__atomic_store_n(&python_is_found,
+			 !is_off() && (python.layout || !minor) && map_functions(),
 			 __ATOMIC_RELEASE);
 	tell_python();
 }
@@ -483,15 +512,6 @@ static bool add_text(char **to, uintptr_t text, size_t most)
 }
 
 /* ---- functions ---- */
-
-/* The functions of this process, by hash: their number is their place in the table. */
-struct function {
-	uint64_t hash; /* of name and file; 0: free */
-	uint32_t told; /* the life that has described it to the collector */
-	uint32_t pad;
-};
-
-static SPARSE struct function functions[PYTHON_FUNCTIONS_MAX];
 
 /* The number of a function, or -1 if the table is full. */
 static int32_t number_of(uint64_t hash)

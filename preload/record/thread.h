@@ -73,7 +73,7 @@ struct thread {
 	uint32_t turn;	 /* number of threads that have used this block */
 	uintptr_t
 		vfork_return; /* where the parent of vfork continues; 0: no child uses our memory */
-	uint32_t vfork_open;  /* number of open calls that is restored when the parent continues */
+	uint32_t vfork_open;  /* saved number of open calls, restored when the parent continues */
 	struct capture_memory memory;
 	uintptr_t aside[CAPTURE_DEPTH_MAX]; /* frames of a signal handler that interrupts a walk */
 	/* pieces of other stacks that were checked: call_is_of_thread() */
