@@ -85,7 +85,8 @@ void screen_restore(void)
 	shown = NULL;
 }
 
-/* Decodes the key that is encoded by the first `size` bytes of the input. A lone ESC ends the program. */
+/* Decodes the key that is encoded by the first `size` bytes of the input. A lone ESC ends the
+ * program. */
 static int decode(const char *bytes, size_t size)
 {
 	if (bytes[0] != '\033')

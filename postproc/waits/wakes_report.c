@@ -360,7 +360,8 @@ static void put_calls(const struct wakes_report *state, struct table *table, boo
 	}
 }
 
-/* Joins those waits of an event loop that were not ended by a thread of the process: the loop was idle. */
+/* Joins those waits of an event loop that were not ended by a thread of the process: the loop was
+ * idle. */
 static void join_idle(struct wakes_report *state)
 {
 	for (size_t i = 1, count = state->pairs.count; i < count; i++) {
