@@ -129,7 +129,7 @@ static bool take_over(struct descriptors *descriptors, struct descriptor *descri
 
 /*
  * Describes the descriptor by the value of the first argument of `names` that the call has, with
- * the prefix that stands beside the name.
+ * the prefix of that name.
  */
 static void describe(struct descriptor *descriptor, const struct event *event)
 {
