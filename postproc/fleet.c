@@ -210,7 +210,8 @@ static int write_load(const struct fleet *fleet, bool force, struct error *err)
 	for (size_t i = 0; i < TABLES; i++) {
 		cleanup_free char *path = file_path(fleet, table_names[i], "tsv");
 
-		fputs(".import \"", file);
+		/* sqlite3 executes a file whose name begins with | */
+		fprintf(file, ".import \"%s", *path == '|' ? "./" : "");
 		for (const char *at = path; *at; at++)
 			fprintf(file, "%s%c", *at == '"' || *at == '\\' ? "\\" : "", *at);
 		fprintf(file, "\" load_%s\n", table_names[i]);
@@ -300,7 +301,9 @@ static int run_workers(struct fleet *fleet, const struct report_plan *plan, size
 int fleet_rows(const struct report_plan *plan, const struct options *options, size_t *failed,
 	       struct error *err)
 {
-	char temporary[] = "/tmp/holdtrace-rows.XXXXXX";
+	const char *parent = getenv("TMPDIR");
+	cleanup_free char *temporary =
+		memory_format("%s/holdtrace-rows.XXXXXX", parent && *parent ? parent : "/tmp");
 	struct fleet fleet = { .directory = options->directory };
 	int rc = 0;
 
