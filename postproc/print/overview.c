@@ -419,6 +419,9 @@ static void print_python(struct overview *overview)
 			   "UNSEEN  lines of Python: this build of CPython%s%s is not known",
 			   summary->python.version ? " " : "",
 			   summary->python.version ? summary->python.version : "");
+	if (summary->python.off)
+		screen_say(&overview->screen, 8,
+			   "UNSEEN  lines of Python: --python=lines shows them");
 	if (summary->python.hidden)
 		screen_say(&overview->screen, 8,
 			   "UNSEEN  Python objects of up to 512 bytes: they are parts of larger "

@@ -578,6 +578,7 @@ static void note_python(struct summary *summary, const struct event *event)
 	const char *frames = event_argument(event, "frames");
 	const char *objects = event_argument(event, "objects");
 
+	summary->python.off += frames && !strcmp(frames, "off");
 	summary->python.hidden += objects && !strcmp(objects, "small");
 	if (frames && !strcmp(frames, "no") && !summary->python.unknown++ && version)
 		summary->python.version = pool_text(&summary->pool, version, strlen(version));

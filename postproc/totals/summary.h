@@ -419,7 +419,8 @@ struct summary {
 	} inner; /* an allocator without hooks, see allocators.h; name NULL: none was found */
 	struct {
 		uint64_t hidden;     /* processes whose small objects are not recorded */
-		uint64_t unknown;    /* processes whose frames are not recorded */
+		uint64_t off;	     /* processes whose frames were not asked for */
+		uint64_t unknown;    /* processes whose frames are not recorded: unknown layout */
 		const char *version; /* of the first of these; NULL: unknown */
 	} python;
 	struct coverage coverage;	  /* times of the threads of the current process */
