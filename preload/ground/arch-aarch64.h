@@ -29,7 +29,7 @@ static inline long arch_call3(long number, long a, long b, long c)
 	return arch_call6(number, a, b, c, 0, 0, 0);
 }
 
-/* A call leaves the return address in x30; a signal frame has the pc in a field of its own. */
+/* A call leaves the return address in x30; in a signal frame, the pc has a field of its own. */
 #define ARCH_WALKS	1
 #define DWARF_REGISTERS 33
 #define DWARF_FP	29
@@ -99,47 +99,47 @@ static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 #define ARCH_SIGNAL_CODE      0xd4000001d2801168u
 #define ARCH_SIGNAL_REGISTERS (128 + 176 + 8)
 
-#define ARCH_VFORK                                                \
-	".text\n"                                                 \
-	".globl vfork\n"                                          \
-	".type vfork, %function\n"                                \
-	"vfork:\n"                                                \
-	"	.cfi_startproc\n"                                       \
-	"	hint #34\n" /* bti c */                           \
-	"	stp x29, x30, [sp, #-16]!\n"                            \
-	"	.cfi_adjust_cfa_offset 16\n"                            \
-	"	.cfi_rel_offset x29, 0\n"                               \
-	"	.cfi_rel_offset x30, 8\n"                               \
-	"	mov x0, x30\n"                                          \
-	"	add x1, sp, #16\n"                                      \
-	"	mov x2, x29\n"                                          \
-	"	bl hand_vfork_enter\n"                                  \
-	"	mov x16, x0\n"                                          \
-	"	ldp x29, x30, [sp], #16\n"                              \
-	"	.cfi_adjust_cfa_offset -16\n"                           \
-	"	.cfi_restore x29\n"                                     \
-	"	.cfi_restore x30\n"                                     \
-	"	cbnz x1, 1f\n"                                          \
-	"	br x16\n" /* the thread has the return address */ \
-	"1:	.cfi_undefined x30\n"                                 \
-	"	blr x16\n"                                              \
-	"	mov x1, sp\n"                                           \
-	"	mov x2, x29\n"                                          \
-	"	str x0, [sp, #-16]!\n"                                  \
-	"	.cfi_adjust_cfa_offset 16\n"                            \
-	"	bl hand_vfork_leave\n"                                  \
-	"	mov x30, x0\n"                                          \
-	"	ldr x0, [sp], #16\n"                                    \
-	"	.cfi_adjust_cfa_offset -16\n"                           \
-	"	ret\n"                                                  \
-	"	.cfi_endproc\n"                                         \
+#define ARCH_VFORK                           \
+	".text\n"                            \
+	".globl vfork\n"                     \
+	".type vfork, %function\n"           \
+	"vfork:\n"                           \
+	"	.cfi_startproc\n"                  \
+	"	hint #34\n" /* bti c */      \
+	"	stp x29, x30, [sp, #-16]!\n"       \
+	"	.cfi_adjust_cfa_offset 16\n"       \
+	"	.cfi_rel_offset x29, 0\n"          \
+	"	.cfi_rel_offset x30, 8\n"          \
+	"	mov x0, x30\n"                     \
+	"	add x1, sp, #16\n"                 \
+	"	mov x2, x29\n"                     \
+	"	bl hand_vfork_enter\n"             \
+	"	mov x16, x0\n"                     \
+	"	ldp x29, x30, [sp], #16\n"         \
+	"	.cfi_adjust_cfa_offset -16\n"      \
+	"	.cfi_restore x29\n"                \
+	"	.cfi_restore x30\n"                \
+	"	cbnz x1, 1f\n"                     \
+	"	br x16\n" /* not recorded */ \
+	"1:	.cfi_undefined x30\n"            \
+	"	blr x16\n"                         \
+	"	mov x1, sp\n"                      \
+	"	mov x2, x29\n"                     \
+	"	str x0, [sp, #-16]!\n"             \
+	"	.cfi_adjust_cfa_offset 16\n"       \
+	"	bl hand_vfork_leave\n"             \
+	"	mov x30, x0\n"                     \
+	"	ldr x0, [sp], #16\n"               \
+	"	.cfi_adjust_cfa_offset -16\n"      \
+	"	ret\n"                             \
+	"	.cfi_endproc\n"                    \
 	".size vfork, .-vfork\n"
 
-/* The seventh argument of syscall() is in a register, too. */
+/* syscall()'s seventh argument (the sixth of the system call) is in a register, too. */
 #define ARCH_SIXTH_PARAMETER , long sixth
 #define ARCH_SIXTH(cfa)	     sixth
 
-/* hand_numbers: preload/hooks/hand_syscall.c */
+/* hand_numbers is defined in preload/hooks/hand_syscall.c. */
 #define ARCH_SYSCALL                          \
 	".text\n"                             \
 	".globl syscall\n"                    \

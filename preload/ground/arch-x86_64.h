@@ -88,45 +88,48 @@ static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 	return ((const uintptr_t *)frame)[-1] == ip;
 }
 
-#define ARCH_VFORK                                                   \
-	".text\n"                                                    \
-	".globl vfork\n"                                             \
-	".type vfork, @function\n"                                   \
-	"vfork:\n"                                                   \
-	"	.cfi_startproc\n"                                          \
-	"	movq (%rsp), %rdi\n"                                       \
-	"	leaq 8(%rsp), %rsi\n"                                      \
-	"	movq %rbp, %rdx\n"                                         \
-	"	subq $8, %rsp\n"                                           \
-	"	.cfi_adjust_cfa_offset 8\n"                                \
-	"	call hand_vfork_enter\n"                                   \
-	"	addq $8, %rsp\n"                                           \
-	"	.cfi_adjust_cfa_offset -8\n"                               \
-	"	testq %rdx, %rdx\n"                                        \
-	"	jnz 1f\n"                                                  \
-	"	jmp *%rax\n" /* the thread has the return address */ \
-	"1:	addq $8, %rsp\n"                                         \
-	"	.cfi_adjust_cfa_offset -8\n"                               \
-	"	.cfi_undefined rip\n"                                      \
-	"	call *%rax\n"                                              \
-	"	movq %rsp, %rsi\n"                                         \
-	"	movq %rbp, %rdx\n"                                         \
-	"	pushq %rax\n"                                              \
-	"	subq $8, %rsp\n"                                           \
-	"	movq %rax, %rdi\n"                                         \
-	"	call hand_vfork_leave\n"                                   \
-	"	movq %rax, %rcx\n"                                         \
-	"	addq $8, %rsp\n"                                           \
-	"	popq %rax\n"                                               \
-	"	jmp *%rcx\n"                                               \
-	"	.cfi_endproc\n"                                            \
+#define ARCH_VFORK                              \
+	".text\n"                               \
+	".globl vfork\n"                        \
+	".type vfork, @function\n"              \
+	"vfork:\n"                              \
+	"	.cfi_startproc\n"                     \
+	"	movq (%rsp), %rdi\n"                  \
+	"	leaq 8(%rsp), %rsi\n"                 \
+	"	movq %rbp, %rdx\n"                    \
+	"	subq $8, %rsp\n"                      \
+	"	.cfi_adjust_cfa_offset 8\n"           \
+	"	call hand_vfork_enter\n"              \
+	"	addq $8, %rsp\n"                      \
+	"	.cfi_adjust_cfa_offset -8\n"          \
+	"	testq %rdx, %rdx\n"                   \
+	"	jnz 1f\n"                             \
+	"	jmp *%rax\n" /* not recorded */ \
+	"1:	addq $8, %rsp\n"                    \
+	"	.cfi_adjust_cfa_offset -8\n"          \
+	"	.cfi_undefined rip\n"                 \
+	"	call *%rax\n"                         \
+	"	movq %rsp, %rsi\n"                    \
+	"	movq %rbp, %rdx\n"                    \
+	"	pushq %rax\n"                         \
+	"	subq $8, %rsp\n"                      \
+	"	movq %rax, %rdi\n"                    \
+	"	call hand_vfork_leave\n"              \
+	"	movq %rax, %rcx\n"                    \
+	"	addq $8, %rsp\n"                      \
+	"	popq %rax\n"                          \
+	"	jmp *%rcx\n"                          \
+	"	.cfi_endproc\n"                       \
 	".size vfork, .-vfork\n"
 
-/* The seventh argument of syscall(), after the return address. */
+/*
+ * syscall()'s seventh argument (the sixth of the system call) is on the stack, above the return
+ * address.
+ */
 #define ARCH_SIXTH_PARAMETER
 #define ARCH_SIXTH(cfa) (*(const volatile long *)(cfa))
 
-/* hand_numbers: preload/hooks/hand_syscall.c */
+/* hand_numbers is defined in preload/hooks/hand_syscall.c. */
 #define ARCH_SYSCALL                       \
 	".text\n"                          \
 	".globl syscall\n"                 \

@@ -3,7 +3,7 @@
 #define ARCH_H
 
 /*
- * All that the library knows about a processor. A port of the library defines
+ * Everything in the library that depends on the processor. A port of the library defines
  *
  *   arch_call3, arch_call6     system calls; they return the result, or -errno
  *   ARCH_WALKS                 1: frames are walked, by our own rules or libunwind (accessors.h);
@@ -25,13 +25,15 @@
  *   ARCH_DLOPEN                the stub of dlopen (if absent, calls of modules that were loaded
  *                              with RTLD_DEEPBIND are not recorded)
  *   ARCH_DLMOPEN               the stub of dlmopen, where there is one of dlopen
- *   ARCH_SYSCALL               the stub of syscall (if absent, syscall is not recorded). A number
- *                              of no interest costs at most eight instructions. Otherwise it jumps
- *                              to hand_syscall() with the arguments as they are, the last of which
- *                              is ARCH_SIXTH_PARAMETER or on the stack: ARCH_SIXTH
+ *   ARCH_SYSCALL               the stub of syscall (if absent, syscall is not recorded). If the
+ *                              call is not recorded, the stub executes at most eight
+ *                              instructions before libc's function. Otherwise it jumps to
+ *                              hand_syscall() with unchanged arguments
+ *   ARCH_SIXTH_PARAMETER       declares hand_syscall()'s last parameter, if it is in a register
+ *   ARCH_SIXTH                 reads that argument from its register or from the stack
  *
- * and, with ARCH_SIGNAL_FRAME, where the kernel's signal frame has the registers (for kernels whose
- * return from a signal has no unwind table).
+ * and, with ARCH_SIGNAL_FRAME, the position of the registers in the kernel's signal frame (for
+ * kernels whose code that returns from a signal has no unwind table).
  */
 
 #include <stdbool.h>

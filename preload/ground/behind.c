@@ -48,7 +48,10 @@ static struct module *module_at(unsigned int i)
 	return i < MODULES_FEW ? &few[i] : &more[i - MODULES_FEW];
 }
 
-/* The address in a dynamic entry. The loader has relocated it, unless the section is read-only. */
+/*
+ * The address that a dynamic entry contains. The loader has relocated it, unless the section is
+ * read-only.
+ */
 static const void *address_of(const struct link_map *map, const ElfW(Dyn) * entry)
 {
 	uintptr_t value = entry->d_un.d_ptr;
@@ -97,7 +100,10 @@ static bool is_id(const ElfW(Nhdr) * note, const struct libc_places *known)
 	return true;
 }
 
-/* Whether libc's build-id is the known one. Its notes are in its first page, after the headers. */
+/*
+ * Whether libc's build-id is the one in `known`. libc's ELF notes are in its first page, after the
+ * headers.
+ */
 static bool is_known(const struct loaded *libc, const struct libc_places *known)
 {
 	const ElfW(Ehdr) *file = libc->map_start;

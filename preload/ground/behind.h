@@ -29,8 +29,8 @@ bool behind_is_first(void);
 void *behind_find(const char *name, bool *is_sure);
 
 /*
- * Returns the address of the hook's function in libc, if it is known and no module before libc
- * defines the name; else NULL.
+ * Returns the address of the hook's function in libc if `known` (behind_begin()) contains it and no
+ * module before libc defines the name; else NULL.
  */
 void *behind_known(unsigned int hook, const char *name);
 

@@ -51,12 +51,12 @@ const struct link_map *linkage_first(void);
 /* Returns false for a module without symbols (the vDSO). */
 bool linkage_read(struct linkage *linkage, const struct link_map *map);
 
-/* Whether the module is this library, or the loader. */
+/* Whether the module is this library or the loader. */
 bool linkage_is_own(const struct linkage *linkage);
 bool linkage_is_loader(const struct linkage *linkage);
 
 /*
- * Reads only what the search for symbols needs, of a module that may be missing in the loader's
+ * Reads only the members that linkage_find() needs. The module may be missing in the loader's
  * table.
  */
 bool linkage_read_symbols(struct linkage *linkage, const struct link_map *map);
@@ -64,10 +64,10 @@ bool linkage_read_symbols(struct linkage *linkage, const struct link_map *map);
 /* Returns false if the module certainly defines no symbol of this name. */
 bool linkage_may_define(const struct linkage *linkage, const char *name);
 
-/* The default version of a function that the module defines, or NULL. */
+/* Returns the default version of a function if the module defines it, else NULL. */
 const ElfW(Sym) * linkage_find(const struct linkage *linkage, const char *name);
 
-/* Likewise of a function or a variable. */
+/* Like linkage_find(), for functions and variables. */
 const ElfW(Sym) * linkage_find_any(const struct linkage *linkage, const char *name);
 
 #endif

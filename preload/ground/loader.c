@@ -86,13 +86,13 @@ void loader_begin(void)
 	loader_update();
 }
 
-/* ---- the own table ---- */
+/* ---- our own table of modules (glibc before 2.35) ---- */
 
 /*
- * Two tables, of which the version's lowest bit names the current one. The other one is filled, and
- * then the version is increased. So readers never wait, not even in a signal handler that
- * interrupts the filling; they read again if the version has changed. dl_iterate_phdr() calls
- * fill_table() under the loader's lock, so one thread fills at a time.
+ * There are two tables; the lowest bit of `version` selects the current one. fill_table() fills the
+ * other one and then increases `version`. Readers never wait, not even in a signal handler that
+ * interrupts fill_table(); they read again if `version` has changed. dl_iterate_phdr() calls
+ * fill_table() under the loader's lock, so only one thread fills a table at a time.
  */
 #define OBJECTS_MAX 1024u
 
@@ -101,9 +101,9 @@ static SPARSE struct loaded_table {
 	struct loaded objects[OBJECTS_MAX];
 } tables[2];
 static uint32_t version;
-static bool is_filling; /* by the thread that holds the loader's lock */
+static bool is_filling; /* set by the thread that holds the loader's lock */
 
-/* What is known of the modules that dl_iterate_phdr() has passed to fill_table(). */
+/* The state of fill_table() from one module of dl_iterate_phdr() to the next. */
 struct filling {
 	const struct link_map *map; /* the next module in the loader's list */
 	struct loaded_table *table; /* NULL: before the first module */
@@ -151,7 +151,9 @@ static int fill_table(struct dl_phdr_info *info, size_t size, void *user)
 
 	(void)size;
 	if (!filling->table) {
-		/* a signal handler that interrupts the filling */
+		/*
+		 * this is a signal handler that interrupted fill_table(), or the table is current
+		 */
 		if (is_filling || (info->dlpi_adds == adds && info->dlpi_subs == subs))
 			return 1;
 		is_filling = true;
@@ -215,7 +217,9 @@ static int find_in_table(uintptr_t address, struct loaded *found)
 
 int loader_find(const void *address, struct loaded *found)
 {
-	/* struct dl_find_object, and space for members that it may get */
+	/*
+	 * like struct dl_find_object, with space for members that later versions of glibc may add
+	 */
 	struct {
 		unsigned long long flags;
 		void *map_start, *map_end;

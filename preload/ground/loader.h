@@ -3,7 +3,7 @@
 #define LOADER_H
 
 /*
- * What the library needs of libc and the loader that not every glibc has. A reference to a newer
+ * Symbols of libc and the loader that only some versions of glibc have. A reference to a newer
  * symbol, even a weak one, would make an older loader refuse the library, so these symbols are
  * looked up at the start. glibc 2.35 has _dl_find_object; where it is missing, loader_find() uses a
  * table of its own.
@@ -42,19 +42,20 @@ extern const char *loader_is_alone;
 /* Looks up all symbols; later calls do nothing. */
 void loader_begin(void);
 
-/* Finds the module of an address. Returns 0, or -1: there is none. Takes no lock. */
+/* Finds the module that contains an address. Returns 0, or -1 if there is none. Takes no lock. */
 int loader_find(const void *address, struct loaded *found);
 
 /* Finds libc. Returns 0 or -1. */
 int loader_find_libc(struct loaded *found);
 
 /*
- * Fills the table again if modules were loaded or unloaded since. For calls that the loader makes,
- * because it takes the loader's lock for a moment. Does nothing where libc has _dl_find_object.
+ * Fills the table again if modules were loaded or unloaded since the last time. Call it only from
+ * calls that the loader makes, because it takes the loader's lock for a moment. Does nothing where
+ * libc has _dl_find_object.
  */
 void loader_update(void);
 
-/* Like dlsym and dlvsym; NULL where they are missing. */
+/* Like dlsym and dlvsym; return NULL where libc lacks these functions. */
 static inline void *loader_symbol(void *handle, const char *name)
 {
 	loader_begin();
@@ -67,7 +68,7 @@ static inline void *loader_version(void *handle, const char *name, const char *v
 	return loader.dlvsym ? loader.dlvsym(handle, name, version) : NULL;
 }
 
-/* Removes the message of a failed look-up, which the program would find. */
+/* Clears the error of a failed look-up, which the program's next dlerror() would return. */
 static inline void loader_forget_error(void)
 {
 	if (loader.dlerror)

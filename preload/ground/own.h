@@ -3,8 +3,8 @@
 #define OWN_H
 
 /*
- * The ranges of memory that the library maps for itself. The memory of an earlier attach is still
- * mapped at a later one; only this list shows that this memory is not the program's.
+ * The ranges of memory that the library maps for itself. Memory that an earlier attach mapped is
+ * still mapped at a later attach; only this list shows that it is not the program's memory.
  */
 
 #include <stddef.h>

@@ -15,9 +15,9 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /*
- * For a large table that a short process hardly touches. The linker sorts sections by name and so
- * places the table after all other zeroed variables, which then share a few pages. Each page that
- * is touched costs the process a page fault.
+ * Marks a large table of which a short process uses only a few entries. The linker sorts sections
+ * by name and so places the table after all other zeroed variables, which then share a few pages.
+ * Each page that is touched costs the process a page fault.
  */
 #define SPARSE __attribute__((section(".bss.sparse")))
 
@@ -48,7 +48,7 @@ static inline bool plain_begins(const char *text, const char *start)
 	return !*start;
 }
 
-/* The last component of a path; a final slash belongs to it. */
+/* The last component of a path, with a final slash if there is one. */
 static inline const char *plain_last_part(const char *path)
 {
 	const char *part = path;
@@ -120,7 +120,7 @@ static inline size_t plain_length_most(const char *text, size_t most)
 	return n;
 }
 
-/* Stores the first `size` bytes of a word; `size` is less than PLAIN_WORD. */
+/* Stores the first `size` bytes of a word; `size` must be less than PLAIN_WORD. */
 static inline void plain_put(char *to, uint64_t word, size_t size)
 {
 	if (size & 4) {
@@ -137,7 +137,7 @@ static inline void plain_put(char *to, uint64_t word, size_t size)
 		*to = (char)word;
 }
 
-/* Like plain_copy(), by words. Reads all of the word that holds the last byte. */
+/* Like plain_copy(), word by word. Reads the whole aligned word that contains the last byte. */
 static inline size_t plain_copy_words(char *to, const char *from, size_t room)
 {
 	size_t n = 0;

@@ -64,7 +64,7 @@ int __open64_2(const char *path, int flags);
 int __openat_2(int dirfd, const char *path, int flags);
 int __openat64_2(int dirfd, const char *path, int flags);
 
-/* Likewise for the calls that read into a buffer of known size. */
+/* _FORTIFY_SOURCE replaces the calls that read into a buffer of known size by these. */
 ssize_t __read_chk(int fd, void *buffer, size_t count, size_t room);
 ssize_t __recv_chk(int fd, void *buffer, size_t count, size_t room, int flags);
 int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room);
@@ -72,13 +72,16 @@ int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout
 		const sigset_t *mask, size_t room);
 
 /*
- * Many versions of libc are older than C23's functions; glibc 2.26 removed cfree from its headers.
+ * libc's headers may not declare these functions: most versions of libc are older than C23, and
+ * glibc 2.26 removed cfree.
  */
 void cfree(void *ptr);
 void free_sized(void *ptr, size_t size);
 void free_aligned_sized(void *ptr, size_t alignment, size_t size);
 
-/* In libc since 2.36. All headers that declare these functions declare them like this. */
+/*
+ * Added to libc in version 2.36. All headers that declare these functions declare them like this.
+ */
 int pidfd_open(pid_t pid, unsigned int flags);
 int pidfd_getfd(int pidfd, int theirfd, unsigned int flags);
 int open_tree(int dirfd, const char *path, unsigned int flags);
@@ -86,7 +89,7 @@ int fspick(int dirfd, const char *path, unsigned int flags);
 int fsopen(const char *type, unsigned int flags);
 int fsmount(int fsfd, unsigned int flags, unsigned int attributes);
 
-/* System calls without a function; their pointers are NULL or unused. */
+/* System calls for which libc has no function. Their pointers in struct real are NULL or unused. */
 struct open_how;
 int openat2(int dirfd, const char *path, const struct open_how *how, size_t size);
 int memfd_secret(unsigned int flags);
@@ -96,11 +99,14 @@ int perf_event_open(void *attributes, pid_t pid, int cpu, int group, unsigned lo
 int bpf(int command, void *attributes, unsigned int size);
 int landlock_create_ruleset(const void *attributes, size_t size, unsigned int flags);
 
-/* In libc since 2.35. */
+/* Added to libc in version 2.35. */
 int epoll_pwait2(int fd, struct epoll_event *events, int count, const struct timespec *timeout,
 		 const sigset_t *mask);
 
-/* _FORTIFY_SOURCE replaces mq_open by __mq_open_2; the others are old names. */
+/*
+ * _FORTIFY_SOURCE replaces mq_open by __mq_open_2; the other two are old names of setmntent and
+ * endmntent.
+ */
 int __mq_open_2(const char *name, int flags);
 FILE *__setmntent(const char *path, const char *mode);
 int __endmntent(FILE *stream);
@@ -127,12 +133,13 @@ const char *real_name(unsigned int hook);
 void *real_of(enum hook_number hook);
 
 /*
- * The name of a function that is exported, hook or not, but that this process's libc lacks; NULL:
- * `i` is another function. Functions that fail as if the kernel lacked them are not missing.
+ * Returns the name of exported function number `i` if this process's libc lacks the function, else
+ * NULL. The function need not be a hook. A function for which real_stand_in() has set a pointer is
+ * not missing.
  */
 const char *real_missing(unsigned int i);
 
-/* The number of functions, for real_missing(). */
+/* The number of functions, for loops over real_missing(). */
 extern const unsigned int real_count;
 
 struct libc_places;
@@ -166,7 +173,7 @@ static inline void real_ready(void)
 
 /*
  * real_has(): whether the address is that of a hook's real function, or of libc's own function of
- * the same name if another module's function precedes it. real_is_called(): likewise, for the hook
+ * the same name if another module's function precedes it. real_is_called(): the same for the hook
  * of this name only.
  */
 bool real_has(uintptr_t address);

@@ -28,7 +28,7 @@ uintptr_t self_auxiliary(unsigned long type)
 	return 0;
 }
 
-/* ---- by the name that was passed to exec ---- */
+/* ---- the path by the name that was passed to exec ---- */
 
 static bool is_as_told;
 
@@ -50,9 +50,9 @@ static bool is_at_exec(void)
 }
 
 /*
- * Whether `name` is the name of the running file. It is not if the running file is an interpreter
- * (`name` is then that of the script, which is also an argument), or a loader that was started as a
- * command (which has no loader itself).
+ * Whether `name` is the name of the running file. The names differ if the running file is an
+ * interpreter (`name` is then that of the script, which is also an argument), or a loader that was
+ * started as a command (which has no loader itself).
  */
 static bool is_own_name(const char *name)
 {
@@ -70,7 +70,7 @@ static bool is_own_name(const char *name)
 
 /* A path that is being resolved. */
 struct way {
-	char *path; /* SHORT bytes: the part that is resolved, without links */
+	char *path; /* a buffer of SHORT bytes: the part that is resolved, without links */
 	size_t length;
 	const char *left;
 	char room[SHORT];
@@ -142,7 +142,7 @@ static long follow_path(char *path, const char *name)
 	}
 }
 
-/* ---- by name, else by /proc ---- */
+/* ---- the path by that name, else by /proc ---- */
 
 enum { UNKNOWN, BEING_ASKED, KNOWN };
 
@@ -156,13 +156,13 @@ const char *self_path(void)
 	const char *name;
 	long length;
 
-	/* an exchange, not a load: reading a page before writing it costs two page faults */
+	/* exchange, not load first: reading a page before writing it costs two page faults */
 	if (!__atomic_compare_exchange_n(&state, &expected, BEING_ASKED, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_ACQUIRE))
 		return expected == KNOWN ? path : "";
 	/*
 	 * The first access to /proc/self makes the kernel create inodes for the process, and remove
-	 * them at its end: four times the cost of following the name.
+	 * them at its end: this costs four times as much as resolving the name.
 	 */
 	name = (const char *)self_auxiliary(AT_EXECFN);
 	length = is_at_exec() && is_own_name(name) ? follow_path(short_path, name) : 0;

@@ -2,7 +2,10 @@
 #ifndef BY_NUMBER_H
 #define BY_NUMBER_H
 
-/* Calls of syscall(2) by number that are recorded as calls of hooks: the rows of numbers.def. */
+/*
+ * Calls of syscall(2) that are recorded as calls of hooks. The rows of numbers.def map system call
+ * numbers to hooks.
+ */
 
 #include "stub.h"
 
@@ -21,7 +24,10 @@
 #define __NR_futex_requeue 456
 #endif
 
-/* Makes and records the call, with its six arguments. Returns false if there is no such row. */
+/*
+ * Makes and records the call, with its six arguments. Returns false if numbers.def has no row for
+ * the number.
+ */
 bool stubs_by_number(const struct origin *caller, long number, const long *a, long *result);
 
 #endif

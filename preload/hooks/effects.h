@@ -6,8 +6,8 @@
  * The functions that the columns BEFORE, AFTER and REAL of hooks.def name, and the memory that the
  * effects of a call share.
  *
- * An effect receives the call and the event that the row describes (part 0, not yet recorded). It
- * may change the event, and record other parts of the call before it. Effects are defined in
+ * An effect receives the call and the event that the row describes (part 0, not yet recorded). The
+ * effect may change this event, and record other parts of the call first. Effects are defined in
  * hand_*.c.
  */
 
@@ -70,15 +70,21 @@ void segment_removed(struct call *call, struct call_event *event, int id);
 /* Whether the command of bpf(2) opens a descriptor, if it succeeds (enum bpf_cmd). */
 static inline bool bpf_opens(int command)
 {
-	const uint64_t commands = 1ull << 0 | 1ull << 5 | 1ull << 7 |	 /* create, load, get */
-				  1ull << 13 | 1ull << 14 | 1ull << 17 | /* by id; open */
-				  1ull << 18 | 1ull << 19 | 1ull << 28 | /* BTF; create a link */
-				  1ull << 30 | 1ull << 32 | 1ull << 33 | 1ull << 36;
+	/* create, load or get an object */
+	const uint64_t commands = 1ull << 0 | 1ull << 5 | 1ull << 7 |
+				  /* get a descriptor by id; open */
+				  1ull << 13 | 1ull << 14 | 1ull << 17 |
+				  /* load BTF; create a link */
+				  1ull << 18 | 1ull << 19 | 1ull << 28 | 1ull << 30 | 1ull << 32 |
+				  1ull << 33 | 1ull << 36;
 
 	return command >= 0 && command < 64 && commands >> command & 1;
 }
 
-/* Records that the call opened a descriptor together with `related`. */
+/*
+ * Records that the call opened a descriptor. related: the object that was opened with it, for
+ * example a stream.
+ */
 static inline void fd_acquired(struct call *call, uint8_t part, int fd, uint64_t related,
 			       const struct call_argument *arguments)
 {
@@ -93,9 +99,9 @@ static inline void fd_acquired(struct call *call, uint8_t part, int fd, uint64_t
 }
 
 /*
- * Records that the call closed a descriptor together with `related`; does nothing if fd is
- * negative. If shm_open opened the descriptor, the next part records the close in shm_open's class,
- * too. moment: ENTER, or HALF if the call then sleeps.
+ * Records that the call closed a descriptor; does nothing if fd is negative. related: the object
+ * that was closed with it, for example a stream. If shm_open opened the descriptor, the next part
+ * records the close in shm_open's class, too. moment: ENTER, or HALF if the call then sleeps.
  */
 void fd_lost(struct call *call, enum moment moment, uint8_t part, int fd, uint64_t related);
 

@@ -3,9 +3,9 @@
 #define HAND_H
 
 /*
- * For the bodies of HOOK_BY_HAND rows. These functions cannot be described by a row: they take a
- * variable argument list, return twice or not at all, or start a thread or a program. All facts
- * that the row states are taken from the row.
+ * For the bodies of HOOK_BY_HAND rows: functions that a row cannot describe, because they take a
+ * variable argument list, return twice or not at all, or start a thread or a program. The bodies
+ * take all facts that the row states from the row.
  */
 
 #include "each.h"
@@ -13,7 +13,8 @@
 
 /*
  * The columns of the rows as constants: CLASS_OF_name, DOES_name (the operation), VALUES_OF_name
- * (the number of values), AT_OF(name) and BLOCKS_OF_name. Each column is expanded separately.
+ * (the number of values), AT_OF(name) and BLOCKS_OF_name. Each constant comes from an expansion of
+ * hooks.def of its own.
  */
 #define HOOK(name, type, params, class, op, ...) \
 	CLASS_OF_##name = RESOURCE_##class, DOES_##name = OPERATION_##op,

@@ -124,9 +124,12 @@ static uintptr_t acquire(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uin
 	return result;
 }
 
-/* ---- changes of code ---- */
+/* ---- changes of machine code ---- */
 
-/* What a jump leads to: the number of the function goes to the sixth argument's register. */
+/*
+ * The target of the jump that replaces a function's entry. It loads the function's number into the
+ * register of the sixth argument.
+ */
 struct __attribute__((packed)) springboard {
 	uint8_t load[2];
 	uint64_t own;
@@ -149,7 +152,10 @@ static void put_address(uint8_t *to, uintptr_t address)
 	__builtin_memcpy(to, &address, sizeof(address));
 }
 
-/* Whether calls also push to a shadow stack, which the moved code of a call would not do. */
+/*
+ * Whether calls also push their return address to a shadow stack. The copied code of a call would
+ * not do so.
+ */
 static bool has_shadow_stack(void)
 {
 	uint64_t features = 0;
@@ -157,7 +163,7 @@ static bool has_shadow_stack(void)
 	return !sys_call2(__NR_arch_prctl, SHADOW_STACK_STATUS, (long)&features) && features & 1;
 }
 
-/* Maps memory that the module's jumps reach, or returns NULL. */
+/* Maps memory within reach of the module's jumps, or returns NULL. */
 static void *map_near(const struct linkage *linkage, size_t size)
 {
 	for (unsigned long i = 1; i <= NEAR_STEPS && i * i * NEAR_STEP < linkage->low; i++) {

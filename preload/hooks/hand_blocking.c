@@ -2,7 +2,7 @@
 /* Effects of calls that block: what they wait for, and which calls end the waits of others. */
 #include "effects.h"
 
-#define FDS_MAX 1024 /* the other ends of higher descriptors are not known */
+#define FDS_MAX 1024 /* the other ends of higher descriptors are not tracked */
 
 /* By descriptor: the other end plus 1; 0: not known. Descriptors are often closed without a hook.
  */
@@ -49,7 +49,7 @@ void other_end_notified(struct call *call, struct call_event *event, int fd)
 
 /* ---- several descriptors ---- */
 
-#define POLLED_READ 16 /* descriptors among which the first one is looked for */
+#define POLLED_READ 16 /* number of entries of poll()'s list that are read before the call */
 
 static uint64_t first_polled(const struct pollfd *fds, nfds_t count, bool is_ready)
 {
@@ -59,7 +59,7 @@ static uint64_t first_polled(const struct pollfd *fds, nfds_t count, bool is_rea
 	return WORD(-1);
 }
 
-/* Called before the kernel has read the program's list. */
+/* Called before the kernel has read the program's list, so the list may be unreadable. */
 void poll_begins(struct call *call, struct call_event *event, const struct pollfd *fds,
 		 nfds_t count, struct spare *spare)
 {
@@ -71,7 +71,10 @@ void poll_begins(struct call *call, struct call_event *event, const struct pollf
 	call_show_object(call, spare->word, count);
 }
 
-/* A call that ended by its time limit is recorded as failed with ETIMEDOUT. */
+/*
+ * Returns whether a descriptor is ready. A call that timed out is recorded as failed with
+ * ETIMEDOUT.
+ */
 static bool is_ready(struct call *call, struct call_event *event)
 {
 	bool is_ready = !event->failed && event->result;
@@ -108,7 +111,7 @@ static uint64_t first_of_sets(int count, const fd_set *reads, const fd_set *writ
 	return fd == WORD(-1) ? first_selected(count, others) : fd;
 }
 
-/* The kernel reads whole words of a set. */
+/* Returns the set if it is readable, else NULL. The kernel reads whole words of a set. */
 static const fd_set *proven_set(const struct call *call, int count, const fd_set *set)
 {
 	return count > 0 && set && proof_of(call, set, (size_t)(count + 63) / 64 * 8) ? set : NULL;
@@ -124,7 +127,10 @@ void select_begins(struct call *call, struct call_event *event, int count, const
 	call_show_object(call, spare->word, WORD(count));
 }
 
-/* A call that fails or ends by its time limit leaves sets that say nothing. */
+/*
+ * After a failure or time-out, the contents of the sets are undefined, so the descriptor is the one
+ * that select_begins() found.
+ */
 void select_ended(struct call *call, struct call_event *event, int count, const fd_set *reads,
 		  const fd_set *writes, const fd_set *others, struct spare *spare)
 {
@@ -139,7 +145,7 @@ void epoll_ended(struct call *call, struct call_event *event)
 
 /* ---- locks of files ---- */
 
-/* fcntl is about descriptors, except for these commands. */
+/* fcntl calls belong to the class of descriptors, except for the commands that lock files. */
 void file_locked(struct call *call, struct call_event *event, int command, int fd)
 {
 	(void)call;

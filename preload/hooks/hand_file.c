@@ -8,7 +8,7 @@
 
 /*
  * dup2 and dup3 close newfd atomically. If both descriptors are equal, the call opens nothing and
- * is a use.
+ * is recorded as a use.
  */
 void fd_replaced(struct call *call, struct call_event *event, int oldfd, int newfd)
 {
@@ -74,9 +74,9 @@ void fd_closed(struct call *call, struct call_event *event, int fd)
 }
 
 /*
- * close_range. The open descriptors of the range are found before the real call, because they are
- * unknown afterwards. In a short range, each descriptor is checked; for a long one, /proc is read,
- * if it is mounted and a descriptor is free to open it.
+ * The effects of close_range. The open descriptors of the range are found before the real call,
+ * because afterwards nothing shows which were open. In a short range, each descriptor is checked;
+ * for a long range, /proc is read, if it is mounted and a descriptor is free to open it.
  */
 #define RANGE_ASKED	64u
 #define RANGE_ASKED_MAX (64u << 10)

@@ -30,8 +30,9 @@ __attribute__((used)) open_function hand_dlopen_enter(const char *path, int mode
 __asm__(ARCH_DLOPEN);
 
 /*
- * Likewise dlmopen(3). Calls of a library in another link namespace are not recorded. This is noted
- * here, because limits that are checked while the process runs depend on it.
+ * dlmopen(3) has such a stub, too. Calls of a library in another link namespace are not recorded.
+ * The stub notes this immediately, because limits that are checked while the process runs depend on
+ * it.
  */
 typedef __typeof__(dlmopen) *open_in_function;
 

@@ -13,7 +13,10 @@ static void mapping_lost(struct call *call, uint8_t part, uint64_t address, size
 					       .size = length });
 }
 
-/* MAP_FIXED_NOREPLACE is another flag than MAP_FIXED and replaces nothing. */
+/*
+ * Records the mappings that a mapping with MAP_FIXED replaced. MAP_FIXED_NOREPLACE replaces
+ * nothing.
+ */
 void mapping_covered(struct call *call, struct call_event *event, bool is_fixed)
 {
 	if (is_fixed && !event->failed)

@@ -39,9 +39,9 @@ void library_closed(struct call *call, struct call_event *event)
 }
 
 /*
- * Children. In a child of fork, the call belongs to the parent's thread, and the child first stops
- * using its parent's shared memory. The next hook sees the fork mark and maps an arena for the
- * child.
+ * Records the start of a child. In the child of a fork, the call belongs to the parent's thread,
+ * and the child first stops using its parent's shared memory. The next hook sees the fork mark and
+ * maps an arena for the child.
  */
 
 static pid_t child_event(struct call *call, pid_t pid)
@@ -95,7 +95,7 @@ EXPORT int forkpty(int *master, char *name, const struct termios *terminal,
 
 /*
  * Notes a wait for a child. The child is released if wait reports its end, but not if it reports a
- * stop or a continuation, or if the child stays waitable (`stays`).
+ * stop or a continuation, or if the call leaves the child waitable (`stays`, WNOWAIT).
  */
 static void note_child(struct call_event *event, pid_t pid, int status, bool stays)
 {
@@ -166,8 +166,9 @@ uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintptr_t fp);
 static __thread uintptr_t vfork_return;
 
 /*
- * Returns the function that the stub calls, and whether the call is recorded. If a child of vfork
- * calls vfork again, that call is not recorded: its stub would overwrite the first return address.
+ * Returns the address of the function that the stub calls, and whether the call is recorded. If a
+ * child of vfork calls vfork again, that call is not recorded: its stub would overwrite the first
+ * return address.
  */
 __attribute__((used)) struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr_t cfa,
 							   uintptr_t fp)
@@ -359,8 +360,8 @@ int spawn_word(pid_t *pid, const char *word, const posix_spawn_file_actions_t *a
 }
 
 /*
- * The functions with an argument list call those with an array, as glibc's do. The array is on the
- * stack, because no other memory is safe in a child of vfork.
+ * execl and its variants build an array and call the exec function that takes one, as in glibc. The
+ * array is on the stack, because no other memory is safe in a child of vfork.
  */
 static size_t count_list(const char *first, va_list rest)
 {
@@ -379,7 +380,8 @@ static void take_list(char **argv, const char *first, size_t count, va_list *res
 }
 
 /*
- * Makes the array in the caller's frame. then: a statement that reads the arguments after the list.
+ * Makes the array in the caller's frame. then: a statement that reads the arguments that follow the
+ * list.
  */
 #define TAKE_LIST(argv, arg, then)                                        \
 	do {                                                              \
@@ -447,8 +449,8 @@ EXPORT int execle(const char *path, const char *arg, ...)
 }
 
 /*
- * Passes on as many arguments as any option may use. The kernel ignores the arguments that an
- * option does not use (prctl(2)).
+ * Passes on five arguments, the most that any option uses. The kernel ignores those that an option
+ * does not use (prctl(2)).
  */
 EXPORT int prctl(int option, ...)
 {
@@ -465,8 +467,8 @@ EXPORT int prctl(int option, ...)
 	va_end(list);
 	if (option != PR_SET_NAME) {
 		/*
-		 * After a call that seals, even reading the processor's counter is fatal, and the
-		 * vDSO reads it, too.
+		 * After such a call, even reading the processor's counter ends the program, and the
+		 * vDSO reads the counter, too.
 		 */
 		bool seals = (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) ||
 			     (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);

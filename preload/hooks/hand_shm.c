@@ -5,8 +5,8 @@
 #include <sys/shm.h>
 
 /*
- * The descriptors that shm_open opened: for these, close() is also recorded in shm_open's class. A
- * descriptor that is not below NOTED_MAX is recorded as a plain one.
+ * The descriptors that shm_open opened: for these, close() is also recorded in shm_open's class.
+ * Descriptors from NOTED_MAX on are recorded only in the class fd.
  */
 #define NOTED_MAX (64u << 10)
 

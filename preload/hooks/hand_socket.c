@@ -194,7 +194,7 @@ void peer_known(struct call *call, struct call_event *event, const struct sockad
 		describe_address(spare, address, *length < room ? *length : room);
 }
 
-/* Descriptors that come with messages (SCM_RIGHTS). */
+/* Descriptors that a process receives in messages (SCM_RIGHTS). */
 
 static const struct cmsghdr *first_control(const struct msghdr *message)
 {
@@ -212,7 +212,7 @@ static const struct cmsghdr *next_control(const struct msghdr *message, const st
 	return (const struct cmsghdr *)((const char *)at + step);
 }
 
-/* The number of descriptors in one control message. */
+/* The number of descriptors that one control message contains. */
 static size_t passed_by(const struct cmsghdr *control)
 {
 	if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS ||
@@ -249,7 +249,7 @@ static size_t passed_event(struct call *call, const struct msghdr *message, size
 	return left;
 }
 
-/* Records a call that received no descriptors, if it lasted. */
+/* Records a call that received no descriptors, if it waited. */
 static void message_waited(struct call *call, int sockfd, bool has_failed,
 			   const struct call_argument *arguments)
 {

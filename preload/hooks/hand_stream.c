@@ -25,7 +25,9 @@ void stream_opened(struct call *call, struct call_event *event, FILE *stream)
 		fd_acquired(call, 1, fd, WORD(stream), event->arguments);
 }
 
-/* Called before the stream is closed, because its descriptor is unknown afterwards. */
+/*
+ * Reads the stream's descriptor before the stream is closed, because it cannot be read afterwards.
+ */
 void stream_asked(struct call *call, struct call_event *event, FILE *stream, struct spare *spare)
 {
 	(void)event;

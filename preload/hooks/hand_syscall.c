@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * syscall(2). Its stub (ARCH_SYSCALL) jumps to libc's function, unless the number is one of these:
- * futexes; descriptors, whose calls are recorded as those of libc's functions (numbers.def); calls
- * that acquire or release what other hooks are about, which are noted, so that limits on those
- * become unknown; and calls after which our own system calls would harm the program: a seccomp
- * filter could kill it, and under syscall user dispatch (Wine, emulators) it would receive ours as
- * SIGSYS.
+ * syscall(2). Its stub (ARCH_SYSCALL) jumps to libc's function, except for these system calls:
+ *
+ *  - futexes, which are recorded as waits and wakes;
+ *  - calls on descriptors, which are recorded as calls of libc's functions (numbers.def);
+ *  - calls that acquire or release resources of other hooks (mmap, fork, ...). The process notes
+ *    that such a call was made, and limits on these resources become unknown;
+ *  - calls after which our own system calls would harm the program: a seccomp filter could kill it,
+ *    and under syscall user dispatch (Wine, emulators) it would receive our calls as SIGSYS.
  */
 #include "hand.h"
 
@@ -19,21 +21,23 @@
 #include <sys/prctl.h>
 
 #ifdef ARCH_SYSCALL
-#define NUMBERS 512 /* also in ARCH_SYSCALL */
+#define NUMBERS 512 /* ARCH_SYSCALL contains the same number */
 
 enum {
-	PASSES,	  /* libc's function does all */
-	IS_MADE,  /* hand_syscall() makes the call */
-	IS_NOTED, /* hand_syscall_note() is called before libc's function: these calls may return
-		   * twice
-		   */
+	PASSES,	 /* the stub jumps to libc's function */
+	IS_MADE, /* the stub jumps to hand_syscall(), which makes the call */
+	/* the stub calls hand_syscall_note() and then libc's function, which may return twice */
+	IS_NOTED,
 };
 
 __attribute__((visibility("hidden"), used)) long hand_syscall(long number, long a, long b, long c,
 							      long d, long e ARCH_SIXTH_PARAMETER);
 __attribute__((visibility("hidden"), used)) void hand_syscall_note(long number, long first);
 
-/* What to do for a number, and where to go then; at first where libc's function is found. */
+/*
+ * What the stub does for each system call number, and the function to which it jumps: at first
+ * hand_syscall(), which finds libc's function and stores it here.
+ */
 extern __attribute__((visibility("hidden"))) struct {
 	uint8_t does[NUMBERS];
 	void *next;
@@ -86,7 +90,10 @@ static bool puts_filter_on(long number, long first)
 		(first == PR_SET_SECCOMP || first == PR_SET_SYSCALL_USER_DISPATCH));
 }
 
-/* Before a call that is noted. The flags of clone3 are in memory that may not be readable. */
+/*
+ * Called before a system call marked IS_NOTED. Does not read the flags of clone3: they are in
+ * memory that may not be readable.
+ */
 void hand_syscall_note(long number, long first)
 {
 	find_next();
@@ -99,7 +106,7 @@ void hand_syscall_note(long number, long first)
 		life_note_past(1u << PAST_PROCESS);
 }
 
-/* Bits of enum arena_past for a call that succeeded. */
+/* The bits of enum arena_past that a successful call sets. */
 static uint32_t past_of(long number, const long *argument, long result)
 {
 	switch (number) {
@@ -136,9 +143,9 @@ struct waiter {
 };
 
 /*
- * What the call does. WAITV and MOVES_LISTED have the futexes' addresses in an array of struct
- * waiter. MOVES: wakes some threads and lets others wait for a second futex. UNLOCKS: wakes a
- * thread, which its result does not say.
+ * What the call does. LISTED: the addresses of the futexes are in an array of struct waiter. MOVES:
+ * the call wakes some threads and moves others to the queue of a second futex. UNLOCKS: the call
+ * may wake a thread, but its result does not show whether it did.
  */
 enum futex_does {
 	FUTEX_OTHER,
@@ -178,7 +185,7 @@ static enum futex_does futex_does(long number, long operation)
 		return FUTEX_WAKES;
 	case FUTEX_UNLOCK_PI:
 		return FUTEX_UNLOCKS;
-	case FUTEX_WAKE_OP: /* wakes threads of both futexes */
+	case FUTEX_WAKE_OP: /* wakes threads of two futexes */
 	case FUTEX_REQUEUE:
 	case FUTEX_CMP_REQUEUE:
 	case FUTEX_CMP_REQUEUE_PI:
@@ -210,13 +217,13 @@ static void set_objects(struct call_event *event, enum futex_does does, const lo
 	}
 }
 
-/* Records a wait that slept and a wake that woke threads. */
+/* Makes the call, and records it if it slept or woke threads. */
 static __attribute__((noinline)) long call_futex(const struct origin *origin, enum futex_does does,
 						 long number, const long *a)
 {
 	bool is_wait = does == FUTEX_WAITS || does == FUTEX_WAITS_LISTED;
 	bool is_listed = does == FUTEX_WAITS_LISTED || does == FUTEX_MOVES_LISTED;
-	/* of an open call: whether it ends by itself */
+	/* whether the call, while it is open, is shown as one that ends by itself */
 	bool has_limit = !is_wait || a[number == __NR_futex_wait ? 4 : 3];
 	struct call_event event;
 	struct call call;

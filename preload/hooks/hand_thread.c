@@ -12,8 +12,8 @@ static size_t stack_size_of(const pthread_attr_t *attributes)
 }
 
 /*
- * The stack size of threads that are created without attributes. It is asked for only once, because
- * asking allocates memory.
+ * The stack size of threads that are created without attributes. It is read only once, because
+ * reading it allocates memory.
  */
 static size_t default_stack_size(void)
 {
@@ -29,8 +29,8 @@ static size_t default_stack_size(void)
 }
 
 /*
- * Prepares the data that is passed to the new thread, except the start routine, which the caller
- * fills in. Returns NULL if no data can be passed. call: NULL if the creation is not recorded; the
+ * Prepares the data for the new thread, except the start routine, which the caller fills in.
+ * Returns NULL if no space for the data is left. call: NULL if the creation is not recorded; the
  * new thread's calls may be recorded, so its stack must be known nevertheless.
  */
 static struct birth *expect_birth(const struct call *call, const pthread_attr_t *attributes,
@@ -75,9 +75,9 @@ static int created(struct call *call, struct birth *birth, const pthread_t *thre
 		   int error, bool detached, const struct call_argument *arguments)
 {
 	/*
-	 * The thread exists from its own start or the creator's return, whichever is earlier: the
-	 * thread may detach itself right away. Until then the creator's low watermark is the entry
-	 * of its call.
+	 * The thread exists from its own start or the creator's return, whichever is earlier: it
+	 * may detach itself before the creator's call returns. Until then, the creator's low
+	 * watermark is the time at which its call was entered.
 	 */
 	uint64_t breath = birth ? __atomic_load_n(&birth->breath, __ATOMIC_ACQUIRE) : 0;
 	uint64_t time = breath && breath < call->leave ? breath : call->leave;

@@ -10,8 +10,8 @@
 #include "stub.h"
 
 /*
- * The calling thread, or NULL if its calls are not recorded. The call may be the first hooked one
- * of the process.
+ * The calling thread, or NULL if its calls are not recorded. This call may be the first one of the
+ * process that the library sees.
  */
 static struct thread *program_thread(void)
 {

@@ -25,7 +25,7 @@ static inline bool stub_begin(struct call *call, enum hook_number hook, enum hoo
 	return stub_is_armed(hook) && call_begin(call, hook, at, blocks, origin, object, related);
 }
 
-/* A pointer, descriptor or handle as the 64 bits that a record has for it. */
+/* Converts a pointer, descriptor or handle to the 64 bits that a record stores. */
 #define WORD(value) ((uint64_t)(uintptr_t)(value))
 
 /* The errno that corresponds to a result of C11's threads.h; 0 for thrd_error, which has none. */
@@ -37,7 +37,7 @@ static inline int c11_error(int result)
 					 : 0;
 }
 
-/* Values of hooks.def's column VALUES. */
+/* Initialisers of struct call_argument for the column VALUES of hooks.def. */
 #define DECIMAL(name)                                               \
 	{                                                           \
 		.kind = ARGUMENT_DECIMAL, .number = (int64_t)(name) \

@@ -2,7 +2,7 @@
 /*
  * The public functions, one for each row of hooks.def that is not written by hand. Each passes its
  * own frame to the functions that it calls, so that no sibling-call optimisation can remove the
- * caller. All behaviour is in functions of call.c or in effects.
+ * caller. call.c and the effects (effects.h) do everything else.
  */
 #include "each.h"
 #include "effects.h"
@@ -33,7 +33,7 @@ enum phase {
 	PHASE_RETURN
 };
 
-/* Properties of the call that some columns compute. */
+/* Properties of the call that the row's columns set. */
 struct row {
 	enum hook_when at;
 	enum hook_blocks blocks;
@@ -56,7 +56,7 @@ struct row {
 	IN(PHASE_RETURN)                                                   \
 	if (unlikely(row.pick))                                            \
 		row.is_recorded = sampling_settle(&call, &event, row.pick, WORD(old));
-/* The argument of block_moved(): NULL for a block that is not recorded. */
+/* The argument of block_moved(): NULL if the old block is not recorded. */
 #define BLOCK_GONE(old)	 (!row.pick || row.pick & SAMPLING_LOSES ? (old) : NULL)
 #define RECORDS_IF(cond) IN(PHASE_ENTRY) row.is_recorded = (cond);
 #define BLOCKS_IF(cond)                           \
@@ -91,7 +91,7 @@ struct row {
 	const struct call_argument values[] = { __VA_ARGS__, { .kind = ARGUMENT_NONE } }; \
 	event.arguments = values;
 
-/* A value that is not a parameter and is known only at return. */
+/* A value that is known only when the function returns and is not a parameter. */
 #define NAMED(kind, name, value) NAMED_##kind(phase == PHASE_RETURN ? (value) : 0)
 #define NAMED_DECIMAL		 DECIMAL
 #define NAMED_HEX		 HEX
@@ -107,7 +107,7 @@ struct row {
 				    .moment = MOMENT_LEAVE };                                      \
 	(void)event;
 
-/* How functions report a failure: whether the result is a failure, and the errno. */
+/* How functions report a failure. FAILED_x: whether the result is a failure; ERROR_x: the errno. */
 #define FAILED_ERRNO(result)	((result) < 0)
 #define FAILED_POINTER(result)	(!(result))
 #define FAILED_MAPPED(result)	((result) == (void *)-1)
@@ -293,8 +293,8 @@ struct row {
 
 /*
  * The event is recorded before the call, because the function does not return. exit() runs
- * destructors, in which the library can record more; abort() may find the loader in an inconsistent
- * state.
+ * destructors, in which the library can still record events; abort() may find the loader in an
+ * inconsistent state.
  */
 #define HOOK_LAST(name, params, class, op, ...)                                                    \
 	EXPORT __attribute__((noreturn)) void name(EACH_PARAMETER(params))                         \

@@ -15,7 +15,9 @@
 #include "preload/ground/real.h"
 #include "preload/ground/sys.h"
 
-/* Limit of reported modules: a process has few that bypass the stubs, or they are all alike. */
+/*
+ * Limit of reported modules. Few modules of a process bypass the stubs, or many do in the same way.
+ */
 #define TOLD_MAX 64
 
 /* The last module in the loader's list when the program began; NULL: unknown. */
@@ -39,8 +41,8 @@ static bool is_told(uintptr_t section)
 }
 
 /*
- * Adds a module to the reported ones. Returns false if another thread has added it or the table is
- * full.
+ * Adds a module to the reported modules. Returns false if another thread has added it already or if
+ * the table is full.
  */
 static bool take_section(uintptr_t section)
 {
@@ -96,8 +98,8 @@ static const char *passes_by(const struct linkage *linkage, const ElfW(Rela) * e
 }
 
 /*
- * Whether the map describes a loaded module other than this library, not an unloaded one. The
- * loader's table, which needs no lock, maps the dynamic section to its module.
+ * Whether the map describes a loaded module other than this library. The loader's table, which
+ * needs no lock, maps the dynamic section to its module.
  */
 static bool is_loaded(const struct link_map *map)
 {
@@ -109,7 +111,7 @@ static bool is_loaded(const struct link_map *map)
 
 /*
  * The malloc of an allocator with a prefix that the module defines; NULL: none. The module was
- * loaded later, so no plan changes its functions.
+ * loaded after the program's start, so no plan of patches (patches.h) changes its functions.
  */
 static const char *allocator_of(const struct linkage *linkage)
 {
@@ -119,7 +121,7 @@ static const char *allocator_of(const struct linkage *linkage)
 #undef PREFIX
 	};
 
-	/* the first row is the empty prefix: a stub precedes that malloc */
+	/* skip the first row, the empty prefix: a stub precedes that malloc */
 	for (unsigned int i = 1; i < sizeof(names) / sizeof(names[0]); i++)
 		if (linkage_find(linkage, names[i][0]) && linkage_find(linkage, names[i][1]))
 			return names[i][0];

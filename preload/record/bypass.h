@@ -20,10 +20,10 @@ struct bypass {
 	const struct link_map
 		*map; /* the module; NULL before the first and after the last result */
 	const struct link_map *next;
-	bool is_one; /* the search ends after `next` */
-	unsigned int
-		functions;   /* number of hooked functions that the module calls past their stubs */
-	const char *example; /* the name of one of these functions */
+	bool is_one; /* find nothing after `next` */
+	/* number of hooked functions that the module calls without their stubs */
+	unsigned int functions;
+	const char *example;   /* the name of one of these functions */
 	const char *allocator; /* a malloc with a prefix, which is not recorded; NULL: none */
 };
 

@@ -53,7 +53,7 @@ static inline const char *arguments_text(const struct call *call, bool is_proven
 }
 
 /*
- * Computes the size of the values. is_proven: the result of arguments_are_read(); if false, each
+ * Computes the size of the values. is_proven: what arguments_are_read() returned; if false, each
  * text is checked before it is read.
  */
 static inline __attribute__((always_inline)) struct arguments_size
@@ -74,7 +74,9 @@ arguments_measure(const struct call *call, bool is_proven, const struct call_arg
 	return size;
 }
 
-/* Writes as many bytes as were measured, even if the texts have changed since. */
+/*
+ * Writes as many bytes as arguments_measure() counted, even if the texts have changed since then.
+ */
 static inline __attribute__((always_inline)) void
 arguments_write(const struct call *call, bool is_proven, const struct call_argument *argument,
 		uint64_t *number, struct arguments_size size)
@@ -114,7 +116,7 @@ static bool is_monitored(uint64_t size)
 	return !sizes[0];
 }
 
-/* Whether the options ask for a backtrace of this event. */
+/* Whether the options request a backtrace for this event. */
 static bool wants_backtrace(const struct call_event *event)
 {
 	if (life.backtrace == BACKTRACE_ALLOC)
@@ -159,8 +161,8 @@ static void fill_record(struct record_call *record, const struct call *call,
 	record->part = event->part;
 	record->flags = event->failed ? CALL_FAILED : 0;
 	/*
-	 * A child of vfork shares its parent's memory, but has descriptors, a working directory and
-	 * an end of its own.
+	 * A child of vfork shares its parent's memory, but has its own descriptors, working
+	 * directory and exit.
 	 */
 	if (unlikely(call->thread->vfork_return) &&
 	    (event->resource == RESOURCE_FD || event->resource == RESOURCE_EVENT))
@@ -168,11 +170,11 @@ static void fill_record(struct record_call *record, const struct call *call,
 	record->resource = (uint8_t)event->resource;
 }
 
-/* The part of the backtrace that differs from the previous record's. */
+/* The part of the backtrace that differs from the backtrace of the previous record. */
 struct change {
 	uint32_t kept, fresh;
-	const uintptr_t
-		*aside; /* the new frames, innermost first; NULL: they are in the thread's memory */
+	/* the new frames, innermost first; NULL: they are in thread->memory or thread->python / */
+	const uintptr_t *aside;
 	uint16_t cut;
 	uint8_t flags;
 };
@@ -230,7 +232,7 @@ static bool note_more(struct short_more *more, const struct call *call,
 	if (event->arguments) {
 		/*
 		 * Texts that the kernel has not read yet must be checked page by page;
-		 * write_whole() does that once.
+		 * write_whole() checks them once.
 		 */
 		if (!arguments_are_read(call, event))
 			return false;
@@ -246,13 +248,13 @@ static bool note_more(struct short_more *more, const struct call *call,
 }
 
 /*
- * Counts the dropped events of a call, after ring_reserve() has found the ring full and counted one
- * of them. Returns false.
+ * Counts the other dropped events of a call. ring_reserve() has found the ring full and counted one
+ * event. Returns false.
  */
 static __attribute__((noinline)) bool drop_full(struct thread *thread,
 						const struct call_event *event)
 {
-	if (event->moment == MOMENT_SPLIT) /* two events */
+	if (event->moment == MOMENT_SPLIT) /* acquisition and release are two events */
 		ring_drop(thread, LOSS_FULL);
 	return false;
 }
@@ -419,7 +421,7 @@ static inline uint32_t count_frames(const struct thread *thread)
 }
 
 /*
- * Replaces the thread's remembered backtrace by that of this call, unless it is this call's
+ * Replaces the thread's remembered backtrace by the backtrace of this call, unless it is that
  * already.
  */
 static inline __attribute__((always_inline)) void walk_and_remember(struct call *call)
@@ -432,7 +434,7 @@ static inline __attribute__((always_inline)) void walk_and_remember(struct call 
 	if (call->walked && call->serial == thread->serial)
 		return;
 	if (unlikely(life.is_remote)) {
-		/* the memory for steps is free here: only our own walk uses it */
+		/* the buffer for steps is unused here: only our own walk uses it */
 		uintptr_t *frames = (uintptr_t *)(void *)memory->steps;
 		uint32_t count = walk_by_libunwind(call, frames, &end);
 
@@ -520,7 +522,10 @@ void call_event(struct call *call, const struct call_event *event)
 	struct thread *thread = call->thread;
 	struct busy before;
 
-	/* we are in a child, or the library was detached and attached again since the call began */
+	/*
+	 * this is a child of fork, or the library was detached and attached again since the call
+	 * began
+	 */
 	if (unlikely(thread != thread_self || call->mark != *life.fork_mark))
 		return;
 	/* if the call never returns, close_unwound() records an acquisition of this class */
@@ -579,7 +584,10 @@ void call_show_waiting(struct call *call)
 	before = thread_busy_begin(thread, call->origin);
 	thread->busy.is_written = true; /* no record is being written that could be dropped */
 	walk_and_remember(call);
-	/* this may be the first backtrace of a fork's child, or of a module */
+	/*
+	 * this may be the first backtrace in a fork's child, or the first with a frame in a new
+	 * module
+	 */
 	if (unlikely(thread->modules != maps_count()))
 		facts_tell_modules(thread, call->enter - 1);
 	show_backtrace(thread);

@@ -30,16 +30,17 @@ struct call {
 	const struct origin *origin;
 	uint64_t enter, leave;
 	uint64_t number;
-	uint32_t mark; /* the thread's mark when the call began */
+	uint32_t mark; /* thread->mark when the call began */
 	enum hook_number hook;
 	enum hook_when at;
 	uint32_t depth;
-	int error; /* errno right after the real call */
+	int error; /* errno when the real function returned */
 	bool owns_watermark;
-	bool closes;	    /* no other call was open when this one began */
-	bool has_one_time;  /* the clock is read once, when the operation happens */
-	bool is_undated;    /* until it returns, it has the time of the thread's last event */
-	bool walked;	    /* the thread's remembered backtrace is this call's */
+	bool closes;	   /* no other call was open when this one began */
+	bool has_one_time; /* the call reads the clock once, when its operation happens */
+	/* `enter` is the time of the thread's last event until the call returns */
+	bool is_undated;
+	bool walked;	    /* the thread's remembered backtrace is that of this call */
 	uint8_t walk_flags; /* CALL_CUT or 0, if `walked` */
 	uint32_t serial;    /* `walked` is valid as long as thread->serial equals this */
 };
@@ -48,8 +49,8 @@ struct call {
 struct call_argument {
 	enum argument_kind kind;
 	int64_t number;
-	const char *
-		text; /* read only if the kernel or libc has read it, or it is readable (proof.h) */
+	/* read only if the kernel or libc has read it, or if it is readable (proof.h) */
+	const char *text;
 	const struct timespec *time;
 };
 
@@ -88,7 +89,7 @@ static const bool call_is_private[HOOK_COUNT] = {
 #include "hooks.def"
 };
 
-/* The rare parts of call_begin(). */
+/* The rarely needed parts of call_begin(). */
 struct thread *call_attach(void);
 bool call_settle(struct thread *thread, const struct origin *origin, enum hook_number hook,
 		 uint64_t object);
@@ -100,7 +101,7 @@ void call_show_waiting(struct call *call);
  */
 void call_must_wait(struct call *call);
 
-/* Closes all open calls of the thread, which is about to end or will never return to them. */
+/* Closes all open calls of the thread, which is about to end or will never return from them. */
 void call_give_up(struct thread *thread);
 
 /*
@@ -128,8 +129,8 @@ static inline bool call_is_of_another_life(const struct thread *thread)
 }
 
 /*
- * The calling thread, with its errno location and slot; NULL if it has none, after counting the
- * event as dropped.
+ * Returns the calling thread, with its errno location and slot. If it has no slot, counts the event
+ * as dropped and returns NULL.
  */
 static inline struct thread *call_thread(void)
 {
@@ -184,8 +185,8 @@ static inline void call_open(struct call *call, uint64_t object, uint64_t relate
 }
 
 /*
- * `now`, or the thread's last time if that is later: clock_after() may have set the last time ahead
- * of the clock.
+ * Returns `now`, or the thread's last time if that is later: clock_after() may have set that time
+ * ahead of the clock.
  */
 static inline uint64_t call_not_before_last(const struct call *call, uint64_t now)
 {
@@ -208,9 +209,9 @@ static inline uint64_t call_time(const struct call *call)
 }
 
 /*
- * Notes the time of entry. A call that has one time and happens at its return does not read the
- * clock here: until it returns, it has the time of the thread's last event. The same applies to a
- * call that happens at both entry and return, while the process has one thread.
+ * Notes the time of entry. A call with has_one_time whose operation happens at its return does not
+ * read the clock here: until the call returns, its time is that of the thread's last event. The
+ * same applies to an operation at both entry and return, while the process has one thread.
  */
 static inline void call_note_entry(struct call *call, enum hook_blocks blocks)
 {
@@ -282,8 +283,8 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum hoo
 }
 
 /*
- * The last step before the real function of a row that blocks: the call may now sleep for any
- * length, so the collector must not wait for its record.
+ * Called just before the real function of a row that blocks: the call may now sleep for any length
+ * of time, so the collector must not wait for its record.
  */
 static inline void call_sleeps(struct call *call)
 {
@@ -323,15 +324,15 @@ static inline void call_returned_early(struct call *call)
 	call->thread->last = call->leave;
 }
 
-/* Whether a call that may block lasted so long that it is recorded. */
+/* Whether a call that may block took long enough to be recorded. */
 static inline bool call_lasted(const struct call *call)
 {
 	return !life.one_time || call->leave - call->enter >= life.control->lasting;
 }
 
 /*
- * Changes the object of the open call, for readers of a blocked program, once it is known that it
- * can be read.
+ * Once the object of the open call is known to be readable, stores it in the slot, for readers of a
+ * blocked program.
  */
 static inline void call_show_object(struct call *call, uint64_t object, uint64_t related)
 {

@@ -3,7 +3,7 @@
 #define CONTENDED_H
 
 /*
- * Recording only locks for which a thread waits (--locks=contended). A lock call that does not wait
+ * Records only locks for which a thread waits (--locks=contended). A lock call that does not wait
  * increments a counter of its thread. A lock call that waits is recorded, and so is the release of
  * its lock. The thread's private block lists the recorded locks that the thread holds; once the
  * thread holds more of them than the list has room for, all its releases are recorded.

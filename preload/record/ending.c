@@ -17,8 +17,8 @@
 #define STEP_MS 10
 
 /*
- * Whether we may ask the kernel: false in a child that runs on its parent's stack, and where the
- * library may not make system calls.
+ * Whether we may make a system call: false in a child that runs on its parent's stack, and where
+ * the library may not make system calls.
  */
 static bool may_ask(void)
 {
@@ -76,7 +76,7 @@ void ending_await_scan(void)
 	sys_prctl(PR_SET_PTRACER, (unsigned long)life.control->collector, 0, 0, 0);
 	__atomic_store_n(&head->ending, thread_id(), __ATOMIC_RELEASE);
 	ring_wake();
-	/* a signal ends a sleep early, which shortens the wait */
+	/* a signal ends a sleep early, so the total wait may be shorter */
 	for (int64_t idle_ms = 0; idle_ms <= patience; idle_ms += STEP_MS) {
 		uint32_t now;
 

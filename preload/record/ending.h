@@ -4,7 +4,7 @@
 
 /*
  * At the very end of the process, asks the kernel how many descriptors are open and in which state
- * the children are. The answers show the effect of calls that bypassed the hooks.
+ * the children are. The answers include the effects of calls that bypassed the hooks.
  */
 void ending_look(void);
 

@@ -27,7 +27,7 @@
 
 #define NOTE_MAX  8192 /* bytes of texts in one note at the start, on the first thread's stack */
 #define SHORT_MAX 1024 /* bytes of a note that any thread may write, even on a small stack */
-#define TINY_MAX  128  /* bytes of a note with two numbers */
+#define TINY_MAX  128  /* bytes of a note with only two numbers */
 #define PART_MAX  3000 /* bytes of one value: it must fit into a packet */
 
 /* A note under construction, in the caller's buffer. */
@@ -96,8 +96,8 @@ static bool find_file(const char *path, struct statx *file)
 }
 
 /*
- * Adds the program's name. If it is a script, the running file is its interpreter, and both are
- * added.
+ * Adds the program's name. If the program is a script, the running file is its interpreter; then
+ * the note has both names.
  */
 static void note_add_program(struct note *note)
 {
@@ -118,7 +118,7 @@ static void note_add_program(struct note *note)
 		note_add(note, "interpreter", self_path());
 }
 
-/* A separate function, so that other functions do not touch its pages of the stack. */
+/* not inlined, so that other functions do not touch its pages of the stack */
 static __attribute__((noinline)) void note_add_long_directory(struct note *note)
 {
 	char path[4096];
@@ -139,8 +139,8 @@ static void note_add_directory(struct note *note)
 }
 
 /*
- * Whether this library is the first module that defines malloc. Reading Bloom filters is faster
- * than asking the loader.
+ * Whether this library is the first module that defines malloc. Reads Bloom filters, which is
+ * faster than asking the loader.
  */
 static bool is_first_allocator(void)
 {
@@ -251,7 +251,7 @@ static void tell_identity(struct note *note, int argc, char **argv)
 	note_end(note);
 }
 
-/* Adds the file's current size, as far as it is known without a request to a server. */
+/* Adds the file's current size if the kernel knows it without a request to a server. */
 static void note_add_size(struct note *note, const char *path)
 {
 	struct statx file;
@@ -263,8 +263,8 @@ static void note_add_size(struct note *note, const char *path)
 }
 
 /*
- * Buffers for paths, because the stack may be a signal stack of 2 KiB. If all are in use, the note
- * is not written.
+ * Buffers for paths. The stack may be a signal stack of 2 KiB, too small for a path. If all are in
+ * use, the note is not written.
  */
 #define FILE_ROOMS 16
 
@@ -285,8 +285,8 @@ static struct file_room *take_room(void)
 }
 
 /*
- * Writes a ~file note. number: the descriptor; is_own: the descriptor is the program's, not one
- * that we opened.
+ * Writes a ~file note. number: the descriptor in decimal. is_own: the program opened the
+ * descriptor; else the library opened it.
  */
 static void tell_file(struct file_room *room, const char *number, bool is_own)
 {
@@ -410,7 +410,7 @@ void facts_tell_modules(struct thread *thread, uint64_t time)
 		if (!loader_find((void *)module->start, &found) &&
 		    found.link_map == module->link_map)
 			python_look_at(found.link_map);
-		/* life_note_past() does nothing yet while the process starts */
+		/* life_note_past() has no effect while the process starts, so set the bit here */
 		if (module->is_go && memory_head())
 			__atomic_fetch_or(&memory_head()->past, 1u << PAST_ALL, __ATOMIC_RELAXED);
 	}
@@ -433,8 +433,8 @@ void facts_tell_process(int argc, char **argv)
 }
 
 /*
- * Begins a note outside of a call; its time is that of the thread's last event or, with is_now, the
- * current time.
+ * Begins a note outside of a call. With is_now, its time is the current time, else that of the
+ * thread's last event.
  */
 static void begin_alone(struct thread *thread, bool is_now)
 {
@@ -516,7 +516,10 @@ static uint64_t ask_for_bottom(void)
 	if (length <= 0)
 		return 0;
 	text[length] = 0;
-	/* the name may contain blanks and parentheses; field 3 follows the last parenthesis */
+	/*
+	 * the name in field 2 may contain blanks and parentheses; field 3 follows the last
+	 * parenthesis
+	 */
 	for (at = text + length; at > text && *at != ')'; at--)
 		;
 	for (int field = 2; field < 47 && *at; field++) {
@@ -634,7 +637,9 @@ static __attribute__((noinline)) void tell_bypass(const struct bypass *bypass)
 	note_end(&note);
 }
 
-/* Writes the notes, within a call or outside of calls. */
+/*
+ * Writes a ~bypass note for each module that the search finds, within a call or outside of calls.
+ */
 static void tell_bypasses(struct bypass *bypass)
 {
 	struct thread *thread = thread_self;

@@ -12,10 +12,7 @@
 #include "preload/walk/maps.h"
 #include "thread.h"
 
-/*
- * Called before all other functions of this file: remembers a value that would need a slow read
- * later.
- */
+/* Call it before all other functions of this file: stores a value that is slow to read later. */
 void facts_begin(void);
 
 /* Reports executable, arguments, directory, and inherited descriptors. */
@@ -55,8 +52,8 @@ void facts_tell_file(int fd);
 void facts_tell_link(int dirfd, const char *path);
 
 /*
- * At the start, if libunwind is used for walking: writes a ~unwind note that says whether libunwind
- * was found.
+ * At the start, if libunwind is to walk the stack: writes a ~unwind note that says whether
+ * libunwind was found.
  */
 void facts_tell_walker(bool is_there);
 
@@ -72,8 +69,8 @@ void facts_tell_allocator(const char *function, const struct link_map *map,
 void facts_tell_modules(struct thread *thread, uint64_t time);
 
 /*
- * Writes a ~python note: the process has CPython 3.minor (0: not known yet; -1: unknown). frames,
- * objects: as in notes.def.
+ * Writes a ~python note: the process has CPython 3.minor (0: not known yet; -1: a version or build
+ * whose frames we cannot read). frames, objects: as in notes.def.
  */
 void facts_tell_python(int minor, const char *frames, const char *objects);
 

@@ -17,14 +17,14 @@
 
 #define KNOWN_MAX  4   /* remembered paths: 0, 1 and 2 are often the same file */
 #define KNOWN_PATH 128 /* size of a remembered path; longer paths are read again */
-#define GAP_MAX	   16  /* after this many closed numbers in a row, the rest is listed */
-#define FEW	   64  /* size of a small descriptor table */
+#define GAP_MAX	   16  /* after so many closed descriptors in a row, list the others from /proc */
+#define FEW	   64  /* descriptor tables of this size or smaller are not listed */
 #define PATH_SHORT 256 /* longer paths get a larger buffer */
 
 /*
- * Shells assign descriptors from these numbers downwards; GAP_MAX numbers below each are tried.
- * Listing all descriptors costs as much as a hundred tries, because the kernel creates an inode for
- * each.
+ * Shells assign descriptors downwards from these numbers, so GAP_MAX numbers below each are tried.
+ * Listing all descriptors in /proc costs as much as a hundred tries, because the kernel creates an
+ * inode for each.
  */
 static const uint32_t tops[] = { 63, 255 };
 #define TOPS (sizeof(tops) / sizeof(tops[0]))
@@ -98,7 +98,7 @@ static bool ask_path(char *path, size_t room, uint32_t fd)
 	return length < (long)room - 1;
 }
 
-/* A separate function, so that other functions do not touch its pages of the stack. */
+/* not inlined, so that other functions do not touch its pages of the stack */
 static __attribute__((noinline)) void tell_long(const struct search *search,
 						struct inherited *inherited)
 {
@@ -110,8 +110,9 @@ static __attribute__((noinline)) void tell_long(const struct search *search,
 }
 
 /*
- * Whether the descriptor refers to the same file as at the start of the run. Looking up the name
- * that it had then, and comparing the files, costs a quarter of reading its name.
+ * Whether the descriptor refers to the same file as at the start of the run. The control page has
+ * the file's name from then; comparing that file with the descriptor's costs a quarter of reading
+ * the descriptor's name.
  */
 static bool is_standard(char *path, uint32_t fd, const struct statx *file)
 {
@@ -124,9 +125,9 @@ static bool is_standard(char *path, uint32_t fd, const struct statx *file)
 }
 
 /*
- * Whether the process that made the run has the same file as this descriptor. If so, the name is
- * read in that process's /proc directory, which already exists; ours would have to be created.
- * statx through a link in /proc does not ask the file system.
+ * Whether the process that made the run has the same file open with this number. If so, the file's
+ * name is read from that process's /proc directory, which already exists; the kernel would have to
+ * create our own. statx through a link in /proc does not ask the file system.
  */
 static bool is_makers(char *path, uint32_t fd, const struct statx *file)
 {
@@ -189,7 +190,7 @@ static bool tell_one(struct search *search, uint32_t fd)
 	return true;
 }
 
-/* Like tell_one(), for numbers that are mostly not open: F_GETFD costs a third of statx. */
+/* Like tell_one(), for numbers that are mostly closed: F_GETFD costs a third of statx. */
 static bool tell_if_open(struct search *search, uint32_t fd)
 {
 	return sys_fcntl((int)fd, F_GETFD, 0) != -EBADF && tell_one(search, fd);
@@ -203,8 +204,8 @@ struct kernel_entry {
 };
 
 /*
- * Reports the open descriptors below the tops: numbers from `from` on, at most `most` descriptors.
- * Returns how many it has reported.
+ * Reports the open descriptors among the GAP_MAX numbers below each of `tops`, from number `from`
+ * on, and at most `most` of them. Returns how many it has reported.
  */
 static uint64_t tell_tops(struct search *search, uint32_t from, uint64_t most)
 {
@@ -226,8 +227,8 @@ static bool is_below_top(uint64_t fd)
 }
 
 /*
- * Reports the descriptors from number `from` on that the kernel lists, except those that
- * tell_tops() has reported.
+ * Reports the descriptors from number `from` on that /proc lists. With tops_are_told, skips those
+ * that tell_tops() has reported.
  */
 static __attribute__((noinline)) void tell_listed(struct search *search, uint32_t from,
 						  bool tops_are_told)
@@ -257,7 +258,7 @@ static __attribute__((noinline)) void tell_listed(struct search *search, uint32_
 /*
  * Whether no descriptor from number FEW on is open. select() ignores numbers beyond the end of the
  * descriptor table (select(2), BUGS). If a number is within the table but not open, select() fails
- * before it asks any file.
+ * before it calls any file's driver.
  */
 static bool has_few(void)
 {

@@ -63,7 +63,7 @@ void life_silence(void)
 	__atomic_store_n(&state, LIFE_SILENT, __ATOMIC_RELEASE);
 }
 
-/* Armed hooks at the time of the seal. */
+/* The armed hooks when life_seal(true) was called. */
 static uint8_t sealed[HOOK_COUNT];
 
 void life_seal(bool on)
@@ -80,7 +80,7 @@ void life_seal(bool on)
 	}
 }
 
-/* Events that were dropped before there was an arena in which to count them. */
+/* Dropped events of a time without an arena to count them in. */
 static uint64_t early[LOSS_COUNT];
 static uint32_t early_past;
 
@@ -97,7 +97,7 @@ void life_count_sealed(enum hook_number hook)
 		life_drop(LOSS_SEALED);
 }
 
-/* A new child has no arena before its first hooked call; until then early_past has the bits. */
+/* Until its first hooked call, a new child has no arena; early_past has the bits until then. */
 void life_note_past(uint32_t past)
 {
 	const struct thread *thread = thread_self;
@@ -176,8 +176,8 @@ bool life_is_listed(const char *name)
 }
 
 /*
- * The calling thread, if at the fork it was in the middle of code that the child continues; else
- * NULL.
+ * Returns the calling thread if the fork interrupted it in the middle of library code, which
+ * continues in the child; else NULL. call: the recorded fork, or NULL.
  */
 static const struct thread *busy_thread(const struct call *call)
 {
@@ -189,7 +189,10 @@ static const struct thread *busy_thread(const struct call *call)
 
 int life_child_of(int pid, const struct call *call)
 {
-	/* a handler of pthread_atfork() may have caused a call of memory_forsake() already */
+	/*
+	 * a handler of pthread_atfork() may already have made a hooked call, and so have called
+	 * memory_forsake()
+	 */
 	if (!pid && life.control && !life.is_off && !*life.fork_mark) {
 		memory_forsake(busy_thread(call));
 		sampling_forked();
@@ -199,7 +202,7 @@ int life_child_of(int pid, const struct call *call)
 
 void life_forked(void)
 {
-	/* life_child_of() has not done this if no hook has seen the creation of this child */
+	/* if no hook saw the creation of this child, life_child_of() was not called */
 	memory_forsake(busy_thread(NULL));
 	thread_forget();
 	names_forked();
@@ -208,10 +211,13 @@ void life_forked(void)
 	*life.fork_mark = 1;
 	if (!life.control || life.is_off)
 		return;
-	/* if system calls may be forbidden, the process id is the thread id that libc knows */
+	/*
+	 * if system calls may be forbidden, use the thread id that libc stores: it is also the
+	 * process id
+	 */
 	life.pid = ring_is_quiet() ? thread_id() : sys_getpid();
 	if (!life.records_children) {
-		/* after a seccomp filter was installed, the message may be forbidden */
+		/* a seccomp filter may forbid the message */
 		if (!ring_is_quiet())
 			reach_leave_out(memory_name());
 		life.control = NULL;

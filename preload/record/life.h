@@ -3,7 +3,7 @@
 #define LIFE_H
 
 /*
- * The state of a traced process from start to end: whether it records, and what; forks; dropped
+ * The state of a traced process: whether it records and which calls, its forks, and its dropped
  * events. The code in start/ initialises it.
  */
 
@@ -13,18 +13,20 @@
 #include "arena.h"
 #include "hooks.h"
 
-/* State for the path of an event. Written at the start and in a child of fork, read everywhere. */
+/* State that every event needs. It is written at the start and in a child of fork. */
 struct life {
 	const struct control_page *control; /* NULL: nothing is recorded */
 	int32_t pid;
-	uint32_t depth;	 /* maximum number of frames of a backtrace */
-	bool is_remote;	 /* libunwind walks the stack (accessors.h) */
-	uint64_t sample; /* mean bytes between two samples of memory; 0: all memory is recorded */
-	bool one_time;	 /* calls that do not wait have one time, and no duration */
+	uint32_t depth; /* maximum number of frames of a backtrace */
+	bool is_remote; /* libunwind walks the stack (accessors.h) */
+	/* mean bytes between two samples of allocated memory; 0: all memory is recorded */
+	uint64_t sample;
+	/* calls that do not wait have one time instead of a start and a duration */
+	bool one_time;
 	enum setting_backtrace backtrace;
 	const int64_t *monitored;     /* a count, then the only block sizes that get a backtrace */
-	bool records_children;	      /* children of fork are recorded, too */
-	bool is_off;		      /* detached: the control page is a private copy */
+	bool records_children;	      /* whether children of fork are recorded */
+	bool is_off;		      /* the library was detached; control_page is a private copy */
 	volatile uint32_t *fork_mark; /* a word that the kernel sets to 0 in each new child */
 };
 
@@ -35,7 +37,8 @@ enum life_arm {
 	LIFE_FOLLOWS = 2,   /* also asks the kernel for the file's name (--detail=paths) */
 	LIFE_CONTENDED = 8, /* locks without a wait are only counted (contended.h) */
 	LIFE_SAMPLES = 4,   /* only some blocks, and their frees, are recorded (sampling.h) */
-	LIFE_NESTS = 16,    /* the real function is one that samples, too (hand_allocators.c) */
+	/* the real function calls malloc or realloc, which sample, too (hand_allocators.c) */
+	LIFE_NESTS = 16,
 };
 
 /*
@@ -67,7 +70,7 @@ bool life_begin_again(void);
 
 /*
  * Detaches: from then on nothing is recorded, and open calls write to private memory. Returns false
- * if the process does not record, or if another thread keeps making memory.
+ * if the process does not record, or if another thread is making memory all the time.
  */
 bool life_detach(void);
 
@@ -80,7 +83,7 @@ void life_run(void);
 /* Whether this process records at all. A child of fork records from its first hooked call on. */
 bool life_is_running(void);
 
-/* Stops recording for good: the collector has ended or an error occurred. */
+/* Stops recording until the process ends: the collector has ended, or an error has occurred. */
 void life_silence(void);
 
 /*
@@ -104,8 +107,8 @@ int life_child_of(int pid, const struct call *call);
 void life_forked(void);
 
 /*
- * Reports that a child of this process has ended with this status of wait(2). The collector may
- * have been too late to see the end, because the parent has already waited for the child.
+ * Reports that a child of this process has ended with this status of wait(2). Because the parent
+ * has already waited for the child, the collector may have come too late to see its end.
  */
 void life_tell_end(int32_t pid, int status);
 

@@ -18,7 +18,7 @@
 #include "wire.h"
 
 #define BLOCK_SIZE  ((sizeof(struct thread) + 0xfff) & ~0xfffull)
-#define GROWTH_WAIT 20 /* times 100 ms: the longest wait for a chunk that another thread makes */
+#define GROWTH_WAIT 20 /* times 100 ms: limit of a wait for a thread that makes a chunk */
 
 /* Slots of the chunk that is made before the program forbids system calls. */
 #define PREPARED 64u
@@ -46,21 +46,22 @@ static SPARSE struct blocks idle[ARENA_CHUNKS];
 static uint32_t idle_count;
 static struct chunk first_chunk;
 static SPARSE struct chunk more_chunks[ARENA_CHUNKS - 1];
-static uint32_t chunk_last; /* the last chunk in the memfd */
+static uint32_t chunk_last; /* number of the last chunk in the memfd */
 static struct own_marks marks = { .magic = OWN_MARKS_MAGIC };
 static uint64_t file_left;   /* bytes of the memfd after chunk_last */
-static uint32_t chunk_count; /* used entries, of which some may not be ready yet */
-static uint32_t growth;	     /* futex; odd: a thread is making a chunk */
-static uintptr_t
-	grower; /* the thread that makes a chunk, by the address of its thread-local variables */
+static uint32_t chunk_count; /* entries of the table in use; some may not be ready yet */
+static uint32_t growth;	     /* a futex; odd while a thread is making a chunk */
+/* the thread that is making a chunk, as the address of its thread-local variables */
+static uintptr_t grower;
 static uint64_t granted; /* bytes of all rings */
-static uint32_t holders; /* threads that have a ring and have not announced their end */
+static uint32_t holders; /* threads that have a ring and have not announced that they end */
 static struct arena *head;
 static struct arena_hello self;
 
 /*
- * The first chunk of this process, or of the ancestor whose spares this process may use. In the
- * latter case, empty private pages may have replaced the memory before the spares.
+ * The first chunk of this process, or, if the process may use spares, the first chunk of the
+ * ancestor that made them. In the latter case, empty private pages may have replaced the memory
+ * before the spares.
  */
 static struct chunk family;
 static bool is_vacant; /* new memory may be mapped over the family's addresses */
@@ -93,7 +94,7 @@ void memory_refund(uint64_t from, uint64_t to)
 	__atomic_sub_fetch(&granted, to - from, __ATOMIC_RELAXED);
 }
 
-/* ---- making ---- */
+/* ---- making memory ---- */
 
 static uint64_t limit_of(int which)
 {
@@ -103,10 +104,7 @@ static uint64_t limit_of(int which)
 	return limit.rlim_cur;
 }
 
-/*
- * Sets the size of the memfd to all that the process may ever need, or to RLIMIT_FSIZE if that is
- * lower.
- */
+/* Makes the memfd as large as the process may ever need, or as RLIMIT_FSIZE permits. */
 static int set_size(int fd, uint64_t least, uint64_t *size)
 {
 	uint64_t limit = limit_of(RLIMIT_FSIZE);
@@ -119,8 +117,8 @@ static int set_size(int fd, uint64_t least, uint64_t *size)
 }
 
 /*
- * The bytes to map: the chunk and the start of the next one. left: bytes of the file from the chunk
- * on. at: our own addresses, over which the chunk is mapped, or NULL.
+ * Returns the number of bytes to map: the chunk and the start of the next one. left: bytes of the
+ * file from the chunk on. at: the address of an old chunk, over which the chunk is mapped, or NULL.
  */
 static uint64_t size_with_link(const struct chunk *chunk, uint64_t left, const char *at)
 {
@@ -213,12 +211,12 @@ static int map_blocks(struct blocks *blocks, uint32_t count)
 	return 0;
 }
 
-/* The blocks of the first slots are in variables, whose memory is mapped anyway. */
+/* The blocks of the first slots are in static memory, which is mapped anyway. */
 static bool take_first(struct blocks *blocks, uint32_t count)
 {
 	static SPARSE char
 		room[ARENA_SLOTS_FIRST * (sizeof(struct owner) + BLOCK_SIZE) + 64 + 4095];
-	/* aligned here: an attribute would align all variables to a page */
+	/* aligned here, because an aligned attribute would align all variables to a page */
 	char *memory = (char *)(((uintptr_t)room + 4095) & ~(uintptr_t)4095);
 	static bool is_taken;
 
@@ -265,7 +263,7 @@ static int take_blocks(struct blocks *blocks, uint32_t count)
 	return ring_is_quiet() ? -EPERM : map_blocks(blocks, count);
 }
 
-/* ---- memory that is shared ---- */
+/* ---- shared memory ---- */
 
 static struct arena_hello hello_of(const struct chunk *chunk, uint32_t number)
 {
@@ -279,8 +277,8 @@ static struct arena_hello hello_of(const struct chunk *chunk, uint32_t number)
 }
 
 /*
- * Hands the memory of a chunk to the collector. at: address of mapped memory that the chunk
- * replaces; this memory is needed until the collector has received the chunk, so the chunk is
+ * Hands the memory of a chunk to the collector. at: address of the old memory that the chunk
+ * replaces. The old memory is needed until the collector has received the chunk, so the chunk is
  * mapped after that. NULL: the chunk is mapped first, at any address. Returns 0 or -errno.
  */
 static int share_chunk(struct chunk *chunk, uint32_t number, int fd, char *at)
@@ -402,14 +400,15 @@ static int take_spare(struct chunk *chunk, uint32_t number)
 
 /*
  * The number of chunks from before a detach. Private pages have replaced their memory. Their blocks
- * still belong to the threads that had them, and these threads may still be in a call. So each
- * chunk is made again at its old address, and no thread gets the block of another living thread.
+ * still belong to the threads that had them, and these threads may still be in a call. So
+ * memory_begin() makes each chunk again at its old address, and gives no thread the block of
+ * another living thread.
  */
 static uint32_t resumable;
 
 static bool is_dead(int32_t thread)
 {
-	/* if we may not ask the kernel, slots of dead threads are not reused */
+	/* if we may not make system calls, the slots of dead threads are not reused */
 	return !ring_is_quiet() && sys_call3(__NR_tgkill, life.pid, thread, 0) == -ESRCH;
 }
 
@@ -435,7 +434,7 @@ static char *take_again(struct chunk *chunk, uint32_t number)
 
 /* ---- chunks ---- */
 
-/* Publishes the chunk: no thread uses it before. */
+/* Publishes the chunk. Before this, no thread uses it. */
 static void add_chunk(const struct chunk *chunk, uint32_t number)
 {
 	*chunk_at(number) = *chunk;
@@ -498,7 +497,7 @@ static bool grow_chunks(uint32_t slots)
 }
 
 /*
- * Locks growth. Returns false if another thread has the lock, or the code that the current signal
+ * Takes the lock `growth`. Returns false if another thread has it, or the code that this signal
  * handler interrupted.
  */
 static bool begin_growth(void)
@@ -563,7 +562,7 @@ void memory_prepare(void)
 	end_growth();
 }
 
-/* ---- the image ---- */
+/* ---- the process image ---- */
 
 static bool begin_in_spare(void)
 {
@@ -579,7 +578,9 @@ static bool begin_in_spare(void)
 	return true;
 }
 
-/* Makes the first chunk, at the family's addresses if the memory there is no longer needed. */
+/*
+ * Makes the first chunk. Maps it over the old chunk `family` if nothing uses that memory any more.
+ */
 static bool begin_alone(void)
 {
 	struct chunk chunk = { 0 };
@@ -653,7 +654,7 @@ bool memory_begin(const struct memory_image *image)
 	return true;
 }
 
-/* ---- a child leaves its parent's memory ---- */
+/* ---- a child abandons its parent's memory ---- */
 
 static bool has_block(const struct chunk *chunk, const struct thread *thread)
 {
@@ -663,7 +664,7 @@ static bool has_block(const struct chunk *chunk, const struct thread *thread)
 
 /*
  * Replaces memory by empty private pages. Code that a fork or a signal handler interrupted may be
- * about to write there, even if no variable shows this; in the child it continues without effect.
+ * about to write there, even if no variable shows this; in the child, such writes have no effect.
  */
 static void put_empty(char *at, uint64_t size)
 {
@@ -697,7 +698,7 @@ void memory_forsake(const struct thread *thread)
 		if (!chunk->is_ready)
 			continue;
 		if (ring_is_quiet()) {
-			/* even mmap is forbidden, so the memory stays mapped */
+			/* system calls may be forbidden, so the memory stays mapped */
 			is_vacant = false;
 			if (!has_block(chunk, thread))
 				keep_blocks(&chunk->blocks);
@@ -774,7 +775,10 @@ static struct slot *slot_of(const struct chunk *chunk, uint32_t i)
 	return (struct slot *)(void *)(chunk->slot_base + (uint64_t)i * ARENA_SLOT_SIZE);
 }
 
-/* Takes a slot whose thread announced its end. Fails while the collector frees the slot's pages. */
+/*
+ * Takes a slot whose thread has announced its end. Fails while the collector is freeing the slot's
+ * pages.
+ */
 static bool take_back(struct slot *slot)
 {
 	uint32_t expected = SLOT_LEFT;
@@ -784,7 +788,10 @@ static bool take_back(struct slot *slot)
 	       expected == SLOT_TAKEN;
 }
 
-/* Takes the block of a dead thread. hinted: the thread has announced its end; else it has not. */
+/*
+ * Takes the block of a dead thread. hinted: takes only blocks whose thread has announced its end;
+ * else only those of other threads.
+ */
 static bool take_over(const struct chunk *chunk, uint32_t i, int32_t tid, bool hinted)
 {
 	struct owner *owner = &chunk->blocks.owners[i];
@@ -828,7 +835,7 @@ static struct thread *take_block(int32_t tid, enum taking what)
 			if (what == TAKE_FREE ? !take_free(&chunk->blocks.owners[i], tid)
 					      : !take_over(chunk, i, tid, what == TAKE_LEFT))
 				continue;
-			/* a thread that died without announcing it is still counted */
+			/* `holders` still counts a thread that died without announcing its end */
 			__atomic_add_fetch(&holders, what != TAKE_DEAD, __ATOMIC_RELAXED);
 			return bind_block(chunk, i);
 		}

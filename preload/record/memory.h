@@ -6,8 +6,8 @@
  * The memory of this process image: chunks with slots and rings, which the collector maps, too, and
  * a block of private memory for each slot. A message hands the first chunk to the collector,
  * without waiting for an answer; the other chunks follow as threads need them. A child of fork
- * leaves all of this memory to its parent and makes new memory. Where it may not make memory, it
- * takes spares that an ancestor made.
+ * stops using this memory, which is its parent's, and makes new memory. If it may not make memory,
+ * it takes spares that an ancestor made.
  */
 
 #include <stdbool.h>
@@ -30,14 +30,14 @@ enum owner_state {
 	OWNER_LEFT, /* its thread is about to end; the block is reused once the thread is dead */
 };
 
-/* Facts about a new process image. */
+/* Facts about a process image that begins to record. */
 struct memory_image {
 	const char *name;
 	bool is_forked;
-	bool is_attached; /* the process ran before the attach */
+	bool is_attached; /* the process was running before the library was attached */
 };
 
-/* Makes the first chunk. Returns false if the process can have no memory: then it is not traced. */
+/* Makes the first chunk. If it cannot be made, returns false, and the process is not traced. */
 bool memory_begin(const struct memory_image *image);
 
 /*
@@ -60,8 +60,9 @@ bool memory_is_refused(const struct thread *thread);
 void memory_leave(struct thread *thread);
 
 /*
- * Whether a thread's ring may grow from `from` to `to` bytes: within the thread's share of the
- * budget, and within the rest of the budget. If so, the bytes are charged.
+ * Whether a thread's ring may grow from `from` to `to` bytes: the new size must be within the
+ * thread's share of the budget, and the growth within the rest of the budget. If so, charges the
+ * bytes to the budget.
  */
 bool memory_grant(uint64_t from, uint64_t to);
 
@@ -69,19 +70,20 @@ bool memory_grant(uint64_t from, uint64_t to);
 void memory_refund(uint64_t from, uint64_t to);
 
 /*
- * Called before the process forbids itself system calls: makes the memory that its threads and
+ * Called before the program forbids itself system calls: makes the memory that its threads and
  * children will probably need.
  */
 void memory_prepare(void);
 
 /*
- * Called in a child of fork before anything else: leaves the parent's memory. thread: the thread
- * that forked, if it was writing, else NULL; the interrupted code continues without effect.
+ * Called in a child of fork before anything else: stops using the parent's memory. thread: the
+ * thread that forked, if it was writing, else NULL; what the interrupted code still writes has no
+ * effect.
  */
 void memory_forsake(const struct thread *thread);
 
 /*
- * Detaching. memory_hold() prevents other threads from making memory until memory_detach() has
+ * For a detach: memory_hold() prevents other threads from making memory until memory_detach() has
  * replaced all shared memory by private pages, to which open calls then write; it returns false if
  * another thread keeps making memory. memory_begin() reuses the memory that no call uses any more.
  */
@@ -94,7 +96,7 @@ void memory_detach(void);
  */
 struct arena *memory_head(void);
 
-/* The name of this process image; after a fork, that of the parent's image. */
+/* The name of this process image; in a child of fork, that of its parent. */
 const char *memory_name(void);
 
 #endif

@@ -6,8 +6,8 @@
 #include "ring.h"
 
 #define CONTEXTS	32u				       /* bits of a record's context */
-#define CLASSES		(RESOURCES_MAX - (RESOURCE_COUNT - 1)) /* classes beyond ours */
-#define CLASS_BIT	32u /* first bit of the classes in untold */
+#define CLASSES		(RESOURCES_MAX - (RESOURCE_COUNT - 1)) /* classes of the program */
+#define CLASS_BIT	32u /* first bit of the classes in `untold` */
 #define NAME_SIZE	128u
 #define DESCRIPTION_MAX 256u
 
@@ -15,8 +15,8 @@ enum { NAME_NONE, NAME_FILLING, NAME_READY };
 
 struct name {
 	uint32_t state; /* taken by compare-and-swap, never freed */
-	uint32_t flags; /* of a class: the flags of its record */
-	bool listed;	/* of a class: its events are to be recorded */
+	uint32_t flags; /* in a class: the flags of its record */
+	bool listed;	/* in a class: whether its events are recorded */
 	char text[NAME_SIZE];
 	char description[DESCRIPTION_MAX];
 };
@@ -27,12 +27,12 @@ uint32_t names_all_contexts;
 static SPARSE struct name contexts[CONTEXTS];
 static SPARSE struct name classes[CLASSES];
 
-/* Bits of the names that are complete but not yet reported in this process's stream. */
+/* A bit for each name that is complete but not yet reported in this process's stream. */
 static uint64_t untold;
 
 /*
- * State of writing records that are not calls: their time, and whether begin_statement() has set
- * the low watermark, which makes the collector wait for them.
+ * State while records that are not calls are written: their time, and whether begin_statement() has
+ * set the low watermark, which makes the collector wait for these records.
  */
 struct statement {
 	uint64_t time;
@@ -93,8 +93,8 @@ void names_tell(struct thread *thread)
 		return;
 	statement = begin_statement(thread);
 	/*
-	 * Read the time before taking the bits: a thread that finds no bit has a later time than
-	 * the report.
+	 * Read the time before taking the bits. So a thread that finds its bit taken has a later
+	 * time than the record of the name.
 	 */
 	mine = __atomic_exchange_n(&untold, 0, __ATOMIC_ACQ_REL);
 	for (unsigned int bit = 0; bit < 64; bit++)

@@ -3,9 +3,9 @@
 #define NAMES_H
 
 /*
- * What the program reports through holdtrace.h: names of contexts and of its own classes of
- * resources, the contexts that it enters, and marks. Each stream contains a name before the first
- * event that refers to it, so a child of fork reports all names again.
+ * What the program reports by the functions of holdtrace.h: names of contexts and of its own
+ * classes of resources, the contexts that it enters, and marks. Each stream contains a name before
+ * the first event that refers to it, so a child of fork reports all names again.
  */
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@ uint32_t names_context(const char *name);
 /* The number of contexts. */
 uint32_t names_context_count(void);
 
-/* Returns the ordinal of a class, and adds the class if it is new; 0: no number is left. */
+/* Returns the ordinal of a class, and adds the class if it is new; 0: all numbers are in use. */
 uint32_t names_class(const char *name, const char *description, bool counted);
 
 /* Whether the program itself made this class, and events of the class are to be recorded. */

@@ -16,23 +16,25 @@
 #include "thread.h"
 
 /*
- * Where a version of CPython keeps what a walk reads: offsets of members, 0 if there is none. They
- * are those of the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1 and 3.13.0, in 64-bit builds
- * with a GIL. Members do not move within a minor version.
+ * Offsets of the members of CPython's structs that a walk reads; 0: the version has no such member.
+ * They are taken from the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1 and 3.13.0, for 64-bit
+ * builds with a GIL. Members do not move within a minor version.
  */
 struct layout {
-	uint16_t thread_id; /* PyThreadState */
-	uint16_t cframe;    /* PyThreadState.cframe */
+	uint16_t thread_id; /* in PyThreadState */
+	uint16_t cframe;    /* in PyThreadState */
 	uint16_t cframe_previous;
-	uint16_t current;	     /* the innermost frame: in the cframe, or in PyThreadState */
+	/* pointer to the innermost frame, in the cframe or in PyThreadState */
+	uint16_t current;
 	bool is_in_cframe;	     /* `current` is a member of the cframe */
-	bool is_instruction;	     /* `at` is a pointer to the instruction, and not an offset */
-	uint8_t scale;		     /* bytes of a unit of an offset `at` */
-	uint16_t previous, code, at; /* frame */
-	uint16_t is_entry;	     /* frame: it is the outermost one of its cframe */
-	uint16_t owner;		     /* frame: OWNED_BY_C is an entry frame */
-	uint16_t file, name, first, lines, instructions; /* PyCodeObject */
-	uint8_t ascii, compact; /* bytes of a PyASCIIObject and a PyCompactUnicodeObject */
+	bool is_instruction;	     /* `at` is a pointer to the instruction, not an offset */
+	uint8_t scale;		     /* unit of the offset `at`, in bytes */
+	uint16_t previous, code, at; /* in the frame */
+	uint16_t is_entry;	     /* in the frame: it is the outermost frame of its cframe */
+	/* in the frame: if it is OWNED_BY_C, the frame is an entry frame */
+	uint16_t owner;
+	uint16_t file, name, first, lines, instructions; /* in PyCodeObject */
+	uint8_t ascii, compact; /* sizes of PyASCIIObject and PyCompactUnicodeObject */
 };
 
 #define OWNED_BY_C 3
@@ -146,8 +148,8 @@ static struct {
 	int (*is_ending)(void);
 	const char *(*version)(void); /* before 3.11, which has no Py_Version */
 	const struct link_map *map;
-	uint32_t life; /* changes when the collector knows nothing: python_renew() */
-	bool is_told;  /* facts_tell_python() was called in this life */
+	uint32_t life; /* changes when a new collector knows no function: python_renew() */
+	bool is_told;  /* facts_tell_python() was called since `life` changed */
 } python = { .life = 1 };
 
 bool python_is_found;
@@ -221,18 +223,20 @@ static void tell_python(void)
 }
 
 struct function {
-	uint64_t hash; /* of name and file; 0: free */
-	uint32_t told; /* the life that has described it to the collector */
+	uint64_t hash; /* hash of name and file; 0: the entry is free */
+	uint32_t told; /* python.life when the function was last described to the collector */
 	uint32_t pad;
 };
 
 /*
- * The functions of this process, by hash: their number is their place in the table. It is mapped
- * only for a program with Python, because a limit of memory (ulimit -d) counts it.
+ * The functions of this process, in a hash table; a function's number is its index. It is mapped
+ * only for a program with Python, because it counts towards RLIMIT_DATA (ulimit -d).
  */
 static struct function *functions;
 
-/* Returns whether the table exists. Called before python_is_found is set. */
+/*
+ * Maps the table of functions. Returns false if that fails. Called before python_is_found is set.
+ */
 static bool map_functions(void)
 {
 	size_t size = PYTHON_FUNCTIONS_MAX * sizeof(*functions);
@@ -289,8 +293,8 @@ void python_renew(void)
 }
 
 /*
- * Versions before 3.11 say their version only as a text, which Py_GetVersion() makes in a buffer of
- * its own. It is called once the interpreter runs.
+ * Before 3.11, a version reports its number only as a text, which Py_GetVersion() writes to a
+ * buffer of its own. Called only while the interpreter runs.
  */
 static bool ask_version(void)
 {
@@ -308,8 +312,8 @@ static bool ask_version(void)
 }
 
 /*
- * The interpreter's state of this thread, or 0. While the interpreter ends, it frees the states of
- * all threads but the one that ends it, which is the process's first thread as a rule.
+ * The interpreter's state of this thread, or 0. When the interpreter ends, it frees the states of
+ * all threads but the one that ends it, which is normally the process's first thread.
  */
 static uintptr_t find_state(struct thread *thread)
 {
@@ -340,7 +344,10 @@ static inline bool is_readable(uintptr_t address, size_t size)
 	       sys_is_readable((const void *)((address + size - 1) & ~7ul));
 }
 
-/* A code object that is being freed has no references, and its parts may be freed already. */
+/*
+ * Whether this is a living code object. One that is being freed has no references, and its parts
+ * may already be freed.
+ */
 static inline bool is_code(uintptr_t code)
 {
 	return code && word_at(code + OBJECT_TYPE) == python.code_type &&
@@ -390,7 +397,7 @@ static uint8_t take_byte(struct table *table)
 	return table->at < table->end ? *table->at++ : 0;
 }
 
-/* A number of 3.11's line table: six bits a byte, lowest first. */
+/* Reads a number of 3.11's line table: six bits a byte, lowest first. */
 static uint32_t take_number(struct table *table)
 {
 	uint32_t byte = take_byte(table), value = byte & 63;
@@ -402,7 +409,10 @@ static uint32_t take_number(struct table *table)
 	return value;
 }
 
-/* Line tables of 3.11 and later: Objects/locations.md (Objects/locations.c) of CPython. */
+/*
+ * Finds the line by a line table of 3.11 or later: see Objects/locations.md (Objects/locations.c)
+ * of CPython.
+ */
 static int64_t find_line(struct table table, int64_t line, int64_t at)
 {
 	for (int64_t end = 0; table.at < table.end;) {
@@ -428,7 +438,10 @@ static int64_t find_line(struct table table, int64_t line, int64_t at)
 	return 0;
 }
 
-/* Line tables of 3.10: pairs of a range's size in bytes and the difference to its line. */
+/*
+ * Finds the line by a line table of 3.10: pairs of the size of a range in bytes and the difference
+ * of its line.
+ */
 static int64_t find_line_310(struct table table, int64_t line, int64_t at)
 {
 	for (int64_t end = 0; table.at < table.end;) {
@@ -444,7 +457,10 @@ static int64_t find_line_310(struct table table, int64_t line, int64_t at)
 	return 0;
 }
 
-/* Line tables before 3.10: pairs of steps of address and line. */
+/*
+ * Finds the line by a line table before 3.10: pairs of a step of the address and a step of the
+ * line.
+ */
 static int64_t find_line_39(struct table table, int64_t line, int64_t at)
 {
 	for (int64_t address = 0; table.at < table.end;) {
@@ -456,7 +472,7 @@ static int64_t find_line_39(struct table table, int64_t line, int64_t at)
 	return line;
 }
 
-/* The line of an instruction; 0: it has none. */
+/* The line of the instruction at this offset; 0: it has none. */
 static uint32_t decode_line(uintptr_t code, int32_t at)
 {
 	uintptr_t lines = word_at(code + python.layout->lines);
@@ -489,7 +505,7 @@ static bool add_text(char **to, uintptr_t text, size_t most)
 			     : kind == 2 ? *(const uint16_t *)place
 					 : *(const uint32_t *)place;
 
-		/* each page once */
+		/* check each page once */
 		if (!(i & 1023) && !is_readable(place, kind))
 			return false;
 		if (c < ' ')
@@ -530,7 +546,7 @@ static int32_t number_of(uint64_t hash)
 	return -1;
 }
 
-/* Describes a function to the collector, as a module with this path. */
+/* Describes a function to the collector as a module with this path. */
 static void tell_function(const struct call *call, uint32_t number, const char *path)
 {
 	struct thread *thread = call->thread;
@@ -553,7 +569,10 @@ static void tell_function(const struct call *call, uint32_t number, const char *
 	__atomic_store_n(&functions[number].told, python.life, __ATOMIC_RELAXED);
 }
 
-/* The address of a line of a code object that is seen for the first time; 0: it is not readable. */
+/*
+ * Returns the address of the line at offset `at` of a code object that is not in the cache; 0: the
+ * object is not readable.
+ */
 static uint64_t define(const struct call *call, uintptr_t code, int32_t at)
 {
 	const struct layout *layout = python.layout;
@@ -562,7 +581,7 @@ static uint64_t define(const struct call *call, uintptr_t code, int32_t at)
 	uint64_t hash = 14695981039346656037ull;
 	int32_t number;
 
-	/* CPython's own code between two frames (3.13) has its name as its file */
+	/* the name of CPython's own code between two frames (3.13) is also its file */
 	if (word_at(code + layout->file) == word_at(code + layout->name))
 		return 0;
 	if (!is_readable(lines, BYTES_DATA) ||
@@ -593,7 +612,7 @@ static inline bool is_line(const struct python_line *line, uintptr_t code, int32
 	return line->code == code && line->at == at;
 }
 
-/* The address of the line that a frame executes; 0: it has none. */
+/* Returns the address of the line that a frame executes; 0: it has none. */
 static uint64_t look_up(const struct call *call, uintptr_t code, int32_t at)
 {
 	struct python_memory *memory = &call->thread->python;
@@ -610,7 +629,10 @@ static uint64_t look_up(const struct call *call, uintptr_t code, int32_t at)
 		   functions[(line->address - PYTHON_BASE) >> PYTHON_LINE_BITS].told ==
 			   python.life))
 		return line->address;
-	/* the first of the two places keeps its line */
+	/*
+	 * the cache has two entries for this hash; if the first one is in use, replace the second
+	 * one
+	 */
 	if (line->code && !is_line(line, code, at))
 		line = other;
 	*line = (struct python_line){ 0 };
@@ -625,7 +647,7 @@ static uint64_t look_up(const struct call *call, uintptr_t code, int32_t at)
 
 /* ---- backtraces ---- */
 
-/* What a frame has of its instruction: a pointer, or before 3.11 a number. */
+/* The frame's current instruction: a pointer or, before 3.11, an index. */
 static inline uintptr_t instruction_of(const struct layout *layout, uintptr_t frame)
 {
 	return layout->is_instruction ? word_at(frame + layout->at)
@@ -639,8 +661,8 @@ static inline int32_t offset_in(const struct layout *layout, uintptr_t code, uin
 }
 
 /*
- * Lists the frames of the interpreter, innermost first, at most `most`. The address of the entry
- * frame is noted at the outermost frame that it has entered.
+ * Lists the frames of the interpreter, innermost first, at most `most`. `entries` gets the address
+ * of each entry frame, at the index of the outermost frame that runs in it.
  */
 static uint32_t list_frames(struct python_memory *memory, const struct layout *layout,
 			    uintptr_t state, uint32_t most)
@@ -671,8 +693,8 @@ static uint32_t list_frames(struct python_memory *memory, const struct layout *l
 }
 
 /*
- * The number of C frames up to the one whose stack contains the entry frame, from the outermost on;
- * at least `place`.
+ * Returns the number of C frames from the outermost one to the one whose stack contains the entry
+ * frame; at least `place`.
  */
 static uint32_t place_of(const struct capture_memory *c, uint32_t place, uintptr_t entry)
 {
@@ -683,7 +705,9 @@ static uint32_t place_of(const struct capture_memory *c, uint32_t place, uintptr
 	return at < c->count ? at + 1 : c->count;
 }
 
-/* Whether a frame is as it was at the last event. Another instruction of the same line is the same.
+/*
+ * Whether a frame is the same as at the last event. Different instructions of one line count as the
+ * same.
  */
 static inline bool is_same(const struct call *call, const struct layout *layout,
 			   struct python_frame *known, uintptr_t frame)
@@ -711,7 +735,8 @@ uint32_t python_merge(const struct call *call, uint32_t before, uint32_t same)
 	const struct layout *layout = python.layout;
 	uint32_t most = PYTHON_FRAMES_MAX < life.depth ? PYTHON_FRAMES_MAX : life.depth;
 	uint32_t room = CAPTURE_MEMORY_MAX - c->count, count = 0, kept = 0, place, merged;
-	uint32_t first = UINT32_MAX; /* outermost place whose Python frames have changed */
+	/* number of C frames outwards of the outermost Python frame that has changed */
+	uint32_t first = UINT32_MAX;
 
 	if (!before)
 		memory->count = memory->merged_count = same = 0;

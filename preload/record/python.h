@@ -6,7 +6,7 @@
  * The frames of CPython in backtraces. A Python function is described to the collector like a
  * module: a range of addresses that no process can have (PYTHON_BASE), whose path is PYTHON_MODULE,
  * the function's qualified name, a blank, and its file. A Python frame is the address of its line
- * in this range, plus 1 as in a return address. So every later step treats it as any other frame.
+ * in this range, plus 1 as in a return address. So all later code treats it as any other frame.
  *
  * The frames that the interpreter runs are inserted at the C function that runs them:
  *
@@ -18,8 +18,8 @@
  *   _PyEval_Eval...       (their entry frame)        _PyEval_Eval...
  *   main                                             main
  *
- * The interpreter's entry frame is a variable of the C function that runs the frames, so its
- * address, and no name, tells which C frame this is.
+ * The interpreter's entry frame is a variable of the C function that runs the frames, so the
+ * address of the entry frame identifies that C frame; no function name is needed.
  */
 
 #include <stdbool.h>
@@ -42,8 +42,9 @@ struct python_frame {
 };
 
 /*
- * A fingerprint of a code object: another one may get its address, and the addresses of its parts.
- * Of the texts and the line table it has the sizes, and eight bytes at the end or at both ends.
+ * A fingerprint of a code object, because another code object may later get its address and those
+ * of its parts. It has the sizes of the texts and of the line table, and eight bytes from the end,
+ * or from both ends, of each.
  */
 struct python_print {
 	uint64_t sizes;
@@ -51,7 +52,7 @@ struct python_print {
 	uint64_t lines_first, lines_last, file_last, name_hash;
 };
 
-/* Cache of decoded lines: an instruction of a code object. */
+/* An entry of the cache of decoded lines: the line of one instruction of a code object. */
 struct python_line {
 	uintptr_t code;
 	uint64_t address;
@@ -62,9 +63,10 @@ struct python_line {
 
 /* A thread's last backtrace with its Python frames. */
 struct python_memory {
-	uint32_t count;	       /* of frames */
-	uint32_t merged_count; /* of merged */
-	uintptr_t state;       /* the interpreter's state of this thread, which was checked */
+	uint32_t count;	       /* number of `frames` */
+	uint32_t merged_count; /* number of `merged` */
+	/* the interpreter's state of this thread, which find_state() has checked */
+	uintptr_t state;
 	struct python_frame frames[PYTHON_FRAMES_MAX]; /* outermost first */
 	uint64_t merged[CAPTURE_MEMORY_MAX];	       /* outermost first */
 	/* the frames of the current walk, innermost first, and their entry frames or 0 */
@@ -79,16 +81,22 @@ extern bool python_is_found;
 struct call;
 struct link_map;
 
-/* Called in a child of fork and after a new attach: the collector knows no function. */
+/*
+ * Called in a child of fork and after a new attach, when the collector does not know any function
+ * yet.
+ */
 void python_renew(void);
 
-/* Called for each module that is seen: looks whether the module is the interpreter. */
+/*
+ * Called for each module when it is first seen: if the module is the interpreter, prepares the walk
+ * over its frames.
+ */
 void python_look_at(const struct link_map *map);
 
 /*
- * Merges the thread's remembered C frames, of which the outermost `same` are as before, with the
+ * Merges the thread's remembered C frames, of which the outermost `same` are unchanged, with the
  * frames that the interpreter runs. before: number of C frames that were remembered before; 0:
- * none. Returns the number of outermost frames of the merged backtrace that are as before.
+ * none. Returns the number of outermost frames of the merged backtrace that are unchanged.
  */
 uint32_t python_merge(const struct call *call, uint32_t before, uint32_t same);
 

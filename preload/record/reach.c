@@ -16,13 +16,14 @@
 #include "preload/ground/sys.h"
 
 #define RETRY_NS 1000000
-#define STILL_MS \
-	50 /* while a collector finishes many processes, its heartbeat changes within this time */
+/* a collector that is busy with many ended processes still changes its heartbeat within this time
+ */
+#define STILL_MS 50
 
-#define NOBODY		     65534u	 /* kernel/sys.c, overflowuid */
+#define NOBODY		     65534u	 /* the user id `nobody`: kernel/sys.c, overflowuid */
 #define FIRST_USER_NAMESPACE 0xeffffffdu /* linux/nsfs.h, USER_NS_INIT_INO */
 
-/* Data for reaching the collector; a child of fork keeps them. */
+/* What this process needs to reach the collector. A child of fork inherits it. */
 static struct {
 	char id[33];
 	bool owner_is_known;
@@ -103,8 +104,9 @@ static int connect_by_path(int socket, int64_t patience_ms)
 }
 
 /*
- * Whether the peer is the collector: after the collector's death any process may take its name. A
- * process that we cannot see has pid 0; a user that this namespace does not map is `nobody`.
+ * Whether the peer is the collector. After the collector has ended, any process may take its name.
+ * The kernel reports pid 0 for a process that we cannot see, and `nobody` for a user that this
+ * namespace does not map.
  */
 static bool is_collector(int socket, uint32_t pid)
 {
@@ -162,9 +164,10 @@ long reach_say(int socket, const void *data, size_t size, const int *fd)
 }
 
 /*
- * Waits while short processes end faster than the collector can finish with them. The owner's
- * processes wait only for other processes of the owner, so that no other user can delay them. If
- * the collector makes no progress, no process waits: it may have been killed or stopped.
+ * While the collector cannot keep up with the short processes that end, a new process waits here
+ * before it starts. The owner's processes wait only for other processes of the owner, so that no
+ * other user can delay them. If the collector makes no progress, no process waits: the collector
+ * may have been killed or stopped.
  */
 static void wait_for_crowd(void)
 {

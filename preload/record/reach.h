@@ -12,10 +12,13 @@
 
 #include "arena.h"
 
-/* Sets the session's id, 32 hexadecimal digits: the name of the collector's socket contains it. */
+/*
+ * Sets the session's id, 32 hexadecimal digits, which is part of the name of the collector's
+ * socket.
+ */
 void reach_name(const char *id);
 
-/* Sets the user that owns the control page: the collector must run as this user. */
+/* Sets the owner of the control page. The collector must run as this user. */
 void reach_owner(uint32_t user);
 
 /*
@@ -43,7 +46,7 @@ long reach_say(int socket, const void *data, size_t size, const int *fd);
 /* Hands memory to the collector. Returns 0 or -errno. The caller still owns the descriptor. */
 int reach_hand_over(int memory, const struct arena_hello *hello);
 
-/* Reports to the collector that this process is not recorded, because of --follow. */
+/* Informs the collector that this process is not recorded, because --follow excludes it. */
 void reach_leave_out(const char *name);
 
 #endif

@@ -12,10 +12,13 @@
 #include "preload/ground/sys.h"
 #include "thread.h"
 
-/* The collector's heartbeat when a producer last stopped waiting for it; 0: no producer has. */
+/*
+ * The heartbeat of the stalled collector for which a producer stopped waiting; 0: the collector is
+ * not stalled.
+ */
 static uint64_t stalled_beat;
 
-#define WAITS_MOST  20 /* times --patience: limit of a wait for space */
+#define WAITS_MOST  20 /* times --patience: the longest wait for space */
 #define ROUNDS_MOST 8
 
 void ring_be_quiet(void)
@@ -34,8 +37,8 @@ void ring_drop(struct thread *thread, enum loss reason)
 }
 
 /*
- * Compare and swap without the lock prefix: only a signal handler of the same thread can change the
- * word at the same time, and it cannot interrupt an instruction.
+ * Compares and swaps without the lock prefix. Only a signal handler of the same thread can change
+ * the word at the same time, and it cannot interrupt an instruction.
  */
 static inline bool swap_local(uint64_t *word, uint64_t expected, uint64_t desired)
 {
@@ -59,8 +62,8 @@ static inline uint64_t heartbeat(void)
 }
 
 /*
- * Whether a collector that makes no progress has ended or is a zombie. True if we may not make a
- * system call.
+ * Called when the collector makes no progress: whether it has ended or is a zombie. True if we may
+ * not make system calls.
  */
 static bool collector_is_dead(void)
 {
@@ -79,7 +82,7 @@ static bool collector_is_dead(void)
 	length = fd < 0 ? -1 : sys_read(fd, text, sizeof(text));
 	if (fd >= 0)
 		sys_close(fd);
-	/* "PID (name) state …": the collector's name has no parenthesis */
+	/* the text is "PID (name) state ...", and the collector's name has no parenthesis */
 	for (long i = 0; i + 2 < length; i++)
 		if (text[i] == ')')
 			return text[i + 2] == 'Z' || text[i + 2] == 'X';
@@ -87,9 +90,10 @@ static bool collector_is_dead(void)
 }
 
 /*
- * Wakes the collector if it sleeps. Programs can only read the control page, so `woken` remembers
- * privately in which sleep the collector was woken; again: wakes it once more. A collector that is
- * about to sleep may miss the wake; then it sleeps for some milliseconds at most.
+ * Wakes the collector if it sleeps, once for each sleep; again: even if it was woken before.
+ * Programs can only read the control page, so `woken` is a private variable that stores the sleep
+ * in which this process has woken it. A collector that is about to sleep may miss the wake; then it
+ * sleeps for some milliseconds at most.
  */
 static void wake_collector(bool again)
 {
@@ -108,19 +112,22 @@ void ring_wake(void)
 	wake_collector(false);
 }
 
-/* Sleeps until the collector has read from the ring, at most 10 ms. */
+/* Sleeps until the collector has read from the ring, or for 10 ms. */
 static void sleep_on_tail(struct slot *slot, uint64_t tail)
 {
 	static const struct timespec limit = { .tv_nsec = 10000000 };
 
 	if (ring_is_quiet()) {
 		for (volatile unsigned int i = 0; i < 5000; i++)
-			; /* some microseconds */
+			; /* spin for some microseconds */
 		return;
 	}
 	__atomic_store_n(&slot->waiting, 1, __ATOMIC_SEQ_CST);
 	wake_collector(true);
-	/* the low half of the little-endian tail; the collector always stores the whole word */
+	/*
+	 * the futex is the low half of the little-endian tail; the collector always stores the
+	 * whole tail
+	 */
 	if (__atomic_load_n(&slot->tail, __ATOMIC_SEQ_CST) == tail)
 		sys_futex_wait((const uint32_t *)&slot->tail, (uint32_t)tail, &limit, 1);
 	__atomic_store_n(&slot->waiting, 0, __ATOMIC_RELAXED);
@@ -137,8 +144,8 @@ static inline struct record *record_at(const struct thread *thread, uint64_t at,
 }
 
 /*
- * The collector's tail, if it is plausible, else the last plausible one: other processes may be
- * able to write the slot, too.
+ * Returns the collector's tail if it is plausible, else the last plausible one: other processes may
+ * be able to write to the slot.
  */
 static uint64_t look_at_tail(const struct thread *thread)
 {
@@ -150,9 +157,9 @@ static uint64_t look_at_tail(const struct thread *thread)
 
 /*
  * Whether waiting is useless because the collector waits for this thread. Either it has read all
- * visible records, or the next record is incomplete (we are a signal handler that interrupted its
- * writer, or a jump left its writer). Or no collector reads this ring: it is the ring of a parent,
- * or the library was detached.
+ * visible records, or the next record is incomplete (this code runs in a signal handler that
+ * interrupted the record's writer, or a jump left the writer). Or no collector reads this ring: it
+ * is the ring of a parent, or the library was detached.
  */
 static bool waits_for_us(const struct thread *thread, uint64_t tail)
 {
@@ -160,7 +167,7 @@ static bool waits_for_us(const struct thread *thread, uint64_t tail)
 	       record_at(thread, tail, ring_bytes(thread->head))->state == RECORD_FILLING;
 }
 
-/* Whether the collector has made no progress since a producer stopped waiting for it. */
+/* Whether the collector has made no progress since a producer gave up on it (stalled_beat). */
 static bool is_stalled(void)
 {
 	uint64_t beat = __atomic_load_n(&stalled_beat, __ATOMIC_RELAXED);
@@ -181,15 +188,15 @@ static uint64_t now_ms(void)
 /* State of a wait for space. */
 struct wait {
 	uint64_t begun, since; /* ms */
-	uint64_t beat, rounds; /* the collector's values when last read */
-	bool is_stalled;       /* the collector made no progress */
+	uint64_t beat, rounds; /* the collector's heartbeat and rounds when last read */
+	bool is_stalled;       /* the collector has made no progress for --patience */
 };
 
 /*
- * Whether a wait should end: if the collector makes no progress for --patience; if it has looked
- * into all rings for longer than --patience, but has taken nothing from this ring; or if the wait
- * lasts twenty times --patience. With --patience=forever a wait ends only if the collector is dead,
- * or has no stream for this process although it has looked into all rings.
+ * Whether to give up a wait: the collector has made no progress for --patience; or it has read all
+ * rings several times, for longer than --patience, but nothing from this ring; or the wait has
+ * lasted twenty times --patience. With --patience=forever a wait ends only if the collector is
+ * dead, or has no stream for this process although it has read all rings.
  */
 static bool has_waited_enough(struct wait *wait)
 {
@@ -249,9 +256,9 @@ static bool wait_for_room(struct thread *thread, uint64_t tail)
 }
 
 /*
- * Makes the ring four times as large, if every unread byte keeps its offset in the larger ring: all
- * unread bytes must be within the first quarter of a lap of the larger ring. Returns whether the
- * ring is larger now, even if a signal handler enlarged it.
+ * Makes the ring four times as large. This is possible only if every unread byte keeps its offset
+ * in the larger ring, so all unread bytes must be within the first quarter of a lap of the larger
+ * ring. Returns whether the ring is larger now, even if a signal handler enlarged it.
  */
 static bool grow_ring(struct thread *thread, uint64_t reserved)
 {
@@ -266,7 +273,7 @@ static bool grow_ring(struct thread *thread, uint64_t reserved)
 	return true;
 }
 
-/* The bytes to skip so that the next `length` bytes are contiguous. */
+/* The bytes to skip at the end of the ring so that the next `length` bytes are contiguous. */
 static inline uint32_t padding(uint64_t bytes, uint64_t at, uint32_t length)
 {
 	uint32_t left = (uint32_t)(bytes - (at & (bytes - 1)));
@@ -323,9 +330,10 @@ static inline struct record *write_header(struct record *record, uint32_t length
 }
 
 /*
- * Shows the collector everything that is reserved. A signal handler that interrupted another
- * reservation shows nothing, because headers before its record are not written yet. The writer that
- * decrements unheaded to 0 moves the head over all of these records.
+ * Moves the head, which the collector reads, to the end of all reservations. A signal handler that
+ * interrupted another reservation leaves the head where it is, because headers before its record
+ * are not written yet. Later, the writer that decrements unheaded to 0 moves the head over all of
+ * these records.
  */
 static inline uint64_t show_head(struct thread *thread)
 {
@@ -385,8 +393,8 @@ uint32_t ring_settle(struct thread *thread)
 }
 
 /*
- * Wakes the collector and returns the record. A separate function, so that the caller can end with
- * a jump to it.
+ * Wakes the collector and returns the record. Not inlined, so that the caller can end with a jump
+ * to it.
  */
 static __attribute__((noinline)) struct record *wake_for(struct record *record)
 {
@@ -394,7 +402,7 @@ static __attribute__((noinline)) struct record *wake_for(struct record *record)
 	return record;
 }
 
-/* Writes the headers of a reservation: of the padding, if any, and of the record. */
+/* Writes the headers of a reservation: that of the padding, if any, and that of the record. */
 static inline __attribute__((always_inline)) struct record *
 put_headers(struct thread *thread, enum record_kind kind, uint32_t length, uint64_t reserved,
 	    uint32_t pad)
@@ -411,7 +419,7 @@ put_headers(struct thread *thread, enum record_kind kind, uint32_t length, uint6
 	return record;
 }
 
-/* The slow part of ring_reserve(). unheaded already counts the reservation. */
+/* The slow path of ring_reserve(), which has already counted the reservation in `unheaded`. */
 static __attribute__((noinline)) struct record *
 reserve_slowly(struct thread *thread, enum record_kind kind, uint32_t length)
 {
@@ -425,7 +433,7 @@ reserve_slowly(struct thread *thread, enum record_kind kind, uint32_t length)
 	return NULL;
 }
 
-/* The rare cases are tail calls, so the common case saves no registers. */
+/* The rare cases are tail calls, so the frequent case saves no registers. */
 struct record *ring_reserve(struct thread *thread, enum record_kind kind, uint32_t length)
 {
 	uint64_t reserved, at, bytes;

@@ -32,7 +32,7 @@ static inline void ring_publish(struct record *record)
 /*
  * Abandons every record that will never be completed, because a jump left its writer or its thread
  * ended; the collector would wait for such a record forever. Counts the records as dropped and
- * returns their number. Call it only if no writer of this ring is further out on the stack.
+ * returns their number. Call it only if the stack contains no writer of this ring.
  */
 uint32_t ring_settle(struct thread *thread);
 

@@ -10,7 +10,9 @@
 __thread uint64_t sampling_left;
 static __thread uint64_t state; /* state of the thread's generator; 0: not seeded */
 
-/* splitmix64 (Steele, Lea, Flood 2014), a permutation of the 64-bit numbers. */
+/*
+ * The mixing function of splitmix64 (Steele, Lea, Flood 2014), a permutation of the 64-bit numbers.
+ */
 static uint64_t mix_number(uint64_t number)
 {
 	number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -29,7 +31,8 @@ static uint64_t seed_generator(void)
 
 /*
  * -log2(`number` / 2^64) as a fixed-point number with 32 fractional bits; `number` is not 0.
- * Computed with integers, because the program can see which floating-point exceptions were raised.
+ * Uses integers only: floating-point operations would set exception flags that the program can
+ * read.
  */
 static uint64_t bits_below(uint64_t number)
 {
@@ -70,7 +73,7 @@ bool sampling_hit(uint64_t bytes)
 			return false;
 		}
 	}
-	/* A block may contain several samples: it is recorded once. */
+	/* A block may contain several samples, but is recorded once. */
 	sampling_left = draw_distance();
 	return true;
 }
@@ -90,10 +93,11 @@ void sampling_forked(void)
  * few lines. One atomic store sets or clears an entry; only the owner of a block looks it up.
  */
 #define BUCKET	   8u
-#define LEVELS	   5u /* the last level is the neighbouring bucket on the fourth level */
+#define LEVELS	   5u /* the last level is the neighbouring bucket on the level before */
 #define FIRST_BITS 6u
 #define STEP_BITS  3u
-#define SPILLED	   1ull /* in a bucket's first entry: some blocks are on the next level */
+/* in a bucket's first entry: some blocks of the bucket are on the next level */
+#define SPILLED 1ull
 
 static SPARSE uint64_t first[(1u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
 static SPARSE uint64_t second[(8u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
@@ -111,7 +115,7 @@ void sampling_renew(void)
 
 /*
  * The table's key of a block. Blocks have even addresses. The table stores the complement of an
- * address, so that a scan of the memory does not take the entry for a pointer to the block.
+ * address, so that a scan for pointers does not find the block through this table.
  */
 static inline uint64_t key_of(uintptr_t block)
 {
@@ -152,7 +156,7 @@ bool sampling_put(uintptr_t block)
 	return false;
 }
 
-/* The index of the block in its bucket; BUCKET: not found. */
+/* Returns the index of the block in its bucket, or BUCKET if it is not there. */
 static inline unsigned int place_in(const uint64_t *bucket, uint64_t mark, uint64_t key)
 {
 	if ((mark & ~SPILLED) == key)
@@ -181,7 +185,10 @@ static __attribute__((noinline)) bool take_sampled(uint64_t key)
 	return false;
 }
 
-/* In nearly all cases the block is not in the table, which its bucket on the first level shows. */
+/*
+ * In nearly all cases the block is not in the table, and its bucket on the first level is enough to
+ * see this.
+ */
 bool sampling_take(uintptr_t block)
 {
 	uint64_t key = key_of(block);
@@ -208,7 +215,7 @@ bool sampling_settle(struct call *call, struct call_event *event, enum sampling_
 	is_kept = pick & SAMPLING_GAINS && sampling_put((uintptr_t)event->object);
 	if (pick & SAMPLING_GAINS && !is_kept)
 		ring_drop(call->thread, LOSS_SAMPLE);
-	/* the old block was freed, and the new one is not recorded */
+	/* the old block was recorded and freed, but the new one is not recorded: record a free */
 	if (!is_kept && pick & SAMPLING_LOSES) {
 		event->operation = OPERATION_FREE;
 		event->moment = MOMENT_ENTER;

@@ -23,11 +23,14 @@
 /* The bytes to this thread's next sample; 0 before the first one. */
 extern __thread uint64_t sampling_left;
 
-/* The recorded part of a call that allocates or moves a block; the last two may be combined. */
+/*
+ * Which part of a call that allocates or moves a block is recorded. The last two values may be
+ * combined.
+ */
 enum sampling_pick {
 	SAMPLING_OFF = 0,	  /* all memory is recorded */
-	SAMPLING_PASSES = 1 << 0, /* nothing */
-	SAMPLING_GAINS = 1 << 1,  /* the new block */
+	SAMPLING_PASSES = 1 << 0, /* nothing is recorded */
+	SAMPLING_GAINS = 1 << 1,  /* the allocation of the new block */
 	SAMPLING_LOSES = 1 << 2,  /* the free of the old block */
 };
 
@@ -68,7 +71,7 @@ static inline bool sampling_wants(size_t size)
 }
 
 /*
- * Decides at entry which part is recorded of a call that allocates a block (old: 0) or moves one.
+ * Decides at entry which part of a call that allocates a block (old: 0) or moves one is recorded.
  * armed: the hook's enum life_arm.
  */
 static inline enum sampling_pick sampling_pick(uint8_t armed, uintptr_t old, size_t size)
@@ -84,7 +87,7 @@ static inline enum sampling_pick sampling_pick(uint8_t armed, uintptr_t old, siz
 	return pick ? (enum sampling_pick)pick : SAMPLING_PASSES;
 }
 
-/* Whether this call frees a block that is not recorded. */
+/* Whether this call frees a block that is not recorded, and so is not recorded itself. */
 static inline bool sampling_passes_free(uint8_t armed, const void *block)
 {
 	return unlikely(armed & LIFE_SAMPLES) && !sampling_take((uintptr_t)block);
@@ -103,8 +106,8 @@ bool sampling_settle(struct call *call, struct call_event *event, enum sampling_
 
 /*
  * Called around a real function that may call malloc or realloc itself: these calls are not
- * sampled, because the decision about the block has been made. sampling_end_pass() takes the
- * returned value.
+ * sampled, because the block was already decided on. Pass the returned value to
+ * sampling_end_pass().
  */
 static inline uint64_t sampling_begin_pass(void)
 {

@@ -18,7 +18,7 @@ static const uint8_t class_of_hook[HOOK_COUNT] = {
 #include "hooks.def"
 };
 
-/* Limit of frames that are searched for a call that the stack may have left. */
+/* Number of frames that are searched for a call that the stack may have left. */
 #define LED_HERE_MAX 64
 
 struct thread *call_attach(void)
@@ -27,7 +27,7 @@ struct thread *call_attach(void)
 	struct stack_bounds bounds;
 	bool is_known = thread != NULL, is_forked = call_is_forked();
 
-	/* the thread is still on the same stack, even if it is the only thread of a child */
+	/* the thread is still on the same stack, even in a child of fork */
 	if (is_known)
 		bounds = thread->stack;
 	if (is_forked)
@@ -42,20 +42,20 @@ struct thread *call_attach(void)
 	return thread;
 }
 
-/* bits of an address within a piece of a stack; each piece is checked once */
+/* a stack is divided into pieces of 1 << ASKED_SHIFT bytes; each piece is checked once */
 #define ASKED_SHIFT 14
-#define PIECE_BITS \
-	43 /* bits of a piece's number, for addresses of 57 bits; the turn is above them */
+/* bits of a piece's number, for addresses of 57 bits; thread->turn is stored above them */
+#define PIECE_BITS 43
 
 /*
  * Two tasks that write to one ring would corrupt it, and could crash the program. Only the kernel
- * can tell them apart; under a seccomp filter it is not asked. A child of vfork counts as the
+ * can distinguish them; under a seccomp filter we may not ask it. A child of vfork counts as the
  * thread, since the parent sleeps until the child ends.
  */
 bool call_is_of_thread(struct thread *thread, uintptr_t cfa)
 {
 	uint64_t piece = cfa >> ASKED_SHIFT;
-	/* the turn distinguishes the entries from those of the block's earlier threads */
+	/* the turn distinguishes this thread's entries from those of the block's earlier threads */
 	uint64_t wanted = piece | (uint64_t)thread->turn << PIECE_BITS;
 	/* the set of the cache in which this piece would be */
 	uint64_t *places =
@@ -124,7 +124,7 @@ bool call_owns_mutex(const struct thread *thread, uint64_t mutex)
 {
 	const pthread_mutex_t *asked = (const pthread_mutex_t *)(uintptr_t)mutex;
 
-	/* on every processor, the mutex's owner is in its second eight bytes */
+	/* on every processor, the mutex's owner is in the second eight bytes of the mutex */
 	return sys_is_readable(asked) && sys_is_readable((const char *)asked + 8) &&
 	       asked->__data.__owner == thread->owner->thread;
 }
@@ -171,7 +171,10 @@ static void drop_left_writer(struct thread *thread)
 	thread->model.is_known = false;
 }
 
-/* Whether the call is in the current backtrace. Also true if the backtrace is incomplete. */
+/*
+ * Whether the call is in the current backtrace; also true if the backtrace is too short to show
+ * that.
+ */
 static bool led_here(const struct thread *thread, const struct arena_open *open,
 		     const struct origin *origin)
 {
@@ -188,8 +191,8 @@ static bool led_here(const struct thread *thread, const struct arena_open *open,
 /*
  * Whether the stack has left the call. Frames below the call's own frame belong to functions that
  * it called, to a signal handler, or to functions that its caller called after the call was
- * unwound, such as the destructor of a lock. If the difference matters for held objects (a first
- * half), the whole stack is walked.
+ * unwound, such as the destructor of a lock. After a first half, the difference matters for held
+ * objects, so the whole stack is walked.
  */
 static bool is_left(const struct thread *thread, const struct arena_open *open,
 		    const struct origin *origin)
@@ -229,7 +232,8 @@ static void close_left(struct thread *thread, const struct origin *origin)
  */
 static bool has_left(const struct thread *thread, const struct origin *origin)
 {
-	uint32_t last = thread->open_count - 1; /* wraps if there is no open call */
+	/* if there is no open call, this wraps and is not used */
+	uint32_t last = thread->open_count - 1;
 	const struct arena_open *open;
 
 	if (!thread->open_count)
@@ -239,9 +243,9 @@ static bool has_left(const struct thread *thread, const struct origin *origin)
 }
 
 /*
- * Whether another task runs on this thread's stack, if the stack seems to have left a call (see
- * call_is_of_thread()). The thread and the task can be distinguished only at such a moment, so
- * recording then stops for good.
+ * Called when the stack seems to have left a call: whether another task runs on this thread's stack
+ * instead (see call_is_of_thread()). If so, recording stops for good, because the two tasks can be
+ * distinguished only at such a moment.
  */
 static bool is_other_task(const struct thread *thread)
 {
@@ -261,7 +265,8 @@ static bool settle_thread(struct thread *thread, const struct origin *origin)
 {
 	uint64_t watermark = thread->watermark, writer = thread->busy.frame;
 	struct busy before;
-	bool is_writer_left; /* the stack has left the writer of an event that is being recorded */
+	/* whether the stack has left the writer of an event that is being recorded */
+	bool is_writer_left;
 
 	if (!on_known_stack(thread, origin->cfa))
 		return true;
@@ -283,17 +288,21 @@ static bool settle_thread(struct thread *thread, const struct origin *origin)
 	thread->busy.is_written = true;
 	close_left(thread, origin);
 	thread_busy_end(thread, before);
-	/* if all open calls were left, one of them had set the low watermark */
+	/*
+	 * if open calls remain, the low watermark stays set; if all were left, one of them had set
+	 * it
+	 */
 	thread_set_watermark(thread, thread->open_count ? watermark : 0);
 	return true;
 }
 
 /*
- * Whether this call is a part of the innermost open call: that call's real function makes it, from
- * its module or by a jump from the stub itself, for the same object of the same class. For example,
- * glibc's reallocarray calls realloc through the procedure linkage table, and so through our stub.
- * For memory any object counts: an allocator's realloc may call its malloc. Calls of signal
- * handlers and callbacks are not parts: they come from another module or are for another object.
+ * Whether this call is a part of the innermost open call: the real function of that call makes it,
+ * from its own module or by a jump from the stub itself, for the same object of the same class. For
+ * example, glibc's reallocarray calls realloc through the procedure linkage table, and so through
+ * our stub. For memory any object counts: an allocator's realloc may call its malloc. Calls of
+ * signal handlers and callbacks are not parts: they come from another module or are for another
+ * object.
  */
 static bool is_part(const struct thread *thread, const struct origin *origin, enum hook_number hook,
 		    uint64_t object)

@@ -16,8 +16,9 @@
 #include "preload/ground/sys.h"
 #include "ring.h"
 
-#define BIRTHS	      1024
-#define BLOCK_TOP_MAX (1u << 20) /* limit of bytes from the first frame to the descriptor */
+#define BIRTHS 1024
+/* limit of the bytes between the first frame and the thread's descriptor */
+#define BLOCK_TOP_MAX (1u << 20)
 
 /*
  * The TLS model is initial-exec, because other models may call malloc in the middle of a hook. It
@@ -29,10 +30,10 @@ uint32_t thread_modules_told;
 
 static SPARSE struct birth births[BIRTHS];
 
-static bool is_forgotten; /* this is a child of fork whose thread has not attached */
+static bool is_forgotten; /* this is a child of fork, and its thread has not attached yet */
 static uint32_t ended;	  /* threads that have left their slots */
-static uint32_t
-	crowded_at; /* `ended` + 1 at the last search, if it found no slot; 0: it found one */
+/* `ended` + 1 at the last search for a slot, if the search failed; 0: it succeeded */
+static uint32_t crowded_at;
 
 /*
  * Initialises a block for a thread without events. The ring of a fresh block is empty; any other
@@ -50,7 +51,7 @@ static void prepare_block(struct thread *thread, bool fresh)
 		ring_settle(thread);
 	}
 	thread->busy.frame = 0;
-	/* The low watermark is the lowest: the thread may publish records of any time. */
+	/* The lowest possible watermark: the thread may publish records of any time. */
 	thread_set_watermark(thread, 1);
 	thread_set_open(thread, 0);
 	thread->slot->stack_count = 0;
@@ -64,7 +65,7 @@ static void prepare_block(struct thread *thread, bool fresh)
 	thread->vfork_return = 0;
 }
 
-/* Writes a record that says which thread's records follow in the ring. */
+/* Writes a record that says which thread writes the following records of the ring. */
 static void announce_thread(struct thread *thread, const struct birth *birth)
 {
 	struct record_thread *record = (struct record_thread *)ring_reserve(
@@ -81,9 +82,10 @@ static void announce_thread(struct thread *thread, const struct birth *birth)
 }
 
 /*
- * Whether to skip the search for a slot: the last search failed, and no thread has ended since. A
- * search, at each event of a thread without a slot, asks the kernel about every thread that has
- * one. Every 256th search is made nevertheless, because not every thread ends through end_thread().
+ * Whether to skip the search for a slot: the last search failed, and no thread has ended since.
+ * Without this, each event of a thread without a slot would ask the kernel about every thread that
+ * has a slot. Every 256th search is made nevertheless, because not every thread ends through
+ * end_thread().
  */
 static bool is_crowded(void)
 {
@@ -95,8 +97,8 @@ static bool is_crowded(void)
 }
 
 /*
- * The kernel's id of the thread, without a system call, which may be forbidden: libc stores the id
- * in a locked mutex. Only for a thread that libc has not created does it ask the kernel.
+ * The kernel's id of the thread. Makes no system call, which may be forbidden: libc stores the id
+ * in a locked mutex. Only for a thread that libc did not create, it asks the kernel.
  */
 int32_t thread_id(void)
 {
@@ -109,7 +111,8 @@ int32_t thread_id(void)
 struct thread *thread_attach(const struct stack_bounds *bounds, const struct birth *birth)
 {
 	uint32_t ended_before = __atomic_load_n(&ended, __ATOMIC_RELAXED);
-	uint32_t mark = *life.fork_mark; /* read first: another life may begin in between */
+	/* read the mark first: another life may begin before the thread has a slot */
+	uint32_t mark = *life.fork_mark;
 	struct thread *thread;
 	int32_t tid;
 	bool fresh;
@@ -171,7 +174,7 @@ void birth_leave(struct birth *birth)
 	__atomic_sub_fetch(&birth->users, 1, __ATOMIC_RELEASE);
 }
 
-/* Called at the start of a new thread. top: the top of its stack, as far as it is known. */
+/* Called at the start of a new thread. top: the top of its stack that our caller knows. */
 static void begin_thread(struct birth *birth, uintptr_t top)
 {
 	/*
@@ -218,7 +221,7 @@ __attribute__((used)) static int thread_personality(int version, int actions)
 	return CONTINUE_UNWIND;
 }
 
-/* 0x1b: pc-relative, 4 bytes, signed */
+/* encoding 0x1b of the personality routine's address: pc-relative, 4 bytes, signed */
 #define TELL_UNWINDER() __asm__ volatile(".cfi_personality 0x1b, thread_personality")
 
 __attribute__((noinline)) void *thread_start(void *argument)

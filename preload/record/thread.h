@@ -25,34 +25,40 @@
 struct busy {
 	uintptr_t frame; /* the frame of the hook's caller; 0: no event is being written */
 	uintptr_t ip;	 /* return address of the hook's stub */
-	bool is_written; /* its record is complete */
+	bool is_written; /* the event's record is complete */
 };
 
 #define THREAD_TAKEN_MAX 16
 
-/* Cache of pieces of other stacks, such as those of coroutines, on which this thread runs. */
+/*
+ * Size of the cache of stack pieces, such as those of coroutines' stacks, on which this thread was
+ * found to run.
+ */
 #define THREAD_PIECES_BITS 6
 #define THREAD_PIECES_WAYS 4
 
 struct thread {
-	struct slot *slot; /* the part that the collector sees */
+	struct slot *slot; /* the part that the collector reads */
 	char *ring;
-	uint64_t watermark;  /* as in the slot */
-	uint32_t open_count; /* as in the slot */
+	uint64_t watermark;  /* copy of the slot's member */
+	uint32_t open_count; /* copy of the slot's member */
 	uint32_t unheaded;   /* ring: reservations without a complete header */
-	uint64_t reserved;   /* ring: bytes ever reserved, with or without headers; as slot.head */
-	uint64_t head;	     /* ring: as in the slot */
-	uint64_t tail_seen;  /* ring: the collector's tail when last read */
-	uint64_t given_up;   /* ring: tail at the last wait that was given up, plus 1; 0: none */
-	uint32_t unseen;     /* ring: records after a record without a header, complete or not */
-	uint32_t ring_most;  /* ring: maximum size in bytes */
+	/* ring: bytes ever reserved, with or without headers; encoded like slot.head */
+	uint64_t reserved;
+	uint64_t head;	    /* ring: copy of the slot's member */
+	uint64_t tail_seen; /* ring: the collector's tail when last read */
+	/* ring: 1 + the tail at the last wait that was given up; 0: none was */
+	uint64_t given_up;
+	uint32_t unseen;    /* ring: records after one whose header is missing */
+	uint32_t ring_most; /* ring: maximum size in bytes */
 	struct owner *owner;
 	uint64_t pthread;
-	uint32_t stack_serial; /* as in the slot */
-	uint32_t told;	       /* number of outermost frames that the collector knows */
-	uint32_t shown;	       /* number of outermost frames that slot.stack has */
-	uint32_t shown_all;    /* number of all frames that slot.stack has */
-	uint32_t serial; /* serial number of the remembered backtrace; changes with its addresses */
+	uint32_t stack_serial; /* copy of the slot's member */
+	uint32_t told;	       /* number of outermost frames that the collector has received */
+	uint32_t shown;	       /* number of outermost frames that slot.stack shows */
+	uint32_t shown_all;    /* number of all frames in slot.stack */
+	/* number of the remembered backtrace; changes whenever its addresses change */
+	uint32_t serial;
 	struct record_model model; /* the values that short records leave out */
 	uint64_t last;		   /* the newest time of the thread */
 	uint64_t calls;		   /* calls so far */
@@ -63,19 +69,22 @@ struct thread {
 	uint32_t taken_count; /* recorded locks that the thread holds: contended.h */
 	uint64_t taken[THREAD_TAKEN_MAX];
 	struct thread_inner {
-		uint64_t call;	   /* number of the innermost open call of hand_allocators.c */
-		uintptr_t address; /* the function's entry */
+		/* number of the innermost open call of a function of hand_allocators.c */
+		uint64_t call;
+		uintptr_t address; /* entry of that function */
 	} inner;
-	bool has_python;   /* the remembered backtrace is in `python`, with Python frames */
-	bool in_libunwind; /* libunwind walks for this thread, so its calls are not events */
+	bool has_python; /* the remembered backtrace includes Python frames and is in `python` */
+	/* libunwind walks the stack for this thread, and its calls are not recorded */
+	bool in_libunwind;
 	struct stack_bounds stack;
-	uintptr_t asked; /* the last checked piece of another stack: call_is_of_thread() */
+	uintptr_t asked; /* piece of another stack that was checked last: call_is_of_thread() */
 	uint32_t turn;	 /* number of threads that have used this block */
 	uintptr_t
 		vfork_return; /* where the parent of vfork continues; 0: no child uses our memory */
 	uint32_t vfork_open;  /* saved number of open calls, restored when the parent continues */
 	struct capture_memory memory;
-	uintptr_t aside[CAPTURE_DEPTH_MAX]; /* frames of a signal handler that interrupts a walk */
+	/* frames of a signal handler that interrupts the writing of an event */
+	uintptr_t aside[CAPTURE_DEPTH_MAX];
 	/* pieces of other stacks that were checked: call_is_of_thread() */
 	uint64_t own_pieces[1 << THREAD_PIECES_BITS][THREAD_PIECES_WAYS];
 	struct python_memory python;
@@ -88,14 +97,14 @@ _Static_assert(CAPTURE_MEMORY_MAX <= ARENA_MEMORY_MAX,
 extern __thread struct thread *thread_self;
 
 /*
- * The number of modules that threads of this process have reported: new threads do not report them
- * again.
+ * The number of modules that threads of this process have reported. A new thread does not report
+ * these again.
  */
 extern uint32_t thread_modules_told;
 
 /* The data that pthread_create passes to the new thread. */
 struct birth {
-	uint32_t users; /* creator and new thread: the last user frees it */
+	uint32_t users; /* creator and new thread; the last user to leave frees it */
 	int32_t creator;
 	uint64_t call;	 /* number of the creating call */
 	uint64_t breath; /* ticks: when the new thread started; 0: not yet */
@@ -113,7 +122,7 @@ struct birth {
  */
 struct thread *thread_attach(const struct stack_bounds *bounds, const struct birth *birth);
 
-/* Takes a free birth, with two users; NULL if all are in use. */
+/* Takes an unused birth, with two users; NULL if all are in use. */
 struct birth *birth_take(void);
 
 /* Releases one of the two references. */
@@ -123,7 +132,7 @@ void birth_leave(struct birth *birth);
 void *thread_start(void *argument);
 int thread_start_c11(void *argument);
 
-/* The kernel's id of the calling thread. */
+/* The kernel's id of the calling thread (gettid). */
 int32_t thread_id(void);
 
 /* Bounds of the first thread's stack. */
@@ -172,8 +181,8 @@ static inline struct busy thread_busy_begin(struct thread *thread, const struct 
 }
 
 /*
- * Restores the state from before thread_busy_begin(): a signal may have interrupted
- * thread_busy_begin() of another event.
+ * Restores the state that thread_busy_begin() returned. That state may be of another event, whose
+ * writer a signal handler has interrupted.
  */
 static inline void thread_busy_end(struct thread *thread, struct busy before)
 {
@@ -185,8 +194,8 @@ static inline void thread_busy_end(struct thread *thread, struct busy before)
 }
 
 /*
- * Whether the thread is in the middle of anything but one call (is_calling), which may have set the
- * low watermark (owns_watermark).
+ * Whether the thread is in the middle of more than one call. is_calling: it is in one call, which
+ * may have set the low watermark (owns_watermark).
  */
 static inline bool thread_is_busy(const struct thread *thread, bool is_calling, bool owns_watermark)
 {

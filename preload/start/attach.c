@@ -30,7 +30,7 @@
 
 #define ENVIRONMENT_MAX 2048
 #define START_SECONDS	10
-/* limit of the wait for the control page, without which there is no --patience */
+/* limit of the wait for the control page. --patience does not apply, because it is on that page */
 #define ANSWER_MS 500
 #define RETRY_NS  1000000
 
@@ -162,8 +162,9 @@ static const struct control_page *map_control(int fd)
 }
 
 /*
- * Whether this process can take part in the run. An emulated program in a native run (qemu-user)
- * cannot if the run uses the counter: it would read another counter than the native programs.
+ * Whether this process can take part in the run. An emulated program (qemu-user) cannot take part
+ * in a native run that uses the processor's counter: it would read another counter than the native
+ * programs.
  */
 static bool can_join(const struct control_page *control, const struct run *run)
 {
@@ -194,7 +195,7 @@ static int join_run(const struct run *run, const struct control_page **control)
 	char path[64];
 	int fd;
 
-	/* the fast way, for a process of the same user that has a /proc */
+	/* the fast way: a process of the same user opens the page through /proc */
 	reach_path(path, run->pid, run->fd);
 	fd = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	reach_name(run->id);
@@ -285,9 +286,10 @@ static char *write_digits(char *at, const uint64_t number[2])
 }
 
 /*
- * Names the run in the environment for the programs that this program executes. The block that the
- * kernel made has no room for a new entry, so the entry replaces one of our settings, which are no
- * longer needed. If there is no such setting, those programs start runs of their own.
+ * Names the run in the environment for the programs that this program executes. There is no space
+ * for a new entry in the memory that the kernel made for the environment, so the entry replaces one
+ * of our settings, which are no longer needed. If there is no such setting, those programs start
+ * runs of their own.
  */
 static void name_run(char **environment, const struct control_page *control, int fd, char *text)
 {
@@ -308,7 +310,7 @@ static void name_run(char **environment, const struct control_page *control, int
 	}
 }
 
-/* The descriptor to which the settings send the stream, or -1. */
+/* The descriptor to which the settings direct the stream, or -1. */
 static int sink_of(const struct settings *settings)
 {
 	uint64_t fd;
@@ -350,10 +352,10 @@ static size_t find_own_file(char *path)
 }
 
 /*
- * Finds the collector that was built with this library: beside it, in the build tree, or where it
- * is installed, seen from the library. A collector next to a copy of the library could belong to
- * any user, so it must belong to root, to the library's owner or to this user, and the collector's
- * directory must not be open to other users.
+ * Finds the collector that was built with this library: in the same directory, in the build tree,
+ * or at the installed path relative to the library. A collector next to a copy of the library could
+ * belong to any user, so it must belong to root, to the library's owner or to this user, and the
+ * collector's directory must not be open to other users.
  */
 static bool find_collector(char *path, const char *relative)
 {
@@ -401,9 +403,9 @@ static __attribute__((noreturn)) void become_collector(int fd, int sink, char **
 }
 
 /*
- * Makes a child without an exit signal: the program's wait() does not return it, and no SIGCHLD is
- * sent. qemu-user does not support this. There the SIGCHLD is harmless: no constructor of the
- * program has run yet, so the program cannot have a handler.
+ * Makes a child without an exit signal, so that the program's wait() does not return it and no
+ * SIGCHLD is sent. qemu-user does not support this; there the SIGCHLD is harmless, because no
+ * constructor of the program has run yet, so the program cannot have a handler.
  */
 static int quiet_child(void)
 {
@@ -414,7 +416,7 @@ static int quiet_child(void)
 
 /*
  * Starts the collector in a grandchild. The child ends immediately, so the collector is not the
- * program's child. Signals are blocked until then, because a handler of the program could run in
+ * program's child. Signals are blocked while it starts, so that no handler of the program runs in
  * the child.
  */
 static bool start_collector(int fd, int sink, char **environment)
@@ -438,7 +440,9 @@ static bool start_collector(int fd, int sink, char **environment)
 	return child > 0 && !status;
 }
 
-/* Waits until the collector reports that the output exists. Returns false if it does not. */
+/*
+ * Waits until the collector reports that the output exists. Returns false if the collector fails.
+ */
 static bool wait_for_collector(struct control_page *control)
 {
 	const struct timespec step = { .tv_nsec = 100000000 };
@@ -456,7 +460,7 @@ static bool wait_for_collector(struct control_page *control)
 /*
  * Whether orphans become children of this process (pid 1 or a subreaper). If so, the program's
  * wait() would return the collector. The message in this function is the only one that the library
- * ever prints, because no other process can report the condition.
+ * ever prints, because no other process could report this error.
  */
 static bool adopts_orphans(void)
 {
@@ -487,7 +491,8 @@ static bool start_run(struct control_page *control, int fd, char **environment, 
 		return false;
 	name_run(environment, control, fd, run_name);
 	/*
-	 * the packets keep descriptor 1; the program's standard output becomes its standard error
+	 * packets are written to descriptor 1, so the collector's standard output becomes its
+	 * standard error
 	 */
 	if (sink == 1 && sys_dup3(2, 1, 0) < 0) {
 		int null = sys_openat(AT_FDCWD, "/dev/null", O_WRONLY | O_CLOEXEC, 0);

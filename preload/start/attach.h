@@ -3,16 +3,16 @@
 #define ATTACH_H
 
 /*
- * Finds the control page: from the collector of the run that the environment names, or by making a
- * control page and starting a collector.
+ * Finds the control page: gets it from the collector of the run that the environment names, or
+ * makes one and starts a collector.
  */
 
 #include "arena.h"
 
 /*
  * Maps the control page and keeps no descriptor of it. The mapping holds a shared flock, by which
- * the collector detects the end of the last process. name: the program's name, for its trace.
- * Returns NULL if the process is not traced.
+ * the collector detects the end of the last process. name: the program's name in the trace. Returns
+ * NULL if the process is not traced.
  */
 const struct control_page *attach_control(char **environment, const char *name);
 

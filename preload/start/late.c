@@ -24,8 +24,8 @@
 static void obey_order(struct late_order *order);
 
 /*
- * The injector finds this entry by its mark in the library's file, and writes the order's address
- * to it.
+ * The injector finds this entry by its mark in the library's file, and stores the address of the
+ * order in it.
  */
 static volatile struct late_entry entry_point __attribute__((used, aligned(16))) = {
 	.mark = LATE_MARK,
@@ -33,7 +33,9 @@ static volatile struct late_entry entry_point __attribute__((used, aligned(16)))
 	.obey = obey_order,
 };
 
-/* The library's path and the run, for the environment of programs that this process executes. */
+/*
+ * The environment entries for programs that this process executes: the library's path, and the run.
+ */
 static SPARSE char library[LATE_PATH_MAX];
 static SPARSE char run_entry[LATE_TEXT_MAX + 32];
 
@@ -59,8 +61,8 @@ static void put_control(const struct control_page *control, const struct control
 }
 
 /*
- * For calls that are still open: replaces the control page by a private copy in which recording is
- * paused.
+ * Replaces the control page by a private copy in which recording is paused, for calls that are
+ * still open.
  */
 static void keep_control(void)
 {
@@ -78,7 +80,10 @@ static void keep_control(void)
 
 #define PRELOAD "LD_PRELOAD"
 
-/* Limit of stack bytes for a changed environment. A larger environment is passed unchanged. */
+/*
+ * Most bytes of the stack that a changed environment may use. A larger environment is passed on
+ * unchanged.
+ */
 #define ROOM_MAX 16384
 
 /* Returns the value of LD_PRELOAD, or "", and counts the entries. */
@@ -175,7 +180,7 @@ char *const *late_environment(void *room, char *const *environment)
 	return entries;
 }
 
-/* The part of LD_PRELOAD that names the library, or NULL. */
+/* The entry of LD_PRELOAD that names the library, or NULL. */
 static const char *find_own(const char *value, size_t *length)
 {
 	while (*value) {
@@ -192,10 +197,10 @@ static const char *find_own(const char *value, size_t *length)
 }
 
 /*
- * Whether the loader will not find the file that `own` names, which is a part of LD_PRELOAD. Names
- * without a slash, which the loader searches for in several directories, and names with $, which it
- * expands, are never reported as missing. The copy of the name has no spare bytes, because the
- * stack may be a small signal stack.
+ * Whether the file that `own`, an entry of LD_PRELOAD, names does not exist. Names without a slash,
+ * which the loader searches for in several directories, and names with $, which it expands, are
+ * never reported as missing. The copy of the name has exactly the name's size, because the stack
+ * may be a small signal stack.
  */
 static bool is_missing(const char *own, size_t length)
 {
@@ -274,7 +279,7 @@ static enum late_result begin_attached(struct late_order *order)
 	plain_copy(library, order->library, sizeof(library));
 	maps_own_path = *library ? library : NULL;
 	control = attach_control(environment, order->name);
-	/* copied after attach_control() has removed the mark of the first program */
+	/* copy it after attach_control() has removed the mark CONTROL_FIRST */
 	plain_copy(run_entry, text, sizeof(run_entry));
 	if (!control)
 		return LATE_NO_RUN;
@@ -338,8 +343,8 @@ static enum late_result detach_by_order(struct late_order *order)
 }
 
 /*
- * Executes an order. Does not change errno, which belongs to the borrowed thread: our system calls
- * do not set it.
+ * Executes an order. The borrowed thread's errno stays unchanged, because our system calls do not
+ * set it.
  */
 static void obey_order(struct late_order *order)
 {
@@ -349,7 +354,10 @@ static void obey_order(struct late_order *order)
 		result = attach_by_order(order);
 	else if (order->command == LATE_DETACH)
 		result = detach_by_order(order);
-	/* close the file here: the injector would need two more stops of the thread for that */
+	/*
+	 * close the file here, because the injector would have to stop the thread twice more for
+	 * that
+	 */
 	sys_close(order->file);
 	order->file = -1;
 	__atomic_store_n(&order->result, result, __ATOMIC_RELEASE);

@@ -2,10 +2,7 @@
 #ifndef PRELOAD_LATE_H
 #define PRELOAD_LATE_H
 
-/*
- * The library in a program that was already running: executes the injector's orders under the
- * loader's lock.
- */
+/* Executes the injector's orders in a program that was already running, under the loader's lock. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,10 +30,10 @@ char *const *late_environment(void *room, char *const *environment);
 size_t late_look(char *const *environment);
 char *const *late_without(void *room, char *const *environment);
 
-/* Whether this copy of the library was injected: then it only executes orders. */
+/* Whether an injector loaded this copy of the library. If so, the library only executes orders. */
 bool late_is_injected(void);
 
-/* Executes, within the library's constructor, the order for which the library was injected. */
+/* Called in the library's constructor: executes the order that came with the injection. */
 void late_obey_first(void);
 
 #endif

@@ -22,7 +22,9 @@
 static SPARSE uintptr_t stubs[HOOK_COUNT];
 static struct linkage self;
 
-/* Fills in `stubs`. `self` is set last, so a child that is forked before then begins again. */
+/*
+ * Fills in `stubs`. `self` is set last, so that a child that is forked in the middle begins again.
+ */
 static bool find_stubs(void)
 {
 	struct loaded own;
@@ -103,7 +105,10 @@ static void close_pages(struct opened *opened)
 
 /* ---- slots ---- */
 
-/* Finds the hook of this name, if `value` is the address that is to be replaced. */
+/*
+ * Finds the hook of this name, if `value` is the address that is to be replaced: that of the real
+ * function (on) or of the stub.
+ */
 static bool find_hook(bool on, const char *name, uintptr_t value, unsigned int *hook)
 {
 	for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++)
@@ -138,7 +143,7 @@ static void patch_slot(const struct linkage *linkage, const ElfW(Rela) * entry, 
 	    (uintptr_t)slot % 8)
 		return;
 	value = __atomic_load_n(slot, __ATOMIC_RELAXED);
-	/* most slots hold other functions, so no name is compared */
+	/* most slots contain other addresses; for these, no name is compared */
 	if (on ? !real_has(value) : value < self.low || value >= self.high)
 		return;
 	name = linkage->names + linkage->symbols[ELF64_R_SYM(entry->r_info)].st_name;
@@ -273,11 +278,11 @@ static void patch_definers(void)
 void patch_before_deep(void)
 {
 	enum { UNTOUCHED, PATCHED = -1 };
-	static int32_t patcher; /* UNTOUCHED, PATCHED, or the pid of the process that patches */
+	static int32_t patcher; /* UNTOUCHED, PATCHED, or the pid of the process that is patching */
 	int32_t own = sys_getpid(), before = __atomic_load_n(&patcher, __ATOMIC_ACQUIRE);
 
 	/*
-	 * after a fork, `patcher` may be the pid of the parent, whose patching thread does not
+	 * after a fork, `patcher` may be the parent's pid; the thread that was patching does not
 	 * exist in this process
 	 */
 	if (before != PATCHED && before != own &&
@@ -288,7 +293,10 @@ void patch_before_deep(void)
 		__atomic_store_n(&patcher, PATCHED, __ATOMIC_RELEASE);
 		return;
 	}
-	/* not forever: we may be in a signal handler that interrupted the patching thread */
+	/*
+	 * give up after a while, because this may be a signal handler that interrupted the patching
+	 * thread
+	 */
 	for (int i = 0; i < PATIENCE; i++) {
 		if (__atomic_load_n(&patcher, __ATOMIC_ACQUIRE) == PATCHED)
 			return;
@@ -298,13 +306,16 @@ void patch_before_deep(void)
 
 /* ---- functions that libc lacks ---- */
 
-/* Writes a word, also to a page that is read-only or code, without a change of its rights. */
+/*
+ * Writes a word, even to a page that is read-only or code, without changing the page's access
+ * rights.
+ */
 static void write_word(int memory, const void *where, uint64_t word)
 {
 	sys_call4(__NR_pwrite64, memory, (long)&word, sizeof(word), (long)where);
 }
 
-/* Whether the value is that of a symbol of ours whose real function is missing. */
+/* Whether the value is that of one of our symbols whose real function is missing. */
 static bool is_missing(const struct linkage *own, uintptr_t value)
 {
 	for (unsigned int i = 0; i < real_count; i++) {
@@ -350,7 +361,7 @@ void patch_hide_missing(void)
 		if (linkage_read(&linkage, map) && !linkage_is_own(&linkage) &&
 		    !linkage_is_loader(&linkage))
 			clear_weak(&own, &linkage, memory);
-	/* the loader takes a symbol without a value for undefined */
+	/* the loader treats a symbol with the value 0 as undefined */
 	for (unsigned int i = 0; i < real_count; i++) {
 		const char *name = real_missing(i);
 		const ElfW(Sym) *symbol = name ? linkage_find(&own, name) : NULL;

@@ -57,7 +57,10 @@ static bool gate_is_closed(void)
 	name = plain_last_part(self_path());
 	if (!plain_begins(name, OURS))
 		return false;
-	/* holdtrace-WORD, or " (deleted)" after the name while a new version is being installed */
+	/*
+	 * the name is holdtrace-WORD, followed by " (deleted)" while a new version is being
+	 * installed
+	 */
 	name += sizeof(OURS) - 1;
 	return !*name || *name == '-' || *name == ' ';
 }
@@ -121,8 +124,8 @@ static bool is_program(const char *path)
 }
 
 /*
- * Whether --follow chooses this program. choice: "all", "no", or comma-separated globs of programs;
- * is_first: the run began with this program.
+ * Whether --follow includes this program. choice: "all", "no", or comma-separated globs of
+ * programs; is_first: the run began with this program.
  */
 static bool gate_follows(const char *choice, bool is_first)
 {
@@ -137,9 +140,10 @@ static bool gate_follows(const char *choice, bool is_first)
 }
 
 /*
- * Maps a page that the kernel zeroes in every child, whichever call creates the child. It is the
- * only way to recognise a child without a system call. Kernels before 4.14 do not support it; there
- * a child of fork would write to its parent's slot, so the library does not trace.
+ * Maps a page that the kernel zeroes in every child, whichever call creates the child. Only by such
+ * a page can the library recognise a child without a system call. Kernels before 4.14 do not
+ * support it; there a child of fork would write to its parent's slot, so the library does not
+ * trace.
  */
 static bool mark_process(void)
 {
@@ -214,8 +218,8 @@ static void arm_hooks(void)
 	uint8_t armed[HOOK_COUNT] = { 0 };
 
 	/*
-	 * With a list of classes, "memory" includes the program's own mappings, but not the blocks
-	 * that it makes in them.
+	 * In a list of classes, "memory" includes the program's own mappings, but not the blocks
+	 * that the program makes in them.
 	 */
 	for (unsigned int i = 0; i < HOOK_COUNT; i++) {
 		uint8_t resource = armings[i].resource;
@@ -237,8 +241,8 @@ static void arm_hooks(void)
 			armed[i] |= LIFE_CONTENDED;
 	}
 	/*
-	 * In a running program, arm the hooks that release first; they are last in the table. Then
-	 * no object is recorded as acquired whose release is missed.
+	 * In a running program, arm the hooks that release first; they are last in the table.
+	 * Otherwise an object could be recorded as acquired while its release is missed.
 	 */
 	for (unsigned int i = HOOK_COUNT; i-- > 0;)
 		__atomic_store_n(&life_armed[i], armed[i], __ATOMIC_RELEASE);
@@ -266,8 +270,8 @@ static void read_settings(const struct settings *settings)
 
 /*
  * Asks the collector to pause or resume, and waits a moment until it has informed all processes and
- * noted the time in all streams. So the user's choice applies to whatever the program does next.
- * errno is not changed.
+ * noted the time in all streams. So the change applies to everything that the program does after
+ * the signal handler. errno is not changed.
  */
 static void toggle_recording(int number)
 {
@@ -287,8 +291,8 @@ static void toggle_recording(int number)
 }
 
 /*
- * Installs the handler by libc's sigaction, because the system call needs a return stub, which libc
- * has and unwinders know. The function is looked up by name, so that the library depends on it only
+ * Installs the handler by libc's sigaction: the system call needs a return stub (SA_RESTORER), and
+ * unwinders know libc's. The function is looked up by name, so that the library depends on it only
  * if the options name a signal.
  */
 static void install_toggle(int number)
@@ -337,7 +341,7 @@ static bool start_tracing(int argc, char **argv, char **environment)
 
 	/*
 	 * neither gate_is_closed() nor attach_control() needs the real functions, and the control
-	 * page may contain their addresses
+	 * page may contain their addresses, so real_find() comes later
 	 */
 	if (!gate_is_closed()) {
 		life.pid = sys_getpid();
@@ -406,9 +410,8 @@ static void start_once(int argc, char **argv, char **environment)
 }
 
 /*
- * The first hooked call may precede every constructor, even ours: ld.so or the program's preinit
- * functions may make it. Then the arguments and environment are read from where the kernel stored
- * them.
+ * The first hooked call may precede every constructor, even ours, if ld.so or the program's preinit
+ * functions make it. Then the arguments and environment are read from where the kernel stored them.
  */
 bool start_wake(enum hook_number hook)
 {
@@ -453,7 +456,7 @@ __attribute__((constructor(101))) static void start_construct(int argc, char **a
 		return;
 	}
 	start_once(argc, argv, environment);
-	/* not in start_tracing(), which may run within the loader's own call of malloc */
+	/* not in start_tracing(), which may run inside a malloc that the loader itself calls */
 	if (!life.control)
 		return;
 	if (life.control->settings.unwind == UNWIND_LIBUNWIND) {
@@ -466,10 +469,7 @@ __attribute__((constructor(101))) static void start_construct(int argc, char **a
 	}
 }
 
-/*
- * With -z initfirst this is also the last destructor: it records the end of exit() after all
- * others.
- */
+/* With -z initfirst this destructor also runs after all others, so it records the end of exit(). */
 __attribute__((destructor)) static void start_destruct(void)
 {
 	struct arena *head = memory_head();

@@ -14,7 +14,8 @@
 struct late_order;
 
 /*
- * Does everything in a running program except start recording. Returns false if memory is missing.
+ * Does everything in a running program except start recording. Returns false if there is not enough
+ * memory.
  */
 bool start_attached(const struct late_order *order);
 

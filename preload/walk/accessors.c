@@ -14,8 +14,8 @@
 #if ARCH_WALKS
 
 /*
- * libunwind's interface for remote unwinding, as since version 1.4 (libunwind-*.so.8), declared
- * here without its headers. A cursor is opaque and has at most 4 KiB on every processor.
+ * The interface of libunwind for remote unwinding since version 1.4 (libunwind-*.so.8), declared
+ * here so that no headers are needed. A cursor is opaque and has at most 4 KiB on every processor.
  */
 #define CURSOR_SIZE	    4096u
 #define FORMAT_REMOTE_TABLE 2
@@ -40,14 +40,14 @@ struct accessors {
 	int (*memory)(void *space, uintptr_t address, uintptr_t *value, int is_write, void *walk);
 	int (*reg)(void *space, int number, uintptr_t *value, int is_write, void *walk);
 	/*
-	 * for float registers, resuming, and names of procedures: their parameters differ, but all
-	 * three functions only refuse
+	 * these functions for float registers, for resuming, and for names of procedures have
+	 * different parameters, but refuse() uses none
 	 */
 	int (*refused[3])(void);
-	void *later_ones[16]; /* NULL: not provided */
+	void *later_ones[16]; /* NULL: we do not provide them */
 };
 
-/* unw_dyn_info_t with a table in the memory of the other process */
+/* unw_dyn_info_t for a table in the memory of the other process */
 struct hash_table {
 	void *next, *before;
 	uintptr_t start, end, global;
@@ -65,14 +65,14 @@ static struct {
 		      int wants_info, void *walk);
 } library;
 
-/* The state of one walk, on which our answers to libunwind depend. */
+/* The state of one walk, from which we answer libunwind's requests. */
 struct walk {
 	uintptr_t reg[DWARF_REGISTERS];
 	uintptr_t pc;
 	uint64_t known;
 	const struct stack_bounds *stack;
-	uintptr_t low, high;	     /* range in which an unknown stack may be read */
-	const struct module *module; /* the module whose table was found last */
+	uintptr_t low, high;	     /* range of an unknown stack that may be read */
+	const struct module *module; /* the module whose table was last found */
 	bool was_refused;
 };
 
@@ -180,8 +180,8 @@ static void put_procedure(void *space, void *procedure, void *context)
 }
 
 /*
- * Refuses. Code that was generated at run time may be registered with another copy of libunwind,
- * but not with this one.
+ * Reports that there is no list. Code that was generated at run time may be registered with another
+ * copy of libunwind, but not with this one.
  */
 static int find_list(void *space, uintptr_t *address, void *context)
 {
@@ -189,7 +189,7 @@ static int find_list(void *space, uintptr_t *address, void *context)
 	return NO_INFO;
 }
 
-/* For functions that walks do not use. */
+/* The callback for functions that walks do not use. */
 static int refuse(void)
 {
 	return NOT_ALLOWED;
@@ -225,8 +225,8 @@ int remote_open(void)
 	if (library.space == NULL)
 		return -ENOENT;
 	/*
-	 * No cache: that of libunwind takes a lock for each frame, and keeps rules of unloaded
-	 * modules.
+	 * no cache: libunwind's cache takes a lock for each frame, and keeps rules of unloaded
+	 * modules
 	 */
 	set_caching(library.space, CACHE_NONE);
 	return 0;

@@ -8,7 +8,7 @@
  * does not search the list of modules under the loader's lock, and reads only the stack, code and
  * tables. It is loaded by dlopen, not linked.
  *
- * One effect is visible in the trace: libunwind's libraries have thread-local data. So glibc
+ * One effect is visible in the trace: libunwind's libraries have thread-local data, so glibc
  * allocates some more bytes for each thread in pthread_create, and when it reuses a stack, it calls
  * free(NULL) for each of these libraries.
  */
@@ -17,8 +17,8 @@
 
 /*
  * Loads libunwind. Called once, at the start of our library, where dlopen is allowed; never in a
- * hook. Returns 0; -ENOENT if libunwind is not installed or has another interface; -ENOSYS on
- * processors whose registers we cannot pass to it.
+ * hook. Returns 0; -ENOENT if libunwind is not installed or its interface is another version;
+ * -ENOSYS on processors whose registers we cannot pass to it.
  */
 int remote_open(void);
 

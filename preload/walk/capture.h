@@ -66,12 +66,14 @@ unsigned int capture_walk(const struct origin *origin, const struct stack_bounds
 
 struct cfi_rule;
 
-/* A remembered frame, and the words that led outwards from it. */
+/* A remembered frame, and how many stack words the walk outwards from it needs. */
 struct capture_frame {
 	uintptr_t ip, sp, fp; /* registers of the caller, just after the return into it */
-	/* number of slots, from the first on, that decide the frames outwards of this frame */
+	/*
+	 * number of slots, from the first one on, that determine the frames outwards of this frame
+	 */
 	uint32_t slots;
-	uint32_t needs_fp; /* 1: fp of this frame decides them, too */
+	uint32_t needs_fp; /* 1: the fp of this frame determines them, too */
 };
 
 /* A word of the stack that a walk has read, and the value that it had. */
@@ -95,7 +97,8 @@ struct capture_step {
  */
 struct capture_path {
 	uintptr_t ip, sp; /* start of the walk; sp 0: the path is unused */
-	uint32_t kept;	  /* remembered frames that the walk kept; `outer` is the innermost one */
+	/* remembered frames that the walk kept; `outer` is the innermost of them */
+	uint32_t kept;
 	uint32_t generation;
 	uint16_t frame_count, slot_count;
 	struct capture_frame outer;
@@ -103,15 +106,16 @@ struct capture_path {
 	struct capture_slot slots[CAPTURE_PATH_SLOTS];
 };
 
-/* The state of the two paths that share a hash of their starts. */
+/* The state of two paths; the hash of a path's start selects the pair. */
 struct capture_place {
 	uint16_t way;  /* index of the path that was used last */
 	uint16_t idle; /* walks since a path was used */
 };
 
 /*
- * A thread's last backtrace, and all values that decided it. If `count` is 0, nothing is remembered
- * and the other members do not matter, except `places` and `paths`, which must initially be zero.
+ * A thread's last backtrace, and all values that determined it. If `count` is 0, nothing is
+ * remembered and the other members do not matter, except `places` and `paths`, which must initially
+ * be zero.
  */
 struct capture_memory {
 	uint32_t count;

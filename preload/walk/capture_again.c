@@ -47,8 +47,8 @@
 #include "step.h"
 
 /*
- * The number of frames beyond `depth` that are walked, too, so that they are known after a few
- * returns.
+ * The number of frames beyond `depth` that are also walked, so that they are remembered when the
+ * program has returned from some functions.
  */
 #define BEYOND 64u
 
@@ -57,13 +57,13 @@
 
 struct recall {
 	struct capture_memory *memory;
-	struct capture_step *next, *end; /* space for further frames */
+	struct capture_step *next, *end; /* space for more frames */
 	struct capture_step *solid;	 /* frames from here on can be reused */
 	struct position at;
 	uintptr_t key;
 	uint32_t generation;
 	unsigned int depth;
-	uint32_t candidates; /* remembered frames that the walk has not passed yet */
+	uint32_t candidates; /* remembered frames that the walk may still meet */
 };
 
 enum { RECALL_MET = WALK_DONE + 1 };
@@ -86,7 +86,7 @@ static inline bool four_hold(const struct capture_slot *slot)
 		slot_changed(slot + 3)) == 0;
 }
 
-/* The first slot before `end` whose word has changed, or `end`. */
+/* Returns the first slot before `end` whose word has changed, or `end`. */
 static inline __attribute__((always_inline)) const struct capture_slot *
 first_changed(const struct capture_slot *slot, const struct capture_slot *end)
 {
@@ -140,7 +140,8 @@ static inline __attribute__((always_inline)) uint32_t count_meetable(const struc
 static inline __attribute__((always_inline)) int
 recall_quick(struct recall *recall, struct window *window, enum capture_end *end)
 {
-	static const struct capture_frame none; /* no walk arrives at sp 0 */
+	/* no walk arrives at sp 0, so no candidate matches it */
+	static const struct capture_frame none;
 	const struct capture_frame *const frames = recall->memory->frames, *candidate = &none;
 	struct cfi_table *table = cfi_table();
 	struct position at = recall->at;
@@ -171,9 +172,7 @@ recall_quick(struct recall *recall, struct window *window, enum capture_end *end
 			state = stop_walk(CAPTURE_COMPLETE, end);
 			break;
 		}
-		/*
-		 * the inner loop ends, because the sp of the outermost candidate is not below at.sp
-		 */
+		/* this loop ends, because the sp of the outermost candidate is not below at.sp */
 		if (at.sp <= outermost)
 			while (candidate->sp < at.sp)
 				candidate--;
@@ -250,8 +249,9 @@ static inline __attribute__((always_inline)) bool put_slots(struct capture_slot 
 }
 
 /*
- * Whether every walk that arrives at this outermost frame ends in the same way, if the next step
- * was impossible. The upper end of the stack is constant, but its lower end is the origin's sp.
+ * The walk ended because no further step was possible. Whether every walk that arrives at this
+ * outermost frame ends in the same way. The upper end of the stack is constant, but its lower end
+ * is the origin's sp.
  */
 static bool end_is_same(const struct capture_step *last, enum capture_end end)
 {
@@ -288,8 +288,8 @@ static __attribute__((noinline)) void forget_outer(struct capture_memory *memory
 }
 
 /*
- * Adds the outermost frame of a walk that met no remembered frame, with the words that decided how
- * the walk ended.
+ * Adds the outermost frame of a walk that met no remembered frame, with the words that determined
+ * how the walk ended.
  */
 static void put_end(struct recall *recall, struct capture_slot **slots, bool *is_solid,
 		    bool *needs_fp)
@@ -317,7 +317,10 @@ static inline __attribute__((always_inline)) void put_frame(struct capture_frame
 	frame->fp = step->fp;
 }
 
-/* Counts the walk's frames, from the outermost on, that have the same addresses as before. */
+/*
+ * Returns how many frames of the walk, from the outermost one on, have the same addresses as
+ * before.
+ */
 static inline __attribute__((always_inline)) uint32_t
 count_same(const struct recall *recall, const struct capture_frame *frame, uint32_t before)
 {
@@ -477,13 +480,13 @@ static __attribute__((noinline)) void keep_path(struct capture_memory *memory, u
 	uint32_t idle = place->idle++;
 	bool is_below = true;
 
-	/* if no path was used for some time, one of eight is stored */
+	/* if no path was used for some time, store only one of eight */
 	if ((idle >= PATHS_IDLE && idle & 7) || fresh > CAPTURE_PATH_FRAMES ||
 	    slot_count > CAPTURE_PATH_SLOTS || maps_is_loader(innermost->ip))
 		return;
 	place->way ^= 1;
 	path = &memory->paths[number][place->way];
-	/* a jump out of this function must not leave half a path */
+	/* if a signal handler jumps out of this function, the incomplete path must be unused */
 	path->sp = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	path->ip = innermost->ip;
@@ -543,7 +546,7 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
 		*end = (enum capture_end)memory->end;
 		return same;
 	} else {
-		/* beyond `depth` it only matters that there are more frames */
+		/* more than `depth` frames: the caller only needs to know that there are more */
 		memory->end = CAPTURE_DEPTH;
 	}
 	same = put_walk(&recall, kept);
@@ -585,8 +588,8 @@ static inline __attribute__((always_inline)) bool path_leads(const struct captur
 }
 
 /*
- * Puts a path in front of the frame to which it leads. Returns how many frames, from the outermost
- * on, have the same addresses as before.
+ * Puts a path's frames in front of the frame to which the path leads. Returns how many frames, from
+ * the outermost one on, have the same addresses as before.
  */
 static inline __attribute__((always_inline)) uint32_t put_path(struct capture_memory *memory,
 							       const struct capture_path *path)
@@ -621,7 +624,7 @@ static __attribute__((noinline)) uint32_t recall_path(struct capture_memory *mem
 	struct capture_place *place = &memory->places[number];
 	uint16_t way = place->way;
 
-	/* if no path was used for some time, paths are tried only soon after one was stored */
+	/* if no path was used for some time, try paths only soon after one was stored */
 	if ((place->idle >= PATHS_IDLE && place->idle & 4) || memory->end == CAPTURE_DEPTH ||
 	    origin->cfa - stack->low >= stack->high - stack->low ||
 	    memory->generation != __atomic_load_n(&maps_generation, __ATOMIC_RELAXED))
@@ -637,7 +640,7 @@ static __attribute__((noinline)) uint32_t recall_path(struct capture_memory *mem
 	return put_path(memory, &memory->paths[number][way]);
 }
 
-/* Whether everything outwards of the innermost remembered frame is unchanged and can be reused. */
+/* Whether all frames outwards of the innermost remembered frame are unchanged and can be reused. */
 static inline __attribute__((always_inline)) bool is_ready(const struct capture_memory *memory,
 							   const struct origin *origin,
 							   const struct stack_bounds *stack)

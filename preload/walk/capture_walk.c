@@ -5,11 +5,10 @@
 #include "step.h"
 
 struct walk {
-	uintptr_t *next, *end; /* space for further frames */
+	uintptr_t *next, *end; /* space for more frames */
 	struct position at;
-	uintptr_t
-		/* key of the rule for `at`: at.ip, with CFI_EXACT if the pc is exact (cfi.h) */
-		key;
+	/* key of the rule for `at`: at.ip, with CFI_EXACT if the pc is exact (cfi.h) */
+	uintptr_t key;
 	struct window window;
 };
 
@@ -30,14 +29,14 @@ store_frame(uintptr_t **next, const uintptr_t *room_end, uintptr_t ip, enum capt
 
 /*
  * Continues the walk from the last stored frame by rules of the table. Each rule has hints of the
- * rules that followed it before. A hint mostly saves the search, and then the processor does not
- * wait for the load of the return address.
+ * rules that followed it before. With a correct hint, there is no search, and the processor does
+ * not wait for the load of the return address.
  */
 static enum walk_state walk_quick(struct walk *walk, enum capture_end *end)
 {
 	/*
-	 * Local copies: the compiler must assume that a store to a frame changes anything that a
-	 * pointer leads to.
+	 * copies in local variables, because the compiler must assume that a store to a frame
+	 * changes everything that a pointer leads to
 	 */
 	struct cfi_table *table = cfi_table();
 	struct position at = walk->at;
@@ -77,7 +76,7 @@ static enum walk_state walk_on(struct walk *walk, const struct stack_bounds *sta
 	}
 }
 
-/* The full walk with all registers, for rare rules; some 200 ns a frame. */
+/* Steps with all registers, which rare rules need; some 200 ns a frame. */
 
 static enum dwarf_step step_fully(struct dwarf_frame *frame, struct window *window)
 {

@@ -10,7 +10,7 @@
 
 #include "preload/ground/plain.h"
 
-#define SIZE_FIRST     1024u	  /* 32 KiB; its pages are untouched until they are used */
+#define SIZE_FIRST     1024u	  /* 32 KiB; untouched pages use no memory */
 #define SIZE_MAX_RULES (1u << 20) /* 32 MiB; twice what the largest known program needs */
 #define PROBES_MAX     32u
 
@@ -182,7 +182,7 @@ bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *m
 {
 	/*
 	 * if a call does not return, its return address may belong to the next function; the byte
-	 * before it is in the call
+	 * before it belongs to the call
 	 */
 	uintptr_t inside = is_exact ? pc : pc - 1;
 	const struct dwarf_tables *tables;
@@ -202,8 +202,8 @@ bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *m
 	/*
 	 * A return address at the start of a function, with no function before it, was not pushed
 	 * by a call. Either the kernel stored it for a signal, or it is at the bottom of a
-	 * coroutine's stack, which has no caller (glibc's __start_context, whose table does not say
-	 * so).
+	 * coroutine's stack, which has no caller (glibc's __start_context, whose unwind table does
+	 * not mark it as the outermost frame).
 	 */
 	if (is_exact || !dwarf_find(tables, pc, row))
 		return false;
@@ -282,7 +282,7 @@ static struct cfi_rule *keep_rule(struct cfi_table *table, uint32_t place, struc
 	struct cfi_rule *kept = &table->rules[place];
 	uintptr_t expected = IP_FREE;
 
-	/* up to half load, nearly every rule is in its home slot or the next one */
+	/* up to half load, nearly every rule is in its home slot or the next slot */
 	if (__atomic_load_n(&table->used, __ATOMIC_RELAXED) >= table->size / 2) {
 		grow_table(table);
 		return rule;
@@ -300,8 +300,8 @@ static struct cfi_rule *keep_rule(struct cfi_table *table, uint32_t place, struc
 	kept->fp_form = rule->fp_form;
 	__atomic_store_n(&kept->ip, rule->ip, __ATOMIC_SEQ_CST);
 	/*
-	 * if the module was unloaded since the look-up, cfi_forget() may have passed this entry too
-	 * early
+	 * if the module was unloaded since the look-up, cfi_forget() may have passed this entry
+	 * before it was written
 	 */
 	if (__atomic_load_n(&maps_get(rule->module)->is_gone, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&kept->ip, IP_TAKEN, __ATOMIC_RELEASE);

@@ -64,7 +64,9 @@ static inline struct cfi_table *cfi_table(void)
  */
 struct cfi_rule *cfi_find(struct cfi_table *table, uintptr_t ip, struct cfi_rule *scratch);
 
-/* The entry in ip's home slot: in nearly all cases ip's rule, else that of another address. */
+/*
+ * The entry in ip's home slot. In nearly all cases it is ip's rule, else that of another address.
+ */
 static inline struct cfi_rule *cfi_guess(const struct cfi_table *table, uintptr_t ip)
 {
 	return &table->rules[(uint32_t)((ip * 0x9e3779b97f4a7c15u) >> table->shift)];
@@ -72,7 +74,7 @@ static inline struct cfi_rule *cfi_guess(const struct cfi_table *table, uintptr_
 
 /*
  * The whole row of the unwind table for pc. is_exact: pc is that of an instruction, not a return
- * address. *module: receives the module's number, or MAPS_MODULE_NONE. Returns false if there is no
+ * address. Sets *module to the module's number, or MAPS_MODULE_NONE. Returns false if there is no
  * row.
  */
 bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *module);

@@ -17,18 +17,17 @@
 enum dwarf_how {
 	DWARF_SAME,	 /* the register is unchanged */
 	DWARF_UNDEFINED, /* not recoverable; for the return address: there is no caller */
-	DWARF_AT_CFA,	 /* saved at CFA + `where` */
+	DWARF_AT_CFA,	 /* saved in memory at CFA + `where` */
 	DWARF_CFA_PLUS,	 /* the value is CFA + `where` */
-	DWARF_REGISTER,	 /* in the register with number `where` */
-	DWARF_AT_VALUE,	 /* saved at the address that the expression computes */
+	DWARF_REGISTER,	 /* saved in the register with number `where` */
+	DWARF_AT_VALUE,	 /* saved in memory at the address that the expression computes */
 	DWARF_VALUE	 /* the value that the expression computes */
 };
 
 /* The row of the unwind table for one code address. */
 struct dwarf_row {
-	const uint8_t
-		/* each expression is at `expressions` + `where`: length, operations */
-		*expressions;
+	/* each expression is at `expressions` + `where`: length, operations */
+	const uint8_t *expressions;
 	const uint8_t *end; /* end of the segment */
 	int32_t where[DWARF_REGISTERS];
 	uint8_t how[DWARF_REGISTERS];
@@ -71,9 +70,10 @@ bool dwarf_find(const struct dwarf_tables *tables, uintptr_t pc, struct dwarf_ro
 
 enum dwarf_step {
 	DWARF_STEP_OK,
-	DWARF_STEP_END,	    /* no caller */
-	DWARF_STEP_UNKNOWN, /* the rule needs a register without a value, or we cannot compute it */
-	DWARF_STEP_MEMORY   /* a word may not be read */
+	DWARF_STEP_END, /* no caller */
+	/* the rule needs a register of unknown value, or an operation that we do not support */
+	DWARF_STEP_UNKNOWN,
+	DWARF_STEP_MEMORY /* a word may not be read */
 };
 
 /* Replaces *frame by its caller's frame. */

@@ -132,7 +132,7 @@ static void take_augmentation(struct cursor *cursor, const char *letters,
 		else if (*letters != 'B' && *letters != 'G')
 			/*
 			 * the size of the augmentation says where the instructions begin, but not
-			 * how an unknown letter would change them
+			 * what an unknown letter means for them
 			 */
 			break;
 	}
@@ -168,7 +168,7 @@ static bool read_common(const struct dwarf_tables *tables, const uint8_t *at,
 	       return_column == DWARF_RA && (common->has_augmentation || letters[0] == 0);
 }
 
-/* Returns the address if it is in the segment, else NULL. */
+/* Returns `at` if it is in the segment, else NULL. */
 static const uint8_t *place_in_tables(const struct dwarf_tables *tables, const uint8_t *at)
 {
 	return at >= tables->low && at < tables->high ? at : NULL;
@@ -379,7 +379,7 @@ static void run_extended(struct machine *machine, unsigned int operation)
 		break;
 	}
 
-	/* All other instructions begin with a register. */
+	/* the remaining instructions begin with a register number */
 	number = take_uleb(code);
 	switch (operation) {
 	case CFA_OFFSET_EXTENDED:

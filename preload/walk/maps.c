@@ -16,14 +16,14 @@
 #include "preload/ground/plain.h"
 
 /*
- * How we notice, without asking the loader about each frame, that an address range belongs to
- * another module by now. When the loader unloads an object, it frees the link map by the program's
- * malloc, which is our stub. It does this after it has removed the object from _dl_find_object's
- * table, and while it holds its own lock, so at that call the object is surely absent. Therefore
- * capture_walk() runs maps_check() for calls that the loader makes (at the start, in dlopen and
- * dlclose, for a thread's TLS; 25 ns a module). If malloc's hooks are off, the hook of dlclose runs
- * maps_check(). Objects that glibc then unloads by itself (iconv, NSS) are noticed when a new
- * address is seen in their range.
+ * How the library notices, without asking the loader about each frame, that an address range now
+ * belongs to another module. When the loader unloads an object, it frees the link map by the
+ * program's malloc, which is our stub. It does this after it has removed the object from
+ * _dl_find_object's table, and while it holds its own lock, so at that call the object is surely
+ * absent. Therefore capture_walk() runs maps_check() for calls that the loader makes (at the start,
+ * in dlopen and dlclose, for a thread's TLS; 25 ns a module). If malloc's hooks are off, the hook
+ * of dlclose runs maps_check(). Objects that glibc then unloads by itself (iconv, NSS) are noticed
+ * when a new address is seen in their range.
  *
  * Alternatives that were tried: the loader's counters of loads can be read only under its lock
  * (dl_iterate_phdr), the list of link maps may be freed while we read it, and _dl_find_object for
@@ -56,7 +56,7 @@ static struct region *region_new(struct region *full)
 	if (sys_error(region) != 0)
 		return NULL;
 	region->size = REGION_SIZE - sizeof(*region);
-	/* if another thread was faster, use its region */
+	/* another thread has added a region first: use that one */
 	if (!__atomic_compare_exchange_n(&region_now, &full, region, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE)) {
 		sys_munmap(region, REGION_SIZE);
@@ -158,12 +158,12 @@ static void retire_module(unsigned int number)
 }
 
 /*
- * Finds the module, not yet unloaded, whose code contains `address`. Retires modules that `found`
- * shows to be unloaded.
+ * Finds the module that contains `address` in its code and is not marked as unloaded. If `found`
+ * shows that a module in this range was unloaded, marks it.
  */
 static unsigned int look_up(uintptr_t address, const struct loaded *found)
 {
-	/* if several modules have had the range, the last one is the current one */
+	/* several modules may have had the range; the last one is the current one */
 	for (unsigned int number = maps_count(); number-- > 0;) {
 		const struct module *module = module_at(number);
 
@@ -178,8 +178,8 @@ static unsigned int look_up(uintptr_t address, const struct loaded *found)
 }
 
 /*
- * Publishes a module under the next free number. If another thread has just published the same
- * module, returns its number instead.
+ * Publishes a module under the next free number. If another thread has already published the same
+ * module, returns that number instead.
  */
 static unsigned int append_module(struct module *module)
 {
@@ -193,8 +193,8 @@ static unsigned int append_module(struct module *module)
 		__atomic_compare_exchange_n(place, &expected, module, false, __ATOMIC_ACQ_REL,
 					    __ATOMIC_ACQUIRE);
 		/*
-		 * Every thread that finds this entry counts it, so that no thread waits for a
-		 * thread that was interrupted here.
+		 * Every thread that finds this entry increases maps_number, so no thread waits for
+		 * one that was interrupted here.
 		 */
 		__atomic_compare_exchange_n(&maps_number, &next, number + 1, false,
 					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
@@ -288,7 +288,7 @@ static uint64_t round_up(uint64_t size, uint64_t alignment)
 	return (size + alignment - 1) & ~(alignment - 1);
 }
 
-/* alignment: that of the parts of a note; 8 if the segment's is 8, else 4. */
+/* alignment: that of the parts of a note: 8 if the segment's alignment is 8, else 4. */
 static void read_notes(struct module *module, uintptr_t from, size_t size, uint64_t alignment)
 {
 	while (size >= sizeof(ElfW(Nhdr))) {
@@ -312,7 +312,7 @@ static void read_notes(struct module *module, uintptr_t from, size_t size, uint6
 	}
 }
 
-/* Whether notes are in the same page as `known`, a header that is known to be readable. */
+/* Whether the notes are in the same page as `known`, which is known to be readable. */
 static bool is_beside(uintptr_t from, size_t size, const void *known)
 {
 	uintptr_t page = (uintptr_t)known & ~(uintptr_t)4095;
@@ -331,7 +331,10 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
 		module->start = from;
 		module->end = from + header->p_memsz;
 		module->offset = header->p_offset;
-		/* a program at a fixed address begins where its file would be mapped */
+		/*
+		 * a program at a fixed address has no bias: its base is where the start of its file
+		 * would be mapped
+		 */
 		module->base = module->bias ? module->bias : from - header->p_offset;
 	}
 	/* p_filesz, not p_memsz: the memory after p_filesz bytes is only zeroed */
@@ -344,8 +347,9 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
 
 /*
  * Finds a module's headers. The loader knows where a module's memory begins, unless there are holes
- * between the module's segments (pages of 64 KiB or 2 MiB). Then it reports only one of the pieces,
- * and the headers are at the load address, or are found by the program's auxiliary vector.
+ * between the module's segments (pages of 64 KiB or 2 MiB). In that case it reports only one of the
+ * pieces; then the headers are at the load address, or the program's auxiliary vector has their
+ * address.
  */
 static const ElfW(Phdr) * find_headers(const struct loaded *found, unsigned int *number)
 {
@@ -361,7 +365,7 @@ static const ElfW(Phdr) * find_headers(const struct loaded *found, unsigned int 
 	return headers;
 }
 
-/* headers: those of the module, or NULL if unknown. */
+/* Fills in the module. headers: the module's program headers, or NULL if they were not found. */
 static bool read_module(struct module *module, uintptr_t address, const struct loaded *found,
 			const ElfW(Phdr) * headers, unsigned int number)
 {

@@ -19,14 +19,14 @@
 
 struct module {
 	const char *path; /* absolute; "[vdso]"; "" if unknown */
-	uintptr_t base;	  /* load address: the bias; if the bias is 0, start - offset */
+	uintptr_t base;	  /* load address: the bias or, if that is 0, start - offset */
 	uintptr_t start;  /* start of the executable segment in memory */
 	uintptr_t end;	  /* end of the executable segment, exclusive */
 	uintptr_t bias;	  /* address in memory minus address in the ELF file */
 	uint64_t offset;  /* offset of the segment in the file */
 	uint8_t build_id[MAPS_BUILD_ID_MAX];
 	uint8_t build_id_size; /* 0: none */
-	bool is_go;	       /* has the runtime of Go: it has a note of Go's linker */
+	bool is_go;	       /* has the runtime of Go, by a note of Go's linker */
 
 	/*
 	 * The unwind tables, and the readable segment that contains them. NULL: the module has
@@ -34,10 +34,10 @@ struct module {
 	 */
 	struct dwarf_tables tables;
 
-	/* The result of _dl_find_object, by which we notice that another module has the range. */
+	/* the module's link map; if it changes, another module has the range */
 	const void *link_map;
 	uintptr_t map_start, map_end;
-	bool is_gone; /* unloaded; only this member and is_told change */
+	bool is_gone; /* the module was unloaded; only this member and is_told ever change */
 	bool is_told; /* maps_take_gone() has returned this module */
 };
 
@@ -65,7 +65,7 @@ extern uint32_t maps_generation;
  */
 unsigned int maps_find(uintptr_t address);
 
-/* The path of this library, if the loader knows the library only by a descriptor; else NULL. */
+/* The path of this library, if the loader knows only a descriptor of it; else NULL. */
 extern const char *maps_own_path;
 
 /* Whether both addresses are in one module. Reads only the loader's table. */
@@ -86,7 +86,7 @@ void maps_check(void);
  */
 const struct module *maps_take_gone(void);
 
-/* The dynamic loader's range; size is 0 until the first module is found. */
+/* The address range of the dynamic loader; size is 0 until the first module is found. */
 extern struct maps_loader {
 	uintptr_t start, size;
 } maps_loader;

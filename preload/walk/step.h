@@ -102,14 +102,15 @@ static inline enum walk_state stop_walk(enum capture_end why, enum capture_end *
 }
 
 /*
- * Finds the CFA by a rule whose form is neither CFI_SP nor CFI_FP, or the reason why the walk ends.
+ * Computes the CFA by a rule whose form is neither CFI_SP nor CFI_FP. If that fails, sets *end to
+ * the reason.
  */
 enum walk_state step_find_cfa(struct window *window, const struct cfi_rule *rule, uintptr_t fp,
 			      uintptr_t *cfa, enum capture_end *end);
 
 /*
- * Finds the rule of ip by a search, and makes a hint of the rule `last` lead to it: the first hint
- * if that is unset, else the second one.
+ * Finds the rule of ip by a search, and stores it as a hint of the rule `last`: as the first hint
+ * if that is unset, else as the second one.
  */
 struct cfi_rule *step_search_rule(struct cfi_table *table, uintptr_t ip, struct cfi_rule *last,
 				  struct cfi_rule *scratch);
