@@ -383,7 +383,6 @@ void facts_tell_modules(struct thread *thread, uint64_t time)
 		life_note_namespaces();
 	for (uint32_t count = maps_count(); thread->modules < count; thread->modules++) {
 		const struct module *module = maps_get(thread->modules);
-		struct loaded found;
 		uint32_t path = (uint32_t)plain_length(module->path) + 1;
 		uint32_t size =
 			(uint32_t)sizeof(struct record_module) + path + module->build_id_size;
@@ -407,9 +406,8 @@ void facts_tell_modules(struct thread *thread, uint64_t time)
 		for (uint32_t i = 0; i < module->build_id_size; i++)
 			*at++ = (char)module->build_id[i];
 		ring_publish(&record->record);
-		if (!loader_find((void *)module->start, &found) &&
-		    found.link_map == module->link_map)
-			python_look_at(found.link_map);
+		if (module->python)
+			python_look_at(module->python);
 		/* life_note_past() has no effect while the process starts, so set the bit here */
 		if (module->is_go && memory_head())
 			__atomic_fetch_or(&memory_head()->past, 1u << PAST_ALL, __ATOMIC_RELAXED);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "python.h"
 
-#include <link.h>
 #include <sys/mman.h>
 
 #include "call.h"
 #include "facts.h"
 #include "life.h"
-#include "preload/ground/linkage.h"
 #include "preload/ground/own.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/self.h"
 #include "preload/ground/sys.h"
+#include "preload/walk/maps.h"
 #include "ring.h"
 #include "thread.h"
 
@@ -147,7 +146,7 @@ static struct {
 	uintptr_t (*state)(void);
 	int (*is_ending)(void);
 	const char *(*version)(void); /* before 3.11, which has no Py_Version */
-	const struct link_map *map;
+	const struct maps_python *found;
 	uint32_t life; /* changes when a new collector knows no function: python_renew() */
 	bool is_told;  /* facts_tell_python() was called since `life` changed */
 } python = { .life = 1 };
@@ -155,20 +154,6 @@ static struct {
 bool python_is_found;
 
 /* ---- the interpreter ---- */
-
-static uintptr_t find_function(const struct linkage *linkage, const char *name)
-{
-	const ElfW(Sym) *symbol = linkage_find(linkage, name);
-
-	return symbol ? linkage->map->l_addr + symbol->st_value : 0;
-}
-
-static uintptr_t find_object(const struct linkage *linkage, const char *name)
-{
-	const ElfW(Sym) *symbol = linkage_find_any(linkage, name);
-
-	return symbol ? linkage->map->l_addr + symbol->st_value : 0;
-}
 
 static bool has_layout(int minor)
 {
@@ -181,17 +166,6 @@ static void choose_layout(int minor)
 	python.minor = minor;
 	__atomic_store_n(&python.layout, has_layout(minor) ? &layouts[minor] : NULL,
 			 __ATOMIC_RELEASE);
-}
-
-/*
- * Debug builds (Py_REF_DEBUG) and builds without a GIL have other layouts. Both export functions
- * for counts of references that other builds lack.
- */
-static bool is_special(const struct linkage *linkage)
-{
-	return find_object(linkage, "_Py_RefTotal") ||
-	       find_function(linkage, "_Py_NegativeRefcount") ||
-	       find_function(linkage, "_Py_DecRefShared");
 }
 
 static bool is_off(void)
@@ -250,39 +224,33 @@ static bool map_functions(void)
 	return true;
 }
 
-void python_look_at(const struct link_map *map)
+void python_look_at(const struct maps_python *found)
 {
 	static uint32_t begun;
-	struct linkage linkage;
-	const uint64_t *version;
 	int minor = 0;
 
-	if (!life.control || !linkage_read(&linkage, map) || !linkage.hash ||
-	    !linkage_find(&linkage, "PyGILState_GetThisThreadState"))
+	if (!life.control)
 		return;
 	if (!plain_claim(&begun, 0, 1)) {
-		if (map == python.map && !python.is_told)
+		if (python.found == found && !python.is_told)
 			tell_python();
 		return;
 	}
-	python.map = map;
-	python.state = (uintptr_t(*)(void))find_function(&linkage, "PyGILState_GetThisThreadState");
-	python.is_ending = (int (*)(void))find_function(&linkage, "_Py_IsFinalizing");
-	if (!python.is_ending)
-		python.is_ending = (int (*)(void))find_function(&linkage, "Py_IsFinalizing");
-	python.code_type = find_object(&linkage, "PyCode_Type");
-	version = (const uint64_t *)find_object(&linkage, "Py_Version");
-	if (version && *version >> 24 == 3)
-		minor = (int)(*version >> 16 & 255);
-	else if (!version)
-		python.version = (const char *(*)(void))find_function(&linkage, "Py_GetVersion");
-	if (is_special(&linkage) || !python.is_ending || !python.code_type)
+	python.state = (uintptr_t(*)(void))found->state;
+	python.is_ending = (int (*)(void))found->is_ending;
+	python.code_type = found->code_type;
+	if (found->version >> 24 == 3)
+		minor = (int)(found->version >> 16 & 255);
+	else if (!found->version)
+		python.version = (const char *(*)(void))found->get_version;
+	if (found->is_special || !python.is_ending || !python.code_type)
 		minor = -1;
 	if (minor)
 		choose_layout(minor);
 	__atomic_store_n(&python_is_found,
 			 !is_off() && (python.layout || !minor) && map_functions(),
 			 __ATOMIC_RELEASE);
+	python.found = found;
 	tell_python();
 }
 

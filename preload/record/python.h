@@ -79,7 +79,7 @@ struct python_memory {
 extern bool python_is_found;
 
 struct call;
-struct link_map;
+struct maps_python;
 
 /*
  * Called in a child of fork and after a new attach, when the collector does not know any function
@@ -87,11 +87,8 @@ struct link_map;
  */
 void python_renew(void);
 
-/*
- * Called for each module when it is first seen: if the module is the interpreter, prepares the walk
- * over its frames.
- */
-void python_look_at(const struct link_map *map);
+/* Called when a thread reports a module that has an interpreter. Of several, the first counts. */
+void python_look_at(const struct maps_python *found);
 
 /*
  * Merges the thread's remembered C frames, of which the outermost `same` are unchanged, with the

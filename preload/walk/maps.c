@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "cfi.h"
+#include "preload/ground/linkage.h"
 #include "preload/ground/loader.h"
 #include "preload/ground/own.h"
 #include "preload/ground/self.h"
@@ -407,6 +408,43 @@ static bool is_from_memory(const struct link_map *map)
 	return plain_begins(map->l_name, "/proc/self/fd/");
 }
 
+static uintptr_t address_of(const struct linkage *linkage, const char *name)
+{
+	const ElfW(Sym) *symbol = linkage_find_any(linkage, name);
+
+	return symbol ? linkage->map->l_addr + symbol->st_value : 0;
+}
+
+/*
+ * Describes the interpreter that a module has; NULL: it has none. Debug builds (Py_REF_DEBUG) and
+ * builds without a GIL export functions for counts of references that other builds lack.
+ */
+static const struct maps_python *find_python(const struct link_map *map)
+{
+	struct linkage linkage;
+	struct maps_python *python;
+	uintptr_t version;
+
+	if (!linkage_read(&linkage, map) || !linkage.hash ||
+	    !linkage_find(&linkage, "PyGILState_GetThisThreadState"))
+		return NULL;
+	python = keep_memory(sizeof(*python));
+	if (python == NULL)
+		return NULL;
+	python->state = address_of(&linkage, "PyGILState_GetThisThreadState");
+	python->is_ending = address_of(&linkage, "_Py_IsFinalizing");
+	if (!python->is_ending)
+		python->is_ending = address_of(&linkage, "Py_IsFinalizing");
+	python->code_type = address_of(&linkage, "PyCode_Type");
+	python->get_version = address_of(&linkage, "Py_GetVersion");
+	version = address_of(&linkage, "Py_Version");
+	python->version = version ? *(const uint64_t *)version : 0;
+	python->is_special = address_of(&linkage, "_Py_RefTotal") ||
+			     address_of(&linkage, "_Py_NegativeRefcount") ||
+			     address_of(&linkage, "_Py_DecRefShared");
+	return python;
+}
+
 static unsigned int find_or_add(uintptr_t address, const ElfW(Phdr) * headers, unsigned int count)
 {
 	struct loaded found;
@@ -426,6 +464,7 @@ static unsigned int find_or_add(uintptr_t address, const ElfW(Phdr) * headers, u
 	kept = keep_memory(sizeof(*kept));
 	if (kept == NULL)
 		return MAPS_MODULE_NONE;
+	module.python = find_python(found.link_map);
 	*kept = module;
 	return append_module(kept);
 }

@@ -17,6 +17,19 @@
 #define MAPS_BUILD_ID_MAX 64
 #define MAPS_MODULE_NONE  0xffffu
 
+/*
+ * What a module with an interpreter of Python defines; 0: it does not. The symbols are read when
+ * the module is added, because another thread may unload it later.
+ */
+struct maps_python {
+	uintptr_t state;       /* PyGILState_GetThisThreadState() */
+	uintptr_t is_ending;   /* _Py_IsFinalizing() or Py_IsFinalizing() */
+	uintptr_t code_type;   /* PyCode_Type */
+	uintptr_t get_version; /* Py_GetVersion() */
+	uint64_t version;      /* the value of Py_Version, which 3.11 and later have */
+	bool is_special;       /* a debug build or one without a GIL: other layouts */
+};
+
 struct module {
 	const char *path; /* absolute; "[vdso]"; "" if unknown */
 	uintptr_t base;	  /* load address: the bias or, if that is 0, start - offset */
@@ -25,8 +38,9 @@ struct module {
 	uintptr_t bias;	  /* address in memory minus address in the ELF file */
 	uint64_t offset;  /* offset of the segment in the file */
 	uint8_t build_id[MAPS_BUILD_ID_MAX];
-	uint8_t build_id_size; /* 0: none */
-	bool is_go;	       /* has the runtime of Go, by a note of Go's linker */
+	uint8_t build_id_size;		  /* 0: none */
+	const struct maps_python *python; /* NULL: the module has no interpreter */
+	bool is_go;			  /* has the runtime of Go, by a note of Go's linker */
 
 	/*
 	 * The unwind tables, and the readable segment that contains them. NULL: the module has
