@@ -114,9 +114,27 @@ static size_t width_before_last(const struct layout *layout)
 	size_t width = INDENT;
 
 	for (unsigned i = 0; i < layout->last; i++)
-		if (layout->widths[i])
+		if (layout->widths[i] && !layout->is_sentence[i])
 			width += layout->widths[i] + GAP;
 	return width;
+}
+
+/*
+ * Moves texts without a heading, which are sentences, to lines of their own until the columns
+ * before them fit into `room`. Only the columns directly before the last one can move.
+ */
+static void move_sentences(struct layout *layout, size_t room)
+{
+	const struct table_facts *facts = &layout->table->facts;
+
+	for (unsigned i = layout->last; i-- > 0 && width_before_last(layout) > room;) {
+		if (!layout->widths[i])
+			continue;
+		if (i >= facts->column_count || facts->columns[i].kind != TABLE_TEXT ||
+		    *facts->columns[i].heading)
+			return;
+		layout->is_sentence[i] = true;
+	}
 }
 
 /* Narrows the columns of texts until all columns before the last one fit into `room`. */
@@ -127,7 +145,7 @@ static void narrow_texts(struct layout *layout, size_t room)
 	for (unsigned i = 0; i < layout->last && width > room; i++) {
 		size_t spare = layout->widths[i] > least ? layout->widths[i] - least : 0;
 
-		if (layout->table->facts.columns[i].kind != TABLE_TEXT)
+		if (layout->table->facts.columns[i].kind != TABLE_TEXT || layout->is_sentence[i])
 			continue;
 		if (spare > width - room)
 			spare = width - room;
@@ -142,7 +160,7 @@ static void fold_numbers(struct layout *layout, size_t width)
 	size_t at = INDENT;
 
 	for (unsigned i = 0; i < layout->last; i++) {
-		if (!layout->widths[i])
+		if (!layout->widths[i] || layout->is_sentence[i])
 			continue;
 		layout->begins[i] = at > FOLD_INDENT && at + layout->widths[i] > width;
 		at = (layout->begins[i] ? FOLD_INDENT : at) + layout->widths[i] + GAP;
@@ -209,6 +227,7 @@ void tables_lay_out(struct layout *layout)
 	if (!tables_is_left(layout->table->facts.columns[layout->last].kind))
 		layout->last = layout->table->facts.column_count;
 	layout->last_at = 3 * INDENT;
+	move_sentences(layout, width + GAP);
 	narrow_texts(layout, width + GAP);
 	fold_numbers(layout, width);
 }

@@ -143,6 +143,14 @@ static void print_row(const struct layout *layout, const struct table_cell *row)
 
 		if (!layout->widths[i])
 			continue;
+		if (layout->is_sentence[i]) {
+			struct layout sentence = *layout;
+
+			sentence.last = i;
+			tables_print_last(&sentence, SIZE_MAX, 0, &row[i]);
+			is_folded = true;
+			continue;
+		}
 		if (layout->begins[i]) {
 			at = gap = FOLD_INDENT;
 			is_folded = owes_line = true;
@@ -188,7 +196,8 @@ static void print_headings(const struct layout *layout)
 		const struct table_column *column = &facts->columns[i];
 		size_t width = layout->widths[i];
 
-		if (!width || (i == layout->last && (at > layout->last_at || is_folded)))
+		if (!width || layout->is_sentence[i] ||
+		    (i == layout->last && (at > layout->last_at || is_folded)))
 			continue;
 		if (layout->begins[i]) {
 			end_headings(job, &headings);

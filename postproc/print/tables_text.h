@@ -51,6 +51,8 @@ struct layout {
 	unsigned bar;		  /* the column of shares with bars beside its numbers */
 	size_t bar_width;	  /* width of these bars; 0: there are none */
 	bool begins[COLUMNS_MAX]; /* the column begins a new line of the row */
+	/* the column has sentences in lines of their own, at last_at, which are never cut */
+	bool is_sentence[COLUMNS_MAX];
 };
 
 static inline void text_colour(const struct tables_job *job, const char *code)
