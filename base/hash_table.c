@@ -17,8 +17,8 @@ void hash_table_init(struct hash_table *table)
 		struct timespec now;
 
 		/*
-		 * getrandom() failed, as in early boot or in a sandbox: this seed is less random,
-		 * but not constant
+		 * getrandom() fails early in the boot and in some sandboxes; this seed is less
+		 * random, but not constant
 		 */
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		table->seed = hash_two((uint64_t)getpid(), (uint64_t)now.tv_nsec,

@@ -21,8 +21,8 @@ bool invocation_is_sp_rtrace(void);
 
 /*
  * Writes the start of a command that prints a report: "holdtrace report " or "holdtrace-postproc
- * --report=", with the directory that the user typed. The report's name is to be appended. text: a
- * buffer of `size` bytes.
+ * --report=", preceded by the directory with which the user called this program. The caller appends
+ * the report's name. text: a buffer of `size` bytes.
  */
 void invocation_of_report(char *text, size_t size);
 

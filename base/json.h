@@ -43,7 +43,10 @@ void json_hex(struct json *json, uint64_t number); /* "0x..." */
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 
-/* Writes a value that is JSON already and was produced at the same depth. */
+/*
+ * Writes `text`, which is already JSON, as a value. It must have been produced at the same depth,
+ * since its indentation is not changed.
+ */
 void json_again(struct json *json, const char *text, size_t length);
 
 /* Opens an object or a list as the value of a key. */

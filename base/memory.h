@@ -5,16 +5,17 @@
 /*
  * Handling of failed allocations. Programs set a handler that prints an error and exits, so the
  * functions of base/ do not return after a failed allocation, and their callers do not check for
- * one. The installed library sets no handler, so each function returns the failure, except while a
- * thread of the library works on an account (library/account.c). An allocation above a caller's own
- * limit (pool_alloc() with a limit) always returns the failure.
+ * one. The installed library sets no handler, so each function returns the failure. One part of the
+ * library (library/account.c) sets a handler for its thread while it runs code that does not check
+ * allocations. An allocation above a caller's own limit (pool_alloc() with a limit) always returns
+ * the failure.
  */
 
 #include <stddef.h>
 
 /*
- * A handler for failed allocations. It must not return. It may run in any thread. When it runs, the
- * program has released nothing.
+ * A handler for failed allocations. It must not return. It may run in any thread. The program has
+ * freed nothing when the handler runs.
  */
 typedef void memory_end(void);
 
@@ -38,8 +39,8 @@ char *memory_text(const char *text) __attribute__((malloc));
 char *memory_text_part(const char *text, size_t length) __attribute__((malloc));
 
 /*
- * Fails like an allocation, for callers whose count or size would overflow. Returns NULL, or calls
- * the handler.
+ * Behaves like a failed allocation: returns NULL, or calls the handler. Callers use it if the size
+ * to allocate would overflow.
  */
 void *memory_none(void);
 

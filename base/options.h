@@ -123,8 +123,8 @@ size_t options_count(char *const *words);
 int options_check(const struct option_table *table, void *values, struct error *err);
 
 /*
- * True if the condition of the row's option is met: it has none, one of the options that it
- * requires was given, or the option that excludes it was not.
+ * True if the row's option may be used with the options that were given: the row has no condition,
+ * an option that it requires was given, or the option that excludes it was not given.
  */
 bool options_is_of_use(const struct option_table *table, void *values,
 		       const struct option_row *row);

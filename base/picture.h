@@ -3,8 +3,8 @@
 #define BASE_PICTURE_H
 
 /*
- * Draws amounts with characters: Unicode blocks of eighths of a character cell (has_blocks), or
- * ASCII characters.
+ * Draws bars and curves with characters. has_blocks: uses Unicode block characters, which fill
+ * eighths of a character cell; otherwise ASCII characters.
  */
 
 #include <stdbool.h>
@@ -12,18 +12,21 @@
 
 #include "base/out.h"
 
-/* Draws a column of this height, 0 to 8: of a curve that takes one line. */
+/*
+ * Draws one column of a curve that is one line high. level: the height of the column, 0 (blank) to
+ * 8 (full).
+ */
 void picture_level(struct out *out, unsigned level, bool has_blocks);
 
 /*
- * Draws part / whole as a bar of at most width columns, and returns how many it takes. A part above
- * 0 is visible.
+ * Draws part / whole as a bar of at most `width` columns, and returns the number of columns that it
+ * has drawn. If `part` is above 0, the bar has at least one column.
  */
 size_t picture_bar(struct out *out, double part, double whole, size_t width, bool has_blocks);
 
 /*
- * Draws numbers as a curve of width columns, the last one at the right: the smallest number is low
- * and the largest high, but only 0 is blank.
+ * Draws the last `width` of the numbers as a curve, the newest number in the rightmost column. The
+ * curve is scaled from the smallest to the largest number; only a 0 is blank.
  */
 void picture_curve(struct out *out, const float *numbers, size_t count, size_t width,
 		   bool has_blocks);

@@ -22,9 +22,7 @@
 #include <seccomp.h>
 #endif
 
-/*
- * maximum file size if the process can write no files except memfds, which hold decompressed data
- */
+/* maximum file size of a process that can write only to memfds, which have decompressed data */
 #define UNPACKED_MAX (256u << 20)
 
 /* ---- files ---- */
@@ -88,7 +86,7 @@ static bool close_files(const struct sandbox_options *options)
 
 	if (ruleset < 0 || (!options->opens_nothing && !allow_directory(ruleset, "/", everywhere)))
 		return false;
-	/* without rights for directories, which the kernel refuses for a file */
+	/* no rights that only directories have: the kernel refuses such a rule for a file */
 	allow_directory(ruleset, "/dev/null",
 			LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
 	for (int i = 0; i < SANDBOX_WRITABLE_MAX && options->writable[i]; i++)
@@ -271,7 +269,10 @@ static bool set_limit(int which, rlim_t most)
 	return setrlimit((__rlimit_resource_t)which, &limit) == 0;
 }
 
-/* files: another wall prevents writing to files, except memfds. */
+/*
+ * Sets the resource limits. files: another mechanism already forbids writing to files except
+ * memfds, so the limit on file sizes only concerns memfds.
+ */
 static bool limit_resources(const struct sandbox_options *options, bool files)
 {
 	bool done = set_limit(RLIMIT_CORE, 0);
@@ -312,7 +313,7 @@ unsigned sandbox_probe(void)
 	return pid > 0 && WIFEXITED(status) ? (unsigned)WEXITSTATUS(status) : 0;
 }
 
-/* ---- words ---- */
+/* ---- descriptions of the walls ---- */
 
 static void describe_privileges(const struct sandbox_options *options, char *line, size_t size)
 {

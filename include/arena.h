@@ -76,13 +76,13 @@
 /* maximum size of a ring */
 #define ARENA_RING_MOST (1u << 20)
 /*
- * Maximum of the sizes of all rings of a process together, shared equally by its threads. A single
- * thread that fills its ring all the time waits less with 256 KiB than with 64 KiB, and hardly less
- * with 1 MiB. Four threads that share a lock, and the thread that created them, get 1 MiB each: a
- * thread that waits for space while it has the lock makes all others wait; with 1 MiB they wait a
- * quarter as often as with 256 KiB, and wake the collector a third as often. More threads profit
- * less: with eight or more that fill their rings all the time, smaller rings are faster, because
- * they stay in the caches. A thread without space waits, so no event is dropped.
+ * Maximum of the total size of a process's rings. The threads of the process share it equally. A
+ * single thread that fills its ring all the time waits less with 256 KiB than with 64 KiB, and
+ * hardly less with 1 MiB. Four threads that share a lock, and the thread that created them, get 1
+ * MiB each: a thread that waits for space while it has the lock makes all others wait; with 1 MiB
+ * they wait a quarter as often as with 256 KiB, and wake the collector a third as often. More
+ * threads profit less: with eight or more that fill their rings all the time, smaller rings are
+ * faster, because they stay in the caches. A thread without space waits, so no event is dropped.
  */
 #define ARENA_RINGS_BUDGET (6u << 20)
 #define ARENA_SLOTS_FIRST  2u /* slots of a first chunk; each further chunk has twice as many */
@@ -92,7 +92,7 @@
 #define ARENA_SPARES	  64u /* spares of a first chunk */
 #define ARENA_SPARES_MOST 512u
 #define ARENA_FRAMES_MAX  500u
-/* maximum of kept and new frames of a record, including frames that are cut off */
+/* maximum of `kept` plus `fresh` frames of a record, including frames that `cut` removes */
 #define ARENA_MEMORY_MAX 640u
 #define ARENA_OPEN_MAX	 64u
 /*
@@ -105,7 +105,7 @@
 enum control_state {
 	CONTROL_STARTING, /* the collector has not yet set a state */
 	CONTROL_RUNNING,  /* the output was opened; events are accepted */
-	CONTROL_FAILED,	  /* the collector could not start; the library records nothing */
+	CONTROL_FAILED,	  /* the collector could not start, and the library records nothing */
 	CONTROL_COMPLETE, /* everything was written, and no process is attached any more */
 };
 
@@ -162,27 +162,36 @@ struct control_page {
 	uint32_t attached; /* number of streams begun so far */
 	/* number of attached processes that have not ended */
 	uint32_t alive;
-	/* ticks of 1 ms, from which on calls that block are recorded; 0: not known yet */
+	/*
+	 * minimum duration of a blocking call that is recorded: 1 ms, in ticks; 0: the length of a
+	 * tick is not known yet
+	 */
 	uint64_t lasting;
 	uint32_t left_out;    /* number of processes that --follow excluded */
 	uint32_t left_unsaid; /* number of these processes that no stream mentions yet */
-	/* 1: all processes that attached before told_pid was set are counted; futex */
+	/*
+	 * 1: told_pid is set, and `attached` and `alive` include all processes that attached before
+	 * that; futex
+	 */
 	uint32_t settled;
 	/*
 	 * descriptor of a listening socket with a path, for processes in other network namespaces;
 	 * -1: none
 	 */
 	int32_t listener;
-	/* enum crowd: new processes of these users should wait for a moment */
+	/*
+	 * bits of enum crowd: new processes of these users should wait for a moment before they
+	 * start
+	 */
 	uint32_t crowded;
 	uint32_t ring_most; /* maximum size of a ring in bytes */
 	uint32_t rings_budget;
-	/* error text; set before CONTROL_FAILED, or while the run continues */
+	/* an error text; CONTROL_FAILED follows, or the run continues in spite of the error */
 	char failure[512];
 	/* changes with each pause and each resumption; odd: new calls are not recorded; futex */
 	uint32_t paused __attribute__((aligned(64)));
 	/* the following members are written by the maker of the page before the collector starts */
-	/* a process in whose network namespace the collector also listens; 0: none */
+	/* pid of a process in whose network namespace the collector also listens; 0: none */
 	int32_t guest;
 	/*
 	 * pid of the first process; with starter_name, it determines the name of the first file; 0:
@@ -192,20 +201,27 @@ struct control_page {
 	char starter_name[64]; /* like arena_hello.name */
 	struct libc_places libc;
 	struct patches patches;
-	/* names of the maker's descriptors; empty: unknown */
+	/* names of the maker's descriptors 0, 1 and 2; empty: unknown */
 	char standard[CONTROL_STANDARDS][CONTROL_STANDARD_MAX];
-	/* pid of the maker, to find other names of its descriptors; 0: none */
+	/*
+	 * pid of the maker, in whose /proc/PID/fd the library finds the names that `standard`
+	 * omits; 0: none
+	 */
 	int32_t maker;
 	/*
-	 * written by the launcher: the status of its child, noted before another program could
-	 * consume it with wait(2)
+	 * the exit status of the launcher's child, in the form of wait(2); written by the launcher,
+	 * since the collector, which is not the parent, may be unable to get it
 	 */
 	int32_t told_status;
-	int32_t told_pid; /* pid of this child; set last; 0: it has not ended */
+	/* pid of this child; written after told_status; 0: the child has not ended */
+	int32_t told_pid;
 	struct settings settings;
 };
 
-/* Users with more processes than the collector can keep up with: bits of control_page.crowded. */
+/*
+ * Bits of control_page.crowded: users who start processes faster than the collector can finish
+ * them.
+ */
 enum crowd {
 	CROWD_OF_OWNER = 1 << 0, /* the run's owner and root */
 	CROWD_OF_OTHERS = 1 << 1,
@@ -215,7 +231,7 @@ enum process_flag {
 	PROCESS_FORKED = 1 << 0,   /* created by fork; no exec since then */
 	PROCESS_EXITED = 1 << 1,   /* exit() has completed */
 	PROCESS_ATTACHED = 1 << 2, /* the process ran before, without the library */
-	PROCESS_DETACHED = 1 << 3, /* the process continues without being recorded */
+	PROCESS_DETACHED = 1 << 3, /* the process continues, but is no longer recorded */
 	/* the process executes a program whose LD_PRELOAD does not contain the library */
 	PROCESS_DROPPED = 1 << 4,
 	/* the process executes a program whose LD_PRELOAD contains the library */
@@ -349,7 +365,10 @@ enum arena_past {
 	PAST_NAMESPACE,
 	/* syscall(2) mapped memory that an allocator may use */
 	PAST_MEMORY,
-	/* an operation on a mapping by syscall(2); so are the next two kinds */
+	/*
+	 * syscall(2) changed a mapping; PAST_FD and the next kind: it made or released such an
+	 * object
+	 */
 	PAST_MAPPING,
 	PAST_FD,
 	PAST_PROCESS,
@@ -388,9 +407,9 @@ struct arena {
 	uint32_t told_count;
 	uint64_t told[ARENA_TOLD];
 	/*
-	 * A process may wait at its end until it was scanned. ending: the thread that waits, or 0.
-	 * The collector changes scan_beat while the scan makes progress, and sets released when the
-	 * process may continue; futex.
+	 * A process may wait at its end until the scan of its memory has finished. ending: the
+	 * thread that waits, or 0. The collector changes scan_beat while the scan makes progress,
+	 * and sets released when the process may continue; futex.
 	 */
 	int32_t ending;
 	uint32_t scan_beat, released;
@@ -488,7 +507,7 @@ static inline struct chunk_layout chunk_lay_out(uint32_t slots, uint32_t ring_si
 	return layout;
 }
 
-/* The bits of a head that contain the size of the ring. */
+/* The bits of slot.head that contain the size of the ring. */
 #define RING_LEVEL 7ull
 
 /*
@@ -510,8 +529,8 @@ static inline uint64_t ring_step(uint64_t bytes)
 }
 
 /*
- * Whether a chunk may have these numbers. Numbers from another process must be checked before they
- * are used.
+ * Whether a chunk can have these numbers of slots, bytes of a ring, and spares. The collector must
+ * check numbers from another process before it uses them.
  */
 static inline bool chunk_is_sound(uint32_t slots, uint32_t ring_size, uint32_t spares)
 {
@@ -709,9 +728,9 @@ static inline uint32_t short_size(uint8_t form)
 }
 
 /*
- * The values of the last record of a call in a ring (RECORD_CALL without RECORD_ASIDE, or
- * RECORD_SHORT), which the library and the collector both remember. They are unknown for a new
- * thread, or after a jump out of a function that was writing a record.
+ * The values of the last call record in a ring (RECORD_CALL without RECORD_ASIDE, or RECORD_SHORT).
+ * The library and the collector both remember them. They are unknown for a new thread, or after a
+ * jump out of a function that was writing a record.
  */
 struct record_model {
 	uint64_t call;

@@ -3,12 +3,12 @@
 #define PATCHES_H
 
 /*
- * The plan for recording allocators that no stub precedes, because their functions have other names
- * (include/allocators.def) or are called within their module. The launcher decodes these functions
- * and writes the plan to the control page; the library follows it when a program starts: a jump at
- * the entry of each function leads to the library, and the replaced instructions are executed
- * elsewhere. A function that the launcher or the library refuses to change stays as it is, and the
- * trace has the reason.
+ * The plan for recording allocators that stubs cannot precede, because their functions have other
+ * names than the hooks (include/allocators.def) or are called from within their own module. The
+ * launcher decodes these functions and writes the plan to the control page; the library follows it
+ * when a program starts: a jump at the entry of each function leads to the library, and the
+ * replaced instructions are executed elsewhere. A function that the launcher or the library refuses
+ * to change stays as it is, and the trace has the reason.
  */
 
 #include <stddef.h>
@@ -21,21 +21,25 @@
 #define PATCH_MOVED_MAX	  20u
 #define PATCH_CODE_MAX	  64u
 #define PATCH_FIXES_MAX	  5u
-#define PATCH_VALUES	  5u /* parameters that a function may have: the sixth register is ours */
-#define PATCH_HEAD	  1024u
+#define PATCH_VALUES \
+	5u /* maximum of parameters; the jump needs the register of a sixth parameter */
+#define PATCH_HEAD 1024u
 
-/* A reason why a function is not recorded, as the sentence "FUNCTION is not recorded: ..." ends. */
+/*
+ * The reasons why a function is not recorded. The text completes the sentence "FUNCTION is not
+ * recorded: ...".
+ */
 #define PATCH_REASONS(REASON)                                                                      \
 	REASON(NONE, "")                                                                           \
-	REASON(SHORT, "it is shorter than the jump that would replace its begin")                  \
+	REASON(SHORT, "it is shorter than the jump that would replace its beginning")              \
 	REASON(FIXED, "it begins with an instruction that cannot be moved")                        \
 	REASON(BRANCHED, "a branch may lead into the bytes that a jump would replace")             \
 	REASON(UNDECODED, "not all of its instructions could be decoded")                          \
 	REASON(UNKNOWN, "its parameters are not known to holdtrace (--hook)")                      \
-	REASON(MANY, "the plan has no room for this and further functions")                        \
+	REASON(MANY, "there are more functions than the plan has room for")                        \
 	REASON(BUILD, "this build of holdtrace cannot decode it (it needs Zydis and x86-64)")      \
 	REASON(CHANGED, "its code in memory differs from that in the file")                        \
-	REASON(FAR, "no memory is free so near to it that a jump reaches it")                      \
+	REASON(FAR, "no free memory is near enough for a jump")                                    \
 	REASON(SEALED, "the program may not change its code (PR_SET_MDWE), or has a shadow stack") \
 	REASON(DENIED, "the kernel did not allow a change of its code")                            \
 	REASON(LATER, "its module was loaded after the start of the program")                      \
@@ -48,39 +52,52 @@ enum patch_reason {
 };
 
 /*
- * A part of the moved code that depends on its address: four bytes, a distance from the end of
- * their instruction, or, if `end` is 0, eight bytes, an address.
+ * A part of the moved code that must be changed when the code is copied to its new address. `at`:
+ * its offset in the code. If `end` is not 0, the part is a distance of four bytes, from the end of
+ * its instruction (at offset `end`) to `target`; otherwise it is the address `target`, of eight
+ * bytes.
  */
 struct patch_fix {
 	uint8_t at, end;
 	uint64_t target; /* an address in the module */
 };
 
-/* What the parameters are, as numbers; PATCH_VALUES: the function has no such parameter. */
+/*
+ * The indexes of the parameters that matter: size, number of elements, old block, and the address
+ * where the function stores the new block. PATCH_VALUES: the function has no such parameter.
+ */
 struct patch_shape {
 	uint8_t size, count, old, where;
-	uint8_t is_text; /* the new block is a text, whose length is its size */
+	/* the function copies a text; the size of the new block is that of the text */
+	uint8_t is_text;
 };
 
 struct patch {
 	char name[PATCH_NAME_MAX];
-	uint64_t entry;	  /* address in the module */
-	uint8_t reason;	  /* enum patch_reason */
-	uint8_t module;	  /* index */
-	uint8_t skip;	  /* bytes at the entry that stay: endbr64 */
-	uint8_t moved;	  /* bytes that the code replaces; the first PATCH_JUMP become the jump */
+	uint64_t entry; /* address in the module */
+	uint8_t reason; /* enum patch_reason */
+	uint8_t module; /* index */
+	uint8_t skip;	/* bytes at the entry that are not replaced (the instruction endbr64) */
+	/*
+	 * bytes of instructions that are moved to `code`; a jump replaces the first PATCH_JUMP of
+	 * them
+	 */
+	uint8_t moved;
 	uint8_t length;	  /* bytes of code */
 	uint8_t fixes;	  /* number of `fix` */
 	uint8_t is_asked; /* the user named it (--hook) */
 	struct patch_shape shape;
 	uint8_t original[PATCH_MOVED_MAX]; /* from entry + skip */
-	uint8_t code[PATCH_CODE_MAX];	   /* what is executed instead; its end is a jump back */
+	uint8_t code[PATCH_CODE_MAX];	   /* the moved instructions and a jump back */
 	struct patch_fix fix[PATCH_FIXES_MAX];
 };
 
 struct patches {
 	uint32_t count, modules;
-	/* patches_hash() of the first PATCH_HEAD bytes of the files, which have the build-ids */
+	/*
+	 * by module: patches_hash() of the first PATCH_HEAD bytes of its file, which include the
+	 * build-id
+	 */
 	uint64_t module[PATCH_MODULES_MAX];
 	struct patch patch[PATCHES_MAX];
 };

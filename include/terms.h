@@ -42,8 +42,8 @@ enum hook_when {
 };
 
 /*
- * Whether calls of a hook may sleep for a long time. If so, the collector must not wait for their
- * records.
+ * Whether calls of a hook may sleep for a long time. If so, the collector does not wait until they
+ * have returned and written their records.
  */
 enum hook_blocks {
 	BLOCKS_DEFAULT, /* as in operations.def */
@@ -51,7 +51,10 @@ enum hook_blocks {
 	BLOCKS_YES,
 	/* the call releases an object, which is recorded as a separate half, and then sleeps */
 	BLOCKS_GIVES_BACK_FIRST,
-	/* in stubs only: the stub tries first, and sleeps if that fails */
+	/*
+	 * in stubs only: the stub first tries without sleeping, and calls the function that may
+	 * sleep if that fails
+	 */
 	BLOCKS_IF_BUSY,
 };
 
