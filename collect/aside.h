@@ -3,9 +3,9 @@
 #define COLLECT_ASIDE_H
 
 /*
- * Hides packets from programs that read the sp-rtrace format. They would list events that neither
- * acquire nor release an object as leaks, and would add up the sizes of these events. A hidden
- * packet follows the two empty strings of an OCFG packet, which every such program skips;
+ * Hides packets from programs that read the sp-rtrace format. Without this, such programs would
+ * report events that neither acquire nor release an object as leaks, and would add up their sizes.
+ * A hidden packet follows the two empty strings of an OCFG packet, which every such program skips;
  * trace/framing.c finds it there.
  */
 

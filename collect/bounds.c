@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/bounds.h"
 
-/* a stream with at most this many bytes begins no new section, which would hardly reduce them */
+/*
+ * a stream whose definitions use at most this many bytes begins no new section, since that would
+ * save little memory
+ */
 #define KNOWN_LEAST (128u << 10)
 
 const struct bound_limits bounds[BOUND_COUNT] = {

@@ -19,7 +19,10 @@ enum {
 #undef KNOWN
 };
 
-/* The bounds come first, so that each refusal of a bound has the number of the bound. */
+/*
+ * The rows of BOUND come first, so that a limit has the same number in enum refusal and in enum
+ * bound.
+ */
 enum refusal {
 #define BOUND(name, of_user, of_others, in_all, what) REFUSED_##name,
 #define REFUSAL(name, why)			      REFUSED_##name,

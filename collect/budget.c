@@ -12,8 +12,8 @@
 #include "base/cleanup.h"
 
 /*
- * Returns the number in a file. Returns UINT64_MAX if the file does not exist or contains no
- * number, but the word max.
+ * Returns the number in a file. Returns UINT64_MAX if the file does not exist, or has the word max
+ * instead of a number.
  */
 static uint64_t read_limit(const char *directory, const char *name)
 {
@@ -53,7 +53,7 @@ static uint64_t least_limit(char *directory, size_t root, const char *name)
 /*
  * Finds the directory of a line of /proc/self/cgroup, which is "0::/path" in version 2 and
  * "4:memory:/path" in version 1. Returns the length of the part above the hierarchy's root, or 0 if
- * the line is not of a hierarchy for memory.
+ * the line describes a hierarchy that does not limit memory.
  */
 static size_t directory_of_line(char *line, const char *mount, char directory[2 * PATH_MAX],
 				bool *is_second)
@@ -96,7 +96,10 @@ uint64_t budget_of_groups(const char *list, const char *mount)
 	return least;
 }
 
-/* Returns the count in the file of a group. Not every kernel has it there. */
+/*
+ * Returns the number of killed processes from a control group's file. Returns UINT64_MAX if the
+ * kernel does not write this number.
+ */
 static uint64_t read_kills(const char *directory, const char *name)
 {
 	char path[2 * PATH_MAX + 32], line[64];

@@ -169,8 +169,8 @@ static bool copy_bytes(int from, uint64_t at, int to, uint64_t end, uint64_t siz
 }
 
 /*
- * Copies the pieces that were written since the shortened file was made, and changes the places in
- * their headers to fit that file. Returns the new size of the file, or 0 on failure.
+ * Copies the pieces that were written since the shortened file was made, and changes the offsets
+ * (`place`) in their headers to fit that file. Returns the new size of the file, or 0 on failure.
  */
 static uint64_t copy_rest(int from, uint64_t to_end, int to, const struct keep_done *done,
 			  const struct keep_stream *streams)

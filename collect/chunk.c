@@ -177,7 +177,10 @@ struct chunk *chunk_next(const struct chunk *last, struct error *err)
 	return chunk ? set_places(chunk, mremap(link, 0, chunk->size, MREMAP_MAYMOVE), err) : NULL;
 }
 
-/* Place 0 has the number of used spares; the spares follow from place 1. */
+/*
+ * Returns an entry of the table of spares. Entry 0 only has the number of used spares; spare i has
+ * entry i + 1.
+ */
 static struct arena_spare *spare_place(const struct chunk *chunk, size_t place)
 {
 	return (struct arena_spare *)(void *)(chunk->map + chunk->layout.spares +

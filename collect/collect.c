@@ -47,7 +47,9 @@
 #define LINGER_NS (200 * MS)
 /* how long the collector waits for the first process to attach */
 #define FIRST_NS (10000 * MS)
-/* how long programs may run after the collector got SIGTERM, which they may have got, too */
+/*
+ * how long the collector waits for programs to end after SIGTERM, which they may have received, too
+ */
 #define LEAVE_NS (3000 * MS)
 #define TIDY_NS	 (1000 * MS)
 /* how long a call that may block must last to be recorded (control_page.lasting) */
@@ -220,8 +222,8 @@ void collect_tell_failure(struct collector *collector, const struct stream *stre
 		 "%.400s: %" PRIu64 " events dropped", stream->failure.text, events);
 	shared_fail(&collector->shared, collector->failure);
 	/*
-	 * If a reader closes its pipe, it does not want further data: as for other programs, this
-	 * is no failure.
+	 * A reader that closes its pipe wants no further data. This is no failure, as for other
+	 * programs that write to a pipe.
 	 */
 	collector->has_failed |= stream->failure.number != EPIPE;
 }
@@ -300,8 +302,8 @@ static void on_growth(void *context, void *owner)
 /* ---- the end of a process ---- */
 
 /*
- * Removes a member for which nothing remains to be done; even the command that its sink writes to
- * has ended.
+ * Removes a member whose stream is completely written. If its sink writes to a command, the command
+ * has ended, too.
  */
 static void leave_run(struct collector *collector, uint32_t place)
 {
@@ -330,8 +332,8 @@ static void leave_run(struct collector *collector, uint32_t place)
 }
 
 /*
- * Receives all late guests before the last stream ends: what is refused later cannot be reported in
- * any stream.
+ * Receives all late guests (those for whose users no time was left) before the last stream ends,
+ * since a later refusal could not be reported in any stream.
  */
 static void receive_late(struct collector *collector, const struct member *next)
 {
@@ -393,8 +395,8 @@ static void heed_sigterm(struct collector *collector, uint64_t now_ns)
 }
 
 /*
- * Whether the launcher, after its program has ended, has to wait until all attached processes are
- * known.
+ * Whether the launcher's program has ended, and the launcher is waiting until the collector has
+ * counted all attached processes.
  */
 static bool must_settle(const struct collector *collector)
 {
@@ -680,7 +682,10 @@ static void limit_rings(struct control_page *control)
 		control->ring_most /= 4;
 }
 
-/* Whether the process to attach to is in the control groups of this process. guest 0: no attach. */
+/*
+ * Whether the process that holdtrace attaches to is in the same control groups as the collector.
+ * guest: pid of that process; 0: there is no attach, and the result is true.
+ */
 static bool is_of_our_group(int32_t guest)
 {
 	cleanup_free char *its = guest ? proc_text(guest, 0, "cgroup") : NULL;

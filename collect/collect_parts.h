@@ -49,7 +49,7 @@ struct schedule;
 
 /* A process of the run, from its attach until its stream is complete. */
 struct member {
-	/* what the process said about itself; a copy, which the process cannot change */
+	/* a copy of the message by which the process attached; the process cannot change it */
 	struct arena_hello hello;
 	uint32_t number; /* number of the member's stream */
 	struct user *user;
@@ -191,8 +191,8 @@ struct collector {
 	/* by reason: refusals that were not written to a stream yet */
 	uint64_t refused[REFUSAL_COUNT];
 	/*
-	 * the readings have used their share of time up to this time; each reading advances it by
-	 * TOKEN_NS
+	 * limits how often threads are read: each reading advances this time by TOKEN_NS, and a
+	 * thread is read only if this time is at least TOKEN_NS ago
 	 */
 	uint64_t schedule_ns;
 	struct schedule_place {
@@ -242,7 +242,7 @@ void collect_toggle(struct collector *collector);
 
 /*
  * The flight recorder, if the settings request one. collect_keep_begin() starts it, collect_keep()
- * does its work of a round, collect_keep_leave() is called for each process that has ended.
+ * is called in each round, collect_keep_leave() is called for each process that has ended.
  */
 int collect_keep_begin(struct collector *collector, struct error *err);
 void collect_keep(struct collector *collector);
@@ -256,7 +256,7 @@ void collect_keep_end(struct collector *collector);
 /* Handles the control requests of holdtrace ctl. */
 void collect_obey(struct collector *collector);
 
-/* If a reading is due, reads for how long threads ran and were blocked. */
+/* If a reading is due, reads from the kernel for how long threads have run and were blocked. */
 void collect_schedule(struct collector *collector, uint64_t now_ns);
 /* Reads the kernel's last figures of the first thread of a zombie process. */
 void collect_schedule_last(struct collector *collector, struct member *member);
@@ -267,7 +267,7 @@ void collect_schedule_last(struct collector *collector, struct member *member);
 void collect_schedule_say(struct collector *collector, struct member *member);
 void collect_schedule_end(struct collector *collector, struct member *member);
 
-/* Begins the scans that are due, and continues those in progress. */
+/* Begins the scans that are due, and advances the scans that are in progress. */
 void collect_scan(struct collector *collector, uint64_t now_ns);
 
 /*
@@ -285,9 +285,7 @@ bool collect_scan_waits(const struct collector *collector);
 /* Whether a thread of the process is inside a call of fork. */
 bool collect_is_forking(struct collector *collector, struct member *member);
 
-/*
- * Writes a note that no scan was made, with the reason, to the stream of a process that has ended.
- */
+/* Writes to the stream of a process that has ended why no scan was made. */
 void collect_say_unscanned(struct collector *collector, struct member *member);
 
 /* Accepts all processes that have sent their memory, and those that have taken a spare. */

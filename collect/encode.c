@@ -39,11 +39,11 @@ static uint8_t *put_call_1_4(uint8_t *at, const struct encode_packet_call *packe
 	return at;
 }
 
-/* ---- packets that go into an htr ---- */
+/* ---- packets that are passed to the encoder of an .htr ---- */
 
 /*
- * Size of the first piece: a handshake, a packet that belongs to no call, or all packets of one
- * call (then sets *is_call).
+ * Returns the size of the first piece: a handshake, a packet that belongs to no call, or all
+ * packets of one call (then sets *is_call).
  */
 static size_t piece_size(const uint8_t *bytes, size_t left, bool *is_call)
 {
@@ -142,8 +142,8 @@ static struct wire_text text_in(uint8_t *room, const char *text, size_t size)
 }
 
 /*
- * Registers a class. The packet belongs to no call, but may have to be hidden from programs that
- * read the sp-rtrace format, too.
+ * Writes the packet that registers a class. If the class is one that programs of sp-rtrace must not
+ * see, the packet is hidden from them.
  */
 static uint8_t *put_class(const struct encoder *encoder, uint8_t *at, uint32_t id)
 {
@@ -360,8 +360,8 @@ inline_ uint32_t timestamp(struct encoder *encoder, uint64_t ns)
 }
 
 /*
- * The type of a call: whether it allocates or frees an object. A call that failed does neither, nor
- * does a call that an exception ended before it acquired the object.
+ * Returns the type of a call: whether it allocates or frees an object. A call that failed does
+ * neither, nor does a call that an exception ended before it acquired the object.
  */
 inline_ uint32_t call_type(uint8_t operation, uint8_t flags)
 {
@@ -391,7 +391,7 @@ inline_ uint8_t *put_frames(uint8_t *at, const uint64_t *frames, uint32_t count)
 	return put_backtrace(at, &packet, true);
 }
 
-/* The number of a hook's function in the htr. */
+/* Returns the number of a hook's function in the htr. */
 inline_ uint32_t function_of(struct encoder *encoder, uint16_t hook)
 {
 	uint32_t *function = &encoder->functions[hook];
@@ -461,7 +461,7 @@ static void make_kind(struct encoder *encoder, const struct fast_call *fast, str
 	htr_make_kind(kind, &packet, function_of(encoder, record->record.more));
 }
 
-/* The facts that make_kind() uses, except the error, combined to one number. */
+/* Combines the facts that make_kind() uses, except the error, to one number. */
 inline_ uint64_t kind_key(const struct fast_call *fast)
 {
 	return (fast->record->form & (SHORT_OPERATION | SHORT_LEAVES)) |
@@ -469,7 +469,10 @@ inline_ uint64_t kind_key(const struct fast_call *fast)
 	       (uint64_t)fast->model->context << 32 | KIND_KNOWN;
 }
 
-/* Returns the kind of a call, and makes it if it is unknown. Returns NULL if the block is full. */
+/*
+ * Returns the kind (struct htr_kind) of a call, and makes one for the first call of this kind.
+ * Returns NULL if the block is full.
+ */
 static struct htr_kind *kind_of(struct encoder *encoder, const struct fast_call *fast, uint64_t key)
 {
 	struct encode_kind *known = &encoder->kinds[fast->record->record.more][fast->part];

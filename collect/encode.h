@@ -5,8 +5,8 @@
 /*
  * Encodes events as packets of the binary stream into a large buffer, which the caller empties. The
  * buffer only ever has whole packets; the encoder neither allocates memory nor makes system calls.
- * With an htr, events are encoded for the htr instead; then the buffer is only used for data that
- * must be packets.
+ * If the encoder has an htr (collect/htr.h), it passes events to the htr instead, and uses the
+ * buffer only for data that must be packets.
  */
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@
 /* The maximum number of bytes that one call adds to the buffer. */
 #define ENCODE_MOST (160u << 10)
 
-/* The facts that the last calls of a hook on the fast path had in common. */
+/* Facts that the most recent calls of a hook on the fast path had in common. */
 struct encode_kind {
 	uint64_t key; /* key of the facts that `kind` was made from (kind_key()); 0: not made yet */
 	struct htr_kind kind;

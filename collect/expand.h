@@ -147,8 +147,8 @@ static inline void expand(const struct record_short *record, const struct expand
 			  const char *frames, struct record_model *model, struct record_call *call)
 {
 	/*
-	 * sets each field by itself: to clear the whole struct first would cost more than all the
-	 * rest
+	 * sets each field separately: clearing the whole struct first would cost more than
+	 * everything else here
 	 */
 	const struct short_more *said = &more->more;
 	char *at = (char *)(call + 1);

@@ -29,8 +29,8 @@ struct open_call {
 };
 
 /*
- * Copies the backtrace of an open call, innermost frame first. If the thread left no backtrace of
- * this call in the slot, the result is the caller only. Returns the number of frames.
+ * Copies the backtrace of an open call, innermost frame first. If the slot has no backtrace of this
+ * call, the result has only one frame, the caller. Returns the number of frames.
  */
 static uint32_t open_frames(const struct open_call *call, uint64_t *frames)
 {
@@ -46,7 +46,7 @@ static uint32_t open_frames(const struct open_call *call, uint64_t *frames)
 	return count;
 }
 
-/* Is called for each open call. Returns true to end the visit. */
+/* A function that visit_open() calls for each open call. If it returns true, the visit ends. */
 typedef bool open_visitor(struct collector *collector, struct member *member,
 			  const struct open_call *call);
 
@@ -251,7 +251,7 @@ static enum untraced why_untraced(const struct member *member)
 {
 	uint32_t flags = __atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE);
 
-	/* a process in a spare could not connect to the collector */
+	/* a process that uses a spare could not connect to the collector */
 	if (member->chunks[0]->spare || watch_is_elsewhere(&member->watch))
 		return UNTRACED_UNREACHED;
 	if (flags & PROCESS_HIDDEN)
@@ -316,9 +316,10 @@ void collect_say_past(struct collector *collector, struct member *member)
 }
 
 /*
- * Whether the kernel ended the process because memory ran out: SIGKILL does not say who sent it.
- * The kernel counts such processes in each control group, so it is certain only if it has counted
- * as many as were killed in this run.
+ * Adds to the note whether the kernel ended the process because memory ran out. The status of a
+ * process that SIGKILL ended does not show who sent the signal. But the kernel counts the processes
+ * of each control group that it has killed for memory: if this count has grown by at least the
+ * number of processes that SIGKILL has ended in this run, the kernel has killed all of them.
  */
 static void add_killer(struct collector *collector, struct facts *facts)
 {
@@ -428,7 +429,10 @@ void collect_finish(struct collector *collector, struct member *member)
 
 	collect_beat(collector);
 	collect_hear_end_of(collector, member);
-	/* if the collector did not see the end: uses the status that the parent got from wait(2) */
+	/*
+	 * the collector has not seen how the process ended: use the status that the parent got from
+	 * wait(2)
+	 */
 	if (member->watch.end == WATCH_GONE &&
 	    __atomic_load_n(&control->told_pid, __ATOMIC_ACQUIRE) == member->watch.pid)
 		watch_learn(&member->watch, control->told_status);
@@ -449,8 +453,8 @@ void collect_finish(struct collector *collector, struct member *member)
 	while (member->chunk_count)
 		chunk_close(member->chunks[--member->chunk_count]);
 	/*
-	 * if other processes live, and none waits to attach, the next round comes soon enough
-	 * without a wake
+	 * if other processes run, and none waits to attach, the writing thread need not wake the
+	 * collector: it will notice the end of the stream in its next round
 	 */
 	if (__atomic_load_n(&control->alive, __ATOMIC_RELAXED) &&
 	    !__atomic_load_n(&control->crowded, __ATOMIC_RELAXED))

@@ -15,7 +15,10 @@
  */
 #define TURNS_MAX    64
 #define LABELS_BYTES 1000 /* maximum length of all labels, so that they fit into a note */
-/* mappings for a member: its first chunk, the columns of its stream, a writer's stack and guard */
+/*
+ * number of mappings that the collector needs for a member: its first chunk, the columns of its
+ * stream, the stack of the writing thread and its guard page
+ */
 #define MEMBER_MAPPINGS 4
 
 /* ---- the stream of a process ---- */
@@ -198,9 +201,9 @@ static void begin_stream(struct collector *collector, struct member *member)
 /* ---- identity ---- */
 
 /*
- * Ends the member that was in the process before `later`, which is a new image of the process, or
- * another process with the same pid. If one member came through the socket and the other through a
- * spare, `later` may be the older one; then it is ended.
+ * Ends the earlier member that has the same pid as `later`. `later` is a new image of the same
+ * process, or another process that got the pid later. If one of the two attached by the socket and
+ * the other by a spare, `later` may have started earlier; then `later` is ended.
  */
 static void end_predecessor(struct collector *collector, struct member *later)
 {
@@ -218,8 +221,8 @@ static void end_predecessor(struct collector *collector, struct member *later)
 		    (later->doubt && (!member->doubt || member->family != later->family)))
 			continue;
 		/*
-		 * a short program may be dead when it is accepted; then the older member seems
-		 * dead, too
+		 * a program that runs for a short time may have ended before it is accepted; then
+		 * the older member seems to have ended, too
 		 */
 		first->has_successor = true;
 		if (first->phase == PHASE_ALIVE && !watch_is_dead(&first->watch))
@@ -589,8 +592,8 @@ static const char *check_number(struct guest *guest)
 
 /*
  * Adds a further chunk that the process sent as a message. Usually, further chunks are in the file
- * of the first chunk. They are sent where memory cannot be mapped twice (emulators). Accepts the
- * chunk only if the kernel confirms that the same process and user sent it.
+ * of the first chunk, and need no message. A process sends them if it cannot map memory twice (in
+ * emulators). Accepts the chunk only if the kernel confirms that the same process and user sent it.
  */
 static bool add_piece(struct collector *collector, const struct guest *guest, struct chunk *chunk,
 		      enum refusal *why)
@@ -642,8 +645,8 @@ static void admit(struct collector *collector, struct guest *guest)
 
 /*
  * Whether all processes that can write to this member's spares belong to the same user, so that a
- * forged spare gives a process no new rights. This is so if the member has no privileges by which a
- * child could have changed its user.
+ * process gets no rights if it forges a spare. This is certain if the member has no privileges by
+ * which one of its children could have changed its user.
  */
 static bool has_spares_of_one_user(struct member *family)
 {
@@ -673,9 +676,9 @@ static struct member *find_relative(const struct collector *collector, const str
 }
 
 /*
- * Accepts a spare that a sandboxed child, or a thread of one, has taken. Every process of the
- * family can overwrite everything that is known about the spare. So the spare becomes a part of
- * another member only if all these processes belong to one user.
+ * Accepts a spare that a sandboxed child process, or a thread of such a process, has taken. Every
+ * process that shares this memory can overwrite all facts about the spare. So the spare becomes a
+ * part of another member only if all these processes belong to one user.
  */
 static void take_spare(struct collector *collector, struct member *family, uint32_t i)
 {

@@ -23,9 +23,9 @@ _Static_assert(COLUMN_ROOM >= (EVENTS_MAX + 1) * 2 * HTR_VARINT_MAX, "numbers of
 #define COLUMNS_ROOM ((HTR_COLUMN_COUNT + 1) * (size_t)COLUMN_ROOM)
 
 /*
- * Maps enough memory for all columns, so that no event has to check for room. mmap() and not
- * malloc(): a short stream touches few pages of a new mapping, but malloc() may return pages that
- * were touched before.
+ * Maps enough memory for all columns, so that the code that adds an event need not check whether it
+ * fits. mmap() and not malloc(): a short stream touches few pages of a new mapping, but malloc()
+ * may return pages that were touched before.
  */
 static bool make_columns(struct htr *htr)
 {
@@ -143,8 +143,8 @@ inline_ uint32_t common_frames(const struct model *model, const uint64_t *frames
 }
 
 /*
- * Whether the path from `node` up to `from` has these frames. Enters the nodes of the path into the
- * model.
+ * Whether the path from `node` up to its ancestor `from` has these frames. Stores the nodes of the
+ * path in the model.
  */
 inline_ bool leads_to(const struct htr *htr, struct model *model, const uint64_t *frames,
 		      uint32_t fresh, uint32_t from, uint32_t node)
@@ -200,7 +200,7 @@ struct draft {
 	uint32_t has, rules, depth;
 };
 
-/* The key of a shape without the parts that depend on values. */
+/* Returns the key of a shape without the parts that depend on values. */
 inline_ struct htr_key key_of(const struct encode_packet_call *call, uint32_t function)
 {
 	return (struct htr_key){ {
@@ -293,8 +293,9 @@ _Static_assert(HTR_KIND_SHAPES == 1u << (32 - 28), "shape_of_kind() shifts so fa
 	} while (0)
 
 /*
- * Returns a mask that replaces a branch on an unpredictable condition: a mispredicted branch costs
- * more than all other work on a value. Compilers may turn conditions into branches, but not masks.
+ * Returns all ones if the condition is true, otherwise 0. A mask is used instead of a branch if the
+ * condition is unpredictable, since a mispredicted branch costs more than all other work on a
+ * value. Compilers may compile a conditional expression to a branch, but not a mask.
  */
 inline_ uint64_t mask_of(bool condition)
 {
@@ -569,9 +570,9 @@ void htr_packets(struct htr *htr, const uint8_t *bytes, size_t size, bool is_cal
 /* ---- arguments ---- */
 
 /*
- * The arguments of calls, in the column `others`. They are added one by one, as texts. The encoded
- * list is remembered together with the bytes of its record, since a server often opens the same
- * files and accepts connections in the same way.
+ * The arguments of calls are added to the column `others` one by one, as texts. The encoded list of
+ * a call's arguments is remembered together with the bytes of its record, so that it can be copied
+ * if a call has the same arguments again: a server often opens the same files.
  */
 #define LIST_BITS 5    /* log2 of the number of remembered lists */
 #define GIVEN_MAX 112u /* maximum bytes of a record's arguments */

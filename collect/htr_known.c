@@ -173,7 +173,10 @@ static inline uint32_t *node_place(const struct htr *htr, uint32_t parent, uint6
 	}
 }
 
-/* Grows the table to four times its size, so that a node is moved 1/3 times on average. */
+/*
+ * Grows the table to four times its size. So few growths are needed that only one node is moved for
+ * every three nodes that are added.
+ */
 static bool grow_node_table(struct htr *htr)
 {
 	uint64_t mask = htr->node_mask * 4 + 3;

@@ -57,8 +57,8 @@ struct shape {
 };
 
 /*
- * The state that a reader of this block has of a thread, and the thread's last backtrace: addresses
- * and nodes, the outermost frame last, in the order of the merge's frames.
+ * What a reader of this block has remembered of a thread at this point (struct htr_model), and the
+ * thread's last backtrace: addresses and nodes, innermost frame first.
  */
 struct model {
 	struct htr_model model;
@@ -105,7 +105,10 @@ struct htr {
 
 	/* remembered lists of arguments, by the bytes of the record; NULL: none yet */
 	struct htr_list *lists;
-	/* the list that is being added, remembered when it is complete; NULL: not remembered */
+	/*
+	 * the list that is being added, and will be remembered when it is complete; NULL: it will
+	 * not be remembered
+	 */
 	struct htr_list *list;
 	size_t list_begin; /* where the list begins, as an offset in the column */
 };
@@ -131,8 +134,8 @@ inline_ void put_difference(struct column *to, uint64_t value)
 }
 
 /*
- * Shifts the bits of `value` from number `bit` on left by one, since each byte of a varint has
- * seven bits of the value.
+ * Shifts the bits of `value` at positions `bit` and above left by one, which makes room for the
+ * highest bit of a byte: each byte of a varint has only seven bits of the value.
  */
 inline_ uint32_t spread(uint32_t value, int bit)
 {

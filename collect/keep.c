@@ -35,11 +35,11 @@
 /* percentage of the size that the shortened file keeps */
 #define SIZE_KEPT 20u
 /*
- * at this percentage, nothing is taken from the rings until the file is shorter, for at most
- * PATIENCE_NS
+ * at this percentage, the collector takes no records from the rings until the file is shorter, for
+ * at most PATIENCE_NS
  */
 #define SIZE_FULL 48u
-/* if live objects take more than this percentage, both files together exceed the size */
+/* if live objects use more than this percentage, both files together exceed the size */
 #define SIZE_HELD   9u
 #define PATIENCE_NS (10000 * MS)
 #define RETRY_NS    (10000 * MS)
@@ -199,7 +199,7 @@ static void keep_take(struct collector *collector, uint64_t now_ns)
 	struct error err = { 0 };
 
 	if (!done) {
-		keep_fail(collector, now_ns, "holdtrace-keep has returned no valid result");
+		keep_fail(collector, now_ns, "holdtrace-keep returned an invalid result");
 		return;
 	}
 	if (done->read && bundle_shorten(collector->bundle, &keeper->next, done,
@@ -214,7 +214,7 @@ static void keep_take(struct collector *collector, uint64_t now_ns)
 		if (!keeper->has_told && keeper->options.bytes &&
 		    keeper->held >= keeper->options.bytes / 100 * SIZE_HELD) {
 			keeper->has_told = true;
-			snprintf(text, sizeof(text), "the live objects take %" PRIu64 " MB",
+			snprintf(text, sizeof(text), "the live objects use %" PRIu64 " MB",
 				 keeper->held / 1000000);
 			keep_report(collector, "the trace exceeds its size limit", text);
 		}
@@ -243,9 +243,9 @@ static void tell_why(const struct keeper *keeper, int status, char *why, size_t 
 	if (*why)
 		return;
 	if (WIFSIGNALED(status))
-		snprintf(why, room, "holdtrace-keep was ended by signal %d", WTERMSIG(status));
+		snprintf(why, room, "holdtrace-keep was killed by signal %d", WTERMSIG(status));
 	else
-		snprintf(why, room, "holdtrace-keep has failed (status %d)", WEXITSTATUS(status));
+		snprintf(why, room, "holdtrace-keep failed (status %d)", WEXITSTATUS(status));
 }
 
 static void look_after(struct collector *collector, uint64_t now_ns)

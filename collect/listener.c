@@ -61,7 +61,9 @@ struct visitor {
 #define EVENTS_MOST   16      /* maximum of events that one epoll_wait() returns */
 #define PAUSE_NS      2000000 /* pause between two turns of the thread */
 #define NOBODY	      65534   /* kernel/sys.c, overflowuid */
-/* with a lower limit of descriptors, only the necessary ones are opened */
+/*
+ * if the limit of descriptors is lower than this, the listener opens only the necessary descriptors
+ */
 #define LIMIT_COMFORT 64
 
 struct listener {
@@ -70,7 +72,8 @@ struct listener {
 	int by_name, by_path, by_guest; /* listening sockets */
 	int path;			/* O_PATH descriptor of by_path */
 	/*
-	 * open descriptors that are closed to accept a connection when no free descriptor is left
+	 * spare descriptors, which are closed when a connection must be accepted and no other
+	 * descriptor is free
 	 */
 	int reserve[2];
 	bool is_tight;	     /* the limit of descriptors is too low for a thread */
@@ -171,9 +174,10 @@ static void give_reserve(struct listener *listener)
 }
 
 /*
- * Listens by the same abstract name in the network namespace of the process that holdtrace attaches
- * to, since a socket belongs to the namespace in which it was created. Does nothing if the process
- * is in the collector's namespace, or if the collector may not enter its namespace.
+ * Opens a second socket with the same abstract name in the network namespace of the process that
+ * holdtrace attaches to, since programs can only connect to a socket of their own namespace. Does
+ * nothing if the process is in the collector's namespace, or if the collector may not enter its
+ * namespace.
  */
 static void listen_in_network_of(struct listener *listener, int32_t pid)
 {
@@ -194,8 +198,8 @@ static void listen_in_network_of(struct listener *listener, int32_t pid)
 }
 
 /*
- * Opens the socket that has a path and starts watching the sockets, if the limit of descriptors is
- * high enough.
+ * If the limit of descriptors is high enough, opens the socket that has a path, and the epoll
+ * descriptor by which the thread waits for the sockets.
  */
 static void open_comfort(struct listener *listener)
 {
@@ -422,7 +426,7 @@ static ssize_t listen_to(const struct listener *listener, struct visitor *visito
 		return -errno;
 	guest->memory = take_control(&message, &sender);
 	if (sender && sender != visitor->pid)
-		visitor->doubt = "its message came from another process than its connection";
+		visitor->doubt = "different processes opened its connection and sent its message";
 	return got;
 }
 
@@ -521,7 +525,8 @@ static bool let_in(struct listener *listener, struct visitor *visitor, struct gu
 		return true;
 	}
 	/*
-	 * a hello without memory: the kernel could not install the descriptor that was sent with it
+	 * a hello without a descriptor: the kernel could not add the descriptor of the memory to
+	 * this process
 	 */
 	if (size == sizeof(guest->hello))
 		refuse(listener, REFUSED_MEMORY);
@@ -641,8 +646,8 @@ static void watch_visitor(struct listener *listener, int connection)
 }
 
 /*
- * Removes a connection if there are too many. Any program can connect and send nothing, so the
- * oldest connection is closed. Each user has a share, so that no user keeps others out.
+ * Closes the oldest connection if there are too many. Without this limit, a program that connects
+ * and sends nothing could keep others out. Each user has a limit of its own.
  */
 static void make_place(struct listener *listener, uid_t uid)
 {
@@ -707,8 +712,8 @@ static bool accept_visitor(struct listener *listener, int socket, unsigned *othe
 }
 
 /*
- * Accepts connections and receives messages. Returns whether more connections may be waiting,
- * because they arrive faster than they are accepted.
+ * Accepts connections and receives messages. Returns true if it stopped before it had accepted all
+ * connections, because they arrive faster than it can accept them.
  */
 static bool accept_and_receive(struct listener *listener)
 {

@@ -27,8 +27,8 @@ struct listener;
 struct guest {
 	struct guest *next;
 	/*
-	 * in the collector's namespace; 0: the program is in a namespace that the collector does
-	 * not see
+	 * the program's pid in the collector's pid namespace; 0: the program is in a namespace that
+	 * the collector does not see
 	 */
 	pid_t pid;
 	/* effective user of the program when it connected */
@@ -59,8 +59,9 @@ void listener_descriptors(const struct listener *listener, int descriptors[LISTE
 int listener_start(struct listener *listener, struct error *err);
 
 /*
- * Takes the guests that have arrived, including those that the thread has not seen yet. *has_more:
- * connections of a crowd of other users may still be waiting.
+ * Takes the guests that have arrived, including those that the thread has not accepted yet.
+ * *has_more: more connections may be waiting, because other users than the owner open too many at a
+ * time.
  */
 struct guest *listener_take(struct listener *listener, bool *has_more);
 
@@ -84,8 +85,8 @@ void listener_attend(struct listener *listener, const struct guest *guest);
 
 /*
  * Adds `more` (which may be negative) to the number of the user's processes that have just begun,
- * or have ended and are not yet finished. If these and the waiting guests are many, newcomers wait
- * before they connect (control page.crowded).
+ * or have ended and are not yet finished. If there are many such processes and waiting guests, new
+ * processes wait before they connect (control_page.crowded).
  */
 void listener_crowd(struct listener *listener, uid_t uid, int more);
 

@@ -241,7 +241,7 @@ void collect_look_before(struct collector *collector)
 
 /* ---- comparison ---- */
 
-/* The piece to be written next. Adjacent pieces of a range are joined to one. */
+/* The piece that will be written next. Adjacent pieces of a range are joined to one piece. */
 struct telling {
 	const struct member *member;
 	/* memory of the library, rounded to whole pages; a copy of what the process reported */
@@ -306,7 +306,10 @@ static void add_foreign(struct telling *telling, const struct range *range, uint
 	}
 }
 
-/* Adds those parts of a range that are still mapped in `now`. */
+/*
+ * Adds those parts of a range from the first reading that are still mapped in the second reading,
+ * `now`.
+ */
 static void add_both(struct telling *telling, const struct mapping *mapping,
 		     const struct range *first, const struct collect_before *now)
 {

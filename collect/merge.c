@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 /*
- * a low watermark that has not changed for this time holds no events back, unless its thread
- * starves
+ * a low watermark that has not changed for this time is ignored, so that it no longer delays
+ * events, unless its thread gets no processor (starves())
  */
 #define STUCK_NS 200000000u
-/* after this time, such a low watermark holds no events back even if its thread starves */
+/* after this time, such a low watermark is ignored even if its thread gets no processor */
 #define STARVED_NS 10000000000u
 /* time between two checks whether a thread starves */
 #define ASK_NS 50000000u
@@ -25,13 +25,15 @@
  * were still in its call
  */
 #define RAN_NS 2000000u
-#define ROUND_NS_MAX \
-	20000000u /* a round counts as no longer than this: the collector may have been stopped */
+/*
+ * longest duration that is counted for a round: a longer round means that the collector was stopped
+ */
+#define ROUND_NS_MAX 20000000u
 /* maximum of merge.batches_most: 256 MiB */
 #define BATCHES_MAX 4096u
 /* the records of a user may use 1/8 of the memory budget */
 #define BATCHES_PART 8u
-/* in ticks, about 1 ms: the clocks of two processors differ by less */
+/* in ticks, about 1 ms: the counters of two processors differ by less than this */
 #define CLOCK_SLACK (1u << 22)
 /* without membarrier: every store is visible to the collector after this time */
 #define BARRIER_SLACK_NS 200000u
@@ -295,9 +297,9 @@ static uint32_t make_heap(struct reader **heap, uint32_t count, uint64_t limit)
 }
 
 /*
- * Is called if several readers have their next record at the same time. Makes entries of those
- * records that are still in a ring, since the order of entries is known. Returns false if all these
- * records are entries already.
+ * Called if the next records of several readers have the same time. Makes entries of the records
+ * among them that are still in a ring, since the order of entries with equal times is defined.
+ * Returns false if all of them are entries already.
  */
 static bool part_ties(struct merge *merge, uint32_t count)
 {
@@ -348,8 +350,8 @@ static bool is_over(const struct merge *merge)
 }
 
 /*
- * Leaves the remaining records to a later round. Sets the limit so that notes that are written now
- * precede these records.
+ * Leaves the remaining records for a later round. Sets the process's limit to the time of the first
+ * of these records, so that notes that are written now precede them.
  */
 static void leave_rest(struct process *process)
 {
@@ -714,8 +716,7 @@ void merge_cut(struct merge *merge, struct process *process)
 	merge_round(merge);
 	process->is_stopped = false;
 	/*
-	 * so that notes with this time follow the events before the cut, and precede the events
-	 * after it
+	 * a note with this time follows the events before the cut, and precedes the events after it
 	 */
 	if (process->last_time < merge->horizon)
 		process->last_time = merge->horizon;

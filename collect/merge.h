@@ -48,7 +48,7 @@ struct merge_handler {
 	 * nothing, and the merge calls event() instead. NULL: all calls are passed to event().
 	 */
 	bool (*fast)(void *context, void *owner, const struct fast_call *fast);
-	/* A process has created memory that was not yet passed to merge_add_chunk(). */
+	/* Called when a process has created memory that was not yet passed to merge_add_chunk(). */
 	void (*grown)(void *context, void *owner);
 	/*
 	 * Whether a thread is waiting for a processor or for a page, and so cannot publish the
@@ -64,7 +64,10 @@ struct merge_counts {
 	uint64_t events;
 	/* number of these events whose time was changed */
 	uint64_t late;
-	/* how often a ring was unsound and was skipped to its head, or memory could not be read */
+	/*
+	 * how often the contents of a ring were invalid, so that the merge skipped them, or a page
+	 * of memory could not be read
+	 */
 	uint64_t damaged;
 };
 
@@ -130,8 +133,8 @@ bool merge_is_behind(const struct merge *merge);
 uint64_t merge_ended_waits(struct merge *merge);
 
 /*
- * From now on, a round hands out all records that are there, and bounded users have no limit of
- * time.
+ * From now on, each round hands out all records that are in the rings, without a limit of time for
+ * bounded users.
  */
 void merge_hurry(struct merge *merge);
 

@@ -53,7 +53,7 @@ struct entry {
 	uint32_t thread; /* index in the threads of the process */
 	uint8_t rank;	 /* enum rank */
 	bool is_moved_part;
-	/* whether the record's time was in the future */
+	/* whether the record's time was later than the collector's clock, so that it was changed */
 	bool is_clamped;
 };
 
@@ -61,10 +61,10 @@ struct entry {
 #define NOTHING	  UINT64_MAX
 
 /*
- * The records of one slot. Entries are sorted by time. The first ones may have frames of their own;
- * the entries after them have none and are also in the order of the ring, so each of them updates
- * the remembered backtrace when it is handed out. That backtrace is the last frame_count items of
- * `stack`, innermost frame first.
+ * The records of one slot. Entries are sorted by time. The first entries may have copies of their
+ * frames. The entries after these have no copy and are also in the order of the ring, so each of
+ * them updates the remembered backtrace when it is handed out. That backtrace is the last
+ * frame_count items of `stack`, innermost frame first.
  */
 struct reader {
 	uint32_t number; /* number of the reader in its process */
@@ -88,8 +88,9 @@ struct reader {
 	uint8_t rank;	   /* enum rank of the next record */
 	uint64_t scanned;  /* position up to which records were taken from the ring */
 	uint64_t released; /* the last tail that was written to the slot */
-	uint64_t latest;   /* in ticks; later times in the ring are in the future */
-	uint64_t tidied;   /* position at the last merge_tidy() */
+	/* latest possible time of a record, in ticks; a later time in the ring is wrong */
+	uint64_t latest;
+	uint64_t tidied; /* position at the last merge_tidy() */
 	uint64_t watermark;
 	uint64_t watermark_since;
 	/*
@@ -102,7 +103,8 @@ struct reader {
 	struct entry *entries;
 	uint32_t begin, end, room;
 	/*
-	 * the first of the chain of earlier threads whose entries may still wait; NO_THREAD: none
+	 * first thread in the list of earlier threads of this slot whose entries may still wait;
+	 * NO_THREAD: the list is empty
 	 */
 	uint32_t retired;
 	/* number of remembered frames after all records that were taken so far */

@@ -159,9 +159,10 @@ static inline bool has_room(struct reader *reader)
 }
 
 /*
- * The entry at `at` releases an object, and another thread may acquire that object with the same
- * timestamp. So this thread's acquisitions that have this timestamp and come before the entry are
- * ranked before the acquisitions of other threads.
+ * Is called for an entry (at index `at`) that releases an object. Another thread may acquire that
+ * object at the same time, so the entry must precede the acquisitions of other threads at this
+ * time. Therefore the acquisitions of this thread that precede the entry and have the same time get
+ * a rank before those of other threads.
  */
 static void hurry_gains(struct reader *reader, uint32_t at)
 {
@@ -181,7 +182,9 @@ static void bring_forward(struct reader *reader)
 	struct entry moved;
 
 	if (!settle_frames(reader))
-		/* no memory: the entry stays the last one, and is handed out late */
+		/*
+		 * no memory: the entry remains the last one, and is handed out with a changed time
+		 */
 		return;
 	moved = reader->entries[at];
 	for (; at > reader->begin && reader->entries[at - 1].time > moved.time; at--)
@@ -585,10 +588,12 @@ static inline bool note_next(struct reader *reader, const struct record_short *r
 }
 
 /*
- * Whether the next record in the ring is in order and later than all entries; if so, makes it the
- * reader's next record. For equal times, insert() decides the order. If the record is after the
- * limit of this round, it and all later records stay in the ring while the ring has room. So these
- * records are not copied while a thread in the middle of a call gets no processor.
+ * Makes the next record in the ring the reader's next record without copying it, and returns true,
+ * if no later record in the ring is earlier, and all entries of the reader are earlier. Otherwise
+ * returns false, and the caller makes an entry of the record; this includes a record with the same
+ * time as an entry, since insert() decides their order. If the record's time is not before the
+ * limit of this round, the reader stops at it while the ring has room, so that records are not
+ * copied only because another thread in the middle of a call gets no processor.
  */
 static bool finds_place(struct reader *reader)
 {
@@ -751,7 +756,7 @@ static bool hand_out_split(struct merge *merge, struct reader *reader, struct fa
 	uint32_t size = expand_size(record, more);
 	struct record_call *call;
 
-	/* after the first event, there must be memory for the second event */
+	/* checks that there is memory for the second event before the first event is handed out */
 	if (record->record.time + more->more.lasted > reader->latest || !has_room(reader) ||
 	    !next_place(merge, reader, size) ||
 	    !hand_out_loss(merge, reader, fast, record, more, frames))

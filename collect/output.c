@@ -38,8 +38,8 @@ struct output {
 	struct bundle_stream bundle;
 	struct pack *pack; /* NULL until the first block */
 	/*
-	 * where the thread has the pack of its previous stream; the pack may be NULL; if `kept` is
-	 * NULL, there is no thread
+	 * where the thread stores the pack of its previous stream, to use it again (NULL: it has
+	 * none); if `kept` itself is NULL, there is no thread
 	 */
 	struct pack **kept;
 	uint32_t *wake;
@@ -298,8 +298,8 @@ static bool end_job(struct output *output, struct job *job)
 /* ---- threads that wait for a stream ---- */
 
 /*
- * A thread without a stream. Most streams belong to short processes and need a thread for some µs,
- * so a thread that has finished a stream waits for the next one.
+ * A thread without a stream. Most streams belong to processes that run for a short time, and need a
+ * thread for only some µs. So a thread that has finished a stream waits for the next stream.
  */
 struct idle {
 	struct idle *next;

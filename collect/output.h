@@ -51,7 +51,8 @@ uint32_t output_sections(struct output *output);
 
 /*
  * Ends the stream and closes the sink. No other function may add to the queue afterwards. wake: the
- * word control page.sleeping of the collector that waits for the end; may be NULL.
+ * address of control_page.sleeping, by which the thread wakes the collector when the stream has
+ * ended; may be NULL.
  */
 void output_close(struct output *output, uint32_t *wake);
 

@@ -81,7 +81,7 @@ inline_ uint8_t *put_string(uint8_t *at, struct wire_text text)
 	return at + text.size;
 }
 
-/* Writes only the count; the caller writes the list. */
+/* Writes only the number of values; the caller writes the values. */
 inline_ uint8_t *put_values(uint8_t *at, struct wire_values values)
 {
 	return put_dword(at, values.count);

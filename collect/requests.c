@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 /*
- * PSS is not read at shorter intervals than this, in ms: the kernel walks all pages of the process
+ * minimum interval between two readings of PSS, in ms: for each, the kernel walks all pages of the
+ * process
  */
 #define SAMPLE_PSS_MS 100
 
@@ -86,8 +87,8 @@ static void say_recording(struct collector *collector, bool on)
 }
 
 /*
- * Stops recording before it writes the note "off", and resumes it after the note "on", so that no
- * event is between the two.
+ * Pauses or resumes the run. Pauses before it writes the note "off", and resumes after it has
+ * written the note "on", so that no event is between the two notes.
  */
 static void pause_run(struct collector *collector, bool paused)
 {
@@ -123,7 +124,10 @@ void collect_toggle(struct collector *collector)
 		count += toggles - member->toggles;
 		member->toggles = toggles;
 	}
-	/* an even number of toggles restores the state: makes one change and reverses it */
+	/*
+	 * an even number of toggles restores the state, so it is reduced to two: one change and its
+	 * reversal
+	 */
 	if (count > 2)
 		count = 2 - count % 2;
 	while (count--)

@@ -15,7 +15,7 @@
 
 #define LINE_MOST 160
 
-/* Adds a value with a name, unless it does not fit. */
+/* Adds a value with a name. Omits the value if it does not fit. */
 static void sample_add(struct sample *sample, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 static void sample_add(struct sample *sample, const char *name, const char *format, ...)

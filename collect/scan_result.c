@@ -19,7 +19,10 @@ static const char *next_text(struct scan_result *result)
 	return text;
 }
 
-/* Returns the note with this name, or NULL if a scanner must not write such a note to a stream. */
+/*
+ * Returns the name from notes.def that equals `name`, or NULL if a scanner must not write such a
+ * note.
+ */
 static const char *note_named(const char *name)
 {
 	static const char *const names[] = { NOTE_SCAN,	  NOTE_ROOT,	 NOTE_BLOCK,

@@ -48,11 +48,14 @@ struct scan {
 	enum scan_state state;
 	/* is_told: the scanner has got the message that it can read the stream */
 	bool is_at_exit, is_told;
-	bool is_light; /* it only finds which memory is resident */
+	bool is_light; /* the scan only finds which memory is resident */
 	pid_t pid;
 	int socket, result;
 	uint64_t heard_ns; /* when the scanner last sent a message */
-	/* time in ticks when no ancestor was inside a fork any more; 0: not yet */
+	/*
+	 * time, in ticks, from which on no ancestor was inside a call of fork; 0: an ancestor may
+	 * still be
+	 */
 	uint64_t forked;
 	uint32_t number;
 	/* guests that wait for an answer */
@@ -134,7 +137,7 @@ static void say_cut(struct collector *collector, struct member *member)
 
 /* ---- the process ---- */
 
-/* Lets a process continue that waits in exit() for its scan. */
+/* Lets a process that waits in exit() for its scan continue. */
 static void scan_release(struct member *member)
 {
 	uint32_t *released = &member->chunks[0]->head->released;
@@ -212,13 +215,14 @@ static const char *scan_obstacle(const struct collector *collector, const struct
 	if (member->doubt)
 		return member->doubt;
 	if (control->machine != EM_NONE && control->machine != MACHINE_OWN)
-		return "its program is for another processor";
+		return "its program is built for another processor";
 	if (!sink->regular)
-		return "its trace is not in a file, from which the scanner could read its live "
-		       "objects";
+		return "its trace is not in a file, so the scanner cannot read which objects are "
+		       "live";
 	if (collector->settings.sample)
-		return "its memory is recorded by samples, and a block that is in no sample may "
-		       "retain others";
+		return "its memory is recorded by samples, and a block that was not sampled may "
+		       "retain "
+		       "other blocks";
 	if (collector->settings.format == FORMAT_RTRACE_1_4)
 		return "its trace has no notes (--format=rtrace-1.4)";
 	return NULL;
@@ -262,7 +266,9 @@ static void scan_finish(struct collector *collector, struct member *member, cons
 		listener_dismiss(guest);
 	}
 	member->scan = NULL;
-	/* ends the scanner; the kernel then lets the process continue that the scanner traced */
+	/*
+	 * ends the scanner; the kernel then lets the process that the scanner has stopped continue
+	 */
 	spawn_end(&scan->pid);
 	if (scan->found.bytes)
 		munmap((void *)(uintptr_t)scan->found.bytes, scan->found.size);
@@ -314,8 +320,8 @@ void collect_scan_asked(struct collector *collector, struct guest *guest)
 		guest->next = NULL;
 		if (!member->scan) {
 			/*
-			 * scan_start() sends its answer only to guests of the scan, and this guest
-			 * is not one yet
+			 * scan_start() answers only guests that are in the list of the scan, and
+			 * this guest is not yet in it
 			 */
 			const char *why = scan_obstacle(collector, member);
 
@@ -384,8 +390,8 @@ static void on_message(struct collector *collector, struct member *member, const
 		break;
 	case SCAN_DONE:
 		/*
-		 * the scanner exits now; the kernel then lets the process continue that the scanner
-		 * traced
+		 * the scanner exits now; if the process is still stopped, the kernel lets it
+		 * continue
 		 */
 		spawn_end(&scan->pid);
 		if (map_result(scan))

@@ -6,8 +6,8 @@
  *
  * The kernel's figures of a thread disappear when the thread ends, so the time after its last
  * reading is not measured. Therefore readings are frequent, but for all threads of a run they are
- * limited to one in TOKEN_NS on average: the more threads there are, the less often each is read.
- * The traced program does nothing for a reading.
+ * limited to one in TOKEN_NS on average: the more threads there are, the less often each is read. A
+ * reading costs the traced program nothing.
  */
 #include "collect/collect_parts.h"
 #include "collect/facts.h"
@@ -51,7 +51,7 @@ struct schedule {
 	int32_t thread; /* 0: no thread */
 	uint64_t pthread;
 	uint64_t next_ns; /* when the next reading is due */
-	/* the readings that are reported; ticks 0: the thread was never read */
+	/* the two readings whose difference is reported; ticks 0: the thread was never read */
 	struct reading first, last;
 	struct reading latest;
 	uint64_t slept_ns[SLEEPS];
@@ -85,8 +85,8 @@ static bool read_times(const struct collector *collector, const struct watch *wa
 }
 
 /*
- * Whether the thread is in a call that is or will be recorded. Calls that block are recorded only
- * if they last.
+ * Whether the thread is in a call that is or will be recorded. A call that may block is recorded
+ * only if it takes at least 1 ms.
  */
 static bool is_in_recorded_call(const struct control_page *control, const struct slot *slot)
 {
@@ -131,8 +131,9 @@ static uint64_t blocked_between(const struct reading *first, const struct readin
 }
 
 /*
- * Adds the blocked time between two readings: half of it to the state that each reading found. If
- * one reading found the thread not sleeping, adds all of it to the state of the other reading.
+ * Adds the blocked time between two readings to the states that these readings found, half to each.
+ * If the thread was not sleeping at one of the readings, all of the time is added to the state of
+ * the other reading.
  */
 static void add_sleep(struct schedule *schedule, const struct reading *next)
 {

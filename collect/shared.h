@@ -18,7 +18,7 @@ struct shared {
 	struct control_page *control;
 	/* the inherited memfd; other processes know its number */
 	int fd;
-	/* a second descriptor of the memfd, open only while it holds the flock */
+	/* a second descriptor of the memfd, open only while the collector holds the flock */
 	int lock;
 	dev_t device; /* device and inode of the memfd, to find its mappings in /proc/PID/maps */
 	ino_t inode;
@@ -45,10 +45,10 @@ void shared_fail(struct shared *shared, const char *sentence);
 int shared_description(const struct shared *shared);
 
 /*
- * Whether no process has the control page mapped any more. Without /proc this is unknown, so the
- * function returns true, and the caller must rely on the ends that it has seen. If no process has
- * it mapped, `keep` says whether to keep the lock, so that no process can attach from now on;
- * otherwise the lock is released again.
+ * Whether no process has the control page mapped any more. Without /proc the function cannot find
+ * this out and returns true; the caller must then know from other sources that all processes have
+ * ended. If no process has it mapped, `keep` says whether to keep the lock, so that no process can
+ * attach from now on; otherwise the lock is released again.
  */
 bool shared_deserted(struct shared *shared, bool keep);
 

@@ -224,10 +224,10 @@ static bool look_at_name(const struct sink *sink, struct stat *st)
 }
 
 /*
- * Whether a file in a directory to which all users may write (/tmp) may be a trap. Another user may
- * have put it there, so that a process that uses this name follows, reads or writes it. Linux
- * applies the same rule if fs.protected_symlinks, protected_fifos and protected_regular are set,
- * which is not so on all systems.
+ * Whether a file in a directory to which all users may write (/tmp) may be a trap: another user may
+ * have created the file there, so that a process that opens this name follows a link, or reads or
+ * writes a file of that user. Linux applies the same rule if fs.protected_symlinks, protected_fifos
+ * and protected_regular are set, which is not so on all systems.
  */
 static bool is_trap(const struct sink *sink, const struct stat *st)
 {
@@ -348,7 +348,7 @@ static int open_over(struct sink *sink, bool follow, struct error *err)
 
 	if (rc == -EBUSY)
 		return error_set(err, EBUSY,
-				 "cannot write %s: another trace is being written to it",
+				 "cannot write %s: another run is writing its trace to it",
 				 sink->name);
 	if (rc < 0)
 		return error_system(err, -rc, "cannot create %s", sink->name);
@@ -409,7 +409,10 @@ static int open_file(struct sink *sink, const struct sink_options *options, stru
 	 */
 	if (options->force && look_at_name(sink, &st) && S_ISREG(st.st_mode) &&
 	    st.st_uid == geteuid() &&
-	    /* a process that executes a program of the same name has two streams with this name */
+	    /*
+	     * if a process executes a program with its own name again, the run has two streams with
+	     * this name
+	     */
 	    (options->first || !options->begun || st.st_mtime < options->begun))
 		return open_over(sink, false, err);
 	return open_new(sink, err);

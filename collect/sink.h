@@ -20,8 +20,8 @@
 enum sink_form { SINK_FILE, SINK_DIRECTORY, SINK_DESCRIPTOR, SINK_COMMAND };
 
 /*
- * The directory of the run's files. It is opened before any process is traced, so that no later
- * change, such as a new name for the directory, affects it.
+ * The directory of the run's files. It is opened before any process is traced, so that files are
+ * still created there if the directory is renamed later.
  */
 struct sink_place {
 	const char *out; /* the setting: "", PATH, DIRECTORY, stdout, fd:N, |command */
@@ -45,8 +45,8 @@ struct sink_options {
 	 */
 	int inherited;
 	/*
-	 * Start of the run. A file that is not older belongs to another stream, and is never
-	 * overwritten. 0: no such check.
+	 * Start of the run. A file that was written since then belongs to another stream of the
+	 * run, and is never overwritten. 0: no such check.
 	 */
 	time_t begun;
 	const char *program;

@@ -4,11 +4,19 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* zstd compresses badly if it gets little data at a time */
+/*
+ * time between two writes of a compressed stream; zstd compresses badly if it gets little data at a
+ * time
+ */
 #define FLUSH_PACKED_NS 500000000u
-/* if the collector is killed, at most the events of this time are missing */
+/*
+ * time between two writes of an .htr; if the collector is killed, at most the events of this time
+ * are missing
+ */
 #define FLUSH_HTR_NS 1000000000u
-/* a process that ends before this time has a single block */
+/*
+ * time to the first write of an .htr; the stream of a process that ends earlier has a single block
+ */
 #define FLUSH_FIRST_NS 100000000u
 #define SYNC_NS	       1000000000u
 
@@ -32,7 +40,7 @@ struct stream *stream_create(enum setting_protocol protocol, const struct ticks 
 	return stream;
 }
 
-/* The buffer of all encoders with an htr: the htr takes the contents immediately. */
+/* The buffer that all encoders with an htr share, since the htr takes its contents immediately. */
 static uint8_t handed[OUTPUT_BUFFER];
 
 static void free_encoder(struct encoder *encoder)
@@ -62,7 +70,7 @@ void stream_break(struct stream *stream, const struct error *err)
 	stream->broken = true;
 }
 
-/* Takes over the failure of the output and its number of dropped events. */
+/* If the output has failed, copies the error and the number of dropped events to the stream. */
 static void look_back(struct stream *stream)
 {
 	struct error err;

@@ -23,7 +23,10 @@ struct stream {
 	struct bundle_stream bundle;
 	struct encoder encoder;
 	struct output *output; /* NULL: the stream has not begun, or could not begin */
-	/* control page.sleeping of the collector that waits for the stream's end; may be NULL */
+	/*
+	 * address of control_page.sleeping, to wake the collector when the stream has ended; may be
+	 * NULL
+	 */
 	uint32_t *wake;
 	bool broken;
 	uint64_t unwritten;  /* number of events that were not written because the sink failed */

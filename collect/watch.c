@@ -99,7 +99,10 @@ static enum untraced look_at_environment(int32_t pid)
 		    !find_library(entry + sizeof(name) - 1, &library))
 			continue;
 		snprintf(inside, sizeof(inside), "/proc/%d/root%s", (int)pid, library);
-		/* the loader searches for other names, so the file cannot be checked */
+		/*
+		 * the loader searches for a name without a directory, and expands one with $, so
+		 * the file is not checked
+		 */
 		return *library == '/' && !strchr(library, '$') && access(inside, R_OK)
 			       ? UNTRACED_HIDDEN
 			       : UNTRACED_GIVEN;
@@ -122,8 +125,8 @@ static enum untraced untraced_find(int32_t pid)
 #define MISSED_NS 1000000000u
 
 /*
- * Returns the pid in the collector's namespace of a process that has this pid in another namespace,
- * or 0 if it is not found.
+ * Finds a process that has this pid in another pid namespace. Returns its pid in the collector's
+ * namespace, or 0 if it is not found.
  */
 static int32_t find_foreign(int32_t pid, const struct shared *shared)
 {
@@ -330,8 +333,8 @@ static bool is_dead(struct watch *watch)
 	known = read_stat(watch->our_pid, &state, &code, &flags);
 	if (known && state != 'Z' && state != 'X') {
 		/*
-		 * without a pidfd, the process is alive; with one, another process has the pid by
-		 * now
+		 * Without a pidfd, the process is alive. With a pidfd, which has reported that the
+		 * process is dead, the living process is another one that has got its pid.
 		 */
 		if (watch->pidfd < 0)
 			return false;
