@@ -15,7 +15,8 @@
 
 #define COUNT_MAX	   0xffffffu
 #define THREADS_REMEMBERED 64u
-#define TURN_NEVER	   (1u << 31) /* turn of objects that are never temporary, ledger_carry() */
+#define TURN_NEVER \
+	(1u << 31) /* `turn` of objects that are never temporary: those of ledger_carry() */
 
 /*
  * The kinds of keys in the map. A kind below LEDGER_CLASSES is a class: the key is an object, the
@@ -60,7 +61,7 @@ struct call {
 	uint32_t class, item, thread, turn;
 	bool is_plain; /* see is_plain(); a constant in each inlined copy */
 	bool is_no_call, is_join, is_again;
-	bool is_shared;		   /* a lock that is taken for reading */
+	bool is_shared;		   /* a lock that the call acquires for reading */
 	const struct event *event; /* NULL: the call was in the queue (no listeners) */
 };
 
@@ -494,8 +495,8 @@ inline_ void acquisition(struct ledger *ledger, const struct call *call)
 		return;
 	}
 	/*
-	 * Counts a repeated acquisition. A lock that another thread held is not repeated: it may be
-	 * a robust mutex whose owner has ended.
+	 * Counts a repeated acquisition. A lock that another thread held is not counted as acquired
+	 * again: it may be a robust mutex whose owner has ended.
 	 */
 	if (before && !call->is_plain && ledger->classes[call->class].is_counted &&
 	    (ledger->classes[call->class].known != RESOURCE_LOCK ||
@@ -699,9 +700,9 @@ static inline bool puts_off(const struct ledger *ledger)
 }
 
 /*
- * Prepares the queue for the next call. If the call will be put off and the queue is full, settles
- * the oldest call. If the call will not be put off, settles all calls in the queue, to keep the
- * order.
+ * Prepares the queue for the next call. If the call will be added to the queue and the queue is
+ * full, processes the oldest call. If the call will be processed immediately, processes all calls
+ * in the queue first, to keep the order.
  */
 static inline void make_way(struct ledger *ledger, bool puts_off)
 {

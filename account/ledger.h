@@ -127,8 +127,9 @@ bool ledger_has_inherited(const struct ledger *ledger, uint64_t fd);
 
 /*
  * Adds an inherited descriptor, which the note `note` (~fd) lists, to the live objects. `opened` is
- * the call by which an earlier program of the process opened it; its backtrace belongs to an
- * address map. Everything that `opened` points to must live until the ledger is cleared.
+ * the call by which an earlier program of the process opened it; its backtrace belongs to the
+ * address map of the run (naming/address_space.h). Everything that `opened` points to must live
+ * until the ledger is cleared.
  */
 void ledger_carry(struct ledger *ledger, const struct event *opened, const struct event *note);
 

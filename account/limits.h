@@ -50,8 +50,8 @@ struct limits {
 int limits_parse(struct limits *limits, const char *option, const char *text, struct error *err);
 
 /*
- * The next table whose rows count for the limit, too, or the same one again; NULL: there is no
- * more. *at: 0 before the first call.
+ * Returns the next further table whose rows count for the limit; may return a table several times.
+ * NULL: there is no further one. *at: 0 before the first call.
  */
 const char *limit_also(const struct limit_row *row, size_t *at);
 

@@ -31,8 +31,8 @@ enum event_kind {
 	EVENT_RESOURCE,	  /* event->resource was registered */
 	EVENT_ATTACHMENT, /* event->attachment */
 	EVENT_HEAP,	  /* event->heap */
-	EVENT_COMMENT,	  /* event->comment: a line of a text trace that is of no other kind */
-	EVENT_NOTE,	  /* name begins with '~' (end of wire.h); has all members of a call */
+	EVENT_COMMENT,	  /* event->comment: a line of a text trace that has no other meaning */
+	EVENT_NOTE,	  /* a note, whose name begins with '~'; it has all members of a call */
 	EVENT_CALL,
 };
 
@@ -110,7 +110,8 @@ struct function {
 	const struct hook *hook; /* the row of hooks.def with this name, or NULL */
 };
 
-#define BACKTRACE_OF_SPACE UINT32_MAX /* id of a backtrace whose node is in an address map */
+/* id of a backtrace whose node is in the address map of a run (naming/address_space.h) */
+#define BACKTRACE_OF_SPACE UINT32_MAX
 
 struct backtrace {
 	uint32_t id; /* from 0, in order of appearance */
@@ -135,7 +136,11 @@ struct event {
 	const struct trace_process *process; /* never NULL: the stream of the event */
 
 	/* calls and notes */
-	uint64_t index; /* from 1, or from the text trace; for a comment, the previous call's */
+	/*
+	 * number of the call, from 1; in a text trace, the number in the line; for a comment, the
+	 * number of the previous call
+	 */
+	uint64_t index;
 	const struct function *function;
 	const struct resource_class
 		*resource;	  /* never NULL for a call or note; see is_registered */

@@ -16,8 +16,8 @@
 #define INDEX_MAX (1u << 24) /* entries; a larger index is ignored */
 
 /*
- * Decompresses a part of a block to `size` bytes, which zeros follow in the buffer. Any other
- * number of bytes is damage.
+ * Decompresses a part of a block, and adds zeros after it in the buffer. The part is damaged if it
+ * does not have exactly `size` bytes.
  */
 static enum got unpack_part(struct container *container, struct part *part, const uint8_t *bytes,
 			    size_t packed, size_t size)

@@ -34,8 +34,8 @@ struct thread {
 };
 
 /*
- * The properties that a kind of events shares. Each event of the kind overwrites `event`, which the
- * trace returns.
+ * A shape (htr.def): the properties that several events have in common. `event` has these
+ * properties; each event of the shape sets its own values in it, and the trace returns it.
  */
 struct shape {
 	bool is_known, is_entry;
@@ -49,7 +49,7 @@ struct node {
 	const struct backtrace *backtrace; /* NULL: not created yet */
 };
 
-/* A packet between the events of a block. */
+/* A packet among the events of a block. place: number of events of the block that precede it. */
 struct packet {
 	uint64_t place;
 	const uint8_t *bytes;

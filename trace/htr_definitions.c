@@ -209,7 +209,10 @@ enum got container_add_definitions(struct trace *trace)
 	return GOT_IT;
 }
 
-/* Bytes that the definitions before the block will take. */
+/*
+ * Number of bytes that the lists use for the definitions in all earlier blocks, including lost
+ * ones.
+ */
 static uint64_t memory_before(const struct htr_block *block)
 {
 	return block->first_node * (uint64_t)sizeof(struct node) +

@@ -542,8 +542,8 @@ static bool translate_call(struct trace *trace, struct part *part)
 }
 
 /*
- * Makes the merged event from the part's. Returns 1, 0 if the event repeats a known fact and is not
- * returned, or a negative errno.
+ * Converts the part's event to an event of the merged trace. Returns 1, 0 if the event repeats a
+ * known fact and is not returned, or a negative errno.
  */
 static int translate_event(struct trace *trace, struct part *part, struct error *err)
 {

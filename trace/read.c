@@ -45,8 +45,8 @@ static bool follow_name(int fd, const char *path)
 }
 
 /*
- * The collector locks a file until it is complete. A reader that starts earlier (prog; postproc
- * FILE) wants the whole file, so it waits for the lock and calls options->waiting after a second.
+ * The collector locks a file until it is complete. A reader that starts earlier needs the whole
+ * file, too, so it waits for the lock. After a second it calls options->waiting.
  */
 int trace_wait(int fd, const char *path, const struct trace_options *options, bool *is_live,
 	       struct error *err)
@@ -110,7 +110,7 @@ static void set_window(struct trace *trace, const struct trace_options *options)
 	window->is_wanted =
 		options->since.kind != INSTANT_NONE || options->until.kind != INSTANT_NONE;
 	trace->has_window = window->is_wanted || trace->since_ns || trace->until_ns != UINT64_MAX;
-	/* the counts in the index are of the whole trace */
+	/* the index has counts for the whole trace only, not for a window of time */
 	trace->skips_calls &= !trace->has_window;
 }
 
@@ -271,7 +271,10 @@ static void trace_place_window(struct trace *trace, const struct instant_base *b
 	window->process = trace->process;
 }
 
-/* A stream without tails starts at its first call, at the time that its header states. */
+/*
+ * For a stream without tails, the run starts with its first call, at the time that its header
+ * states.
+ */
 bool trace_base(const struct trace *trace, const struct event *event, struct instant_base *base)
 {
 	const struct trace_process *process = trace->process;
@@ -461,7 +464,7 @@ static int next_read(struct trace *trace, const struct event **event, struct err
 	return 1;
 }
 
-/* Whether the notes belong before the event, or the end, that was read. */
+/* Whether the inserted notes precede the event that was read, or the end of the trace. */
 static bool notes_are_next(const struct trace *trace, int rc, const struct event *event)
 {
 	const struct trace_notes *notes = trace->notes;
@@ -472,7 +475,7 @@ static bool notes_are_next(const struct trace *trace, int rc, const struct event
 	       (rc == 0 || (rc > 0 && event_is_call(event) && event->index >= notes->index));
 }
 
-/* Whether the stream has a note of a kind that was inserted before. */
+/* Whether the event is a note of the stream that an inserted note with the same name replaces. */
 static bool is_replaced(const struct trace *trace, const struct event *event)
 {
 	if (event->kind != EVENT_NOTE)
@@ -700,7 +703,10 @@ const char *event_target(const struct event *event)
 {
 	const char *name = event_argument(event, "path") ?: event_argument(event, "name");
 
-	/* "address" is that of a peer, or that of a mapping: a number */
+	/*
+	 * the argument "address" is the address of a peer, or that of a mapping, which is a number
+	 * and therefore no name
+	 */
 	name = name ?: event_argument(event, "address");
 	return name && strncmp(name, "0x", 2) != 0 ? name : "";
 }
@@ -752,8 +758,8 @@ bool trace_lost_notes(const struct event *event)
 }
 
 /*
- * True for notes with names or arguments that only versions before the first release wrote. Nothing
- * reads them.
+ * True for notes with names or arguments that only versions before the first release wrote. No
+ * report understands them.
  */
 static bool is_former_note(const struct event *event)
 {

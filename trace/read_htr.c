@@ -22,8 +22,8 @@ struct columns {
 };
 
 /*
- * Decodes a varint. Each byte is added with its continuation bit, which the step of the next byte
- * subtracts again.
+ * Decodes a varint. Adds each byte including its continuation bit; when the next byte is added,
+ * this bit is subtracted again.
  */
 static inline const uint8_t *step_number(const uint8_t *at, uint64_t *value)
 {
@@ -344,7 +344,7 @@ static int go_on(struct trace *trace, struct error *err)
 				.backtrace = NULL;
 		container->epoch = trace->registry.epoch;
 	} else if (!is_done) {
-		rc = drop_events(trace); /* their stream has not stated its process */
+		rc = drop_events(trace); /* their stream does not name its process */
 	} else {
 		container->has_events = false;
 		if (container->next_packet == container->packets.count)

@@ -197,8 +197,8 @@ static int begin_stream(struct trace *trace, struct error *err)
 }
 
 /*
- * True if `type` of a call's line names the class: sp-rtrace's tools write the class's type there,
- * its document the class's number as a mask.
+ * True if the field `type` of a call's line names the class. The tools of sp-rtrace write the type
+ * of the class there; the document of the format says that it is the number of the class as a mask.
  */
 static bool is_called(const struct resource_class *resource, struct slice type)
 {

@@ -422,8 +422,8 @@ static bool is_same_module(const struct trace_mapping *one, const struct trace_m
 }
 
 /*
- * Replaces the older half of the contests by a summary. The mappings of that time are then no
- * longer known, but new backtraces still differ from backtraces of that time.
+ * Replaces the older half of the contests by a summary. It is then no longer known which mappings
+ * existed at that time, but new backtraces are still distinguished from backtraces of that time.
  */
 static void forget_contests(struct registry *registry)
 {

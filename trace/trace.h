@@ -24,8 +24,8 @@ struct bundles;
 #define TRACE_PROGRESS_EVENTS 65536u
 
 /*
- * Notes that a trace returns as if its stream had them, instead of later notes with these names:
- * the result of a scan that was made after the recording, of a core file.
+ * Notes that the reader inserts into a stream, and that replace later notes of the stream with the
+ * same names. They are the result of a scan of a core file, which was made after the recording.
  */
 struct trace_notes {
 	uint64_t session[2];

@@ -34,7 +34,7 @@ void lock_order_clear(struct lock_order *order)
 	order->cycles_left_out = order->searched = 0;
 }
 
-/* ---- edges and ways ---- */
+/* ---- edges and their variants ---- */
 
 static uint64_t key_of(uint32_t from, uint32_t to)
 {
@@ -236,10 +236,7 @@ struct search {
 	unsigned budget;
 };
 
-/*
- * True if the path already passed through the lock. The lock at the start of the path does not
- * count.
- */
+/* True if the lock is already on the path. The lock at the start of the path does not count. */
 static bool is_passed(const struct search *search, uint32_t lock)
 {
 	for (unsigned i = 1; i < search->count; i++)

@@ -13,7 +13,7 @@
 #define HELD_MAX      8u
 #define UNSEEN_NS     100000000u /* a longer call counts as a wait, even if no holder was seen */
 #define PAIRS_MAX     65536u
-#define HOLDERS_MAX   1024u	 /* limit of holds of one lock that are tracked */
+#define HOLDERS_MAX   1024u /* maximum of tracked holds of one lock; further holds are ignored */
 #define RELEASE_CLASS LOCKS_WAYS /* class of the sites of releases */
 
 /* The kinds of keys in the index. */
@@ -212,8 +212,8 @@ static void remove_hold(struct locks *locks, uint32_t index)
 }
 
 /*
- * True if a wait that overlaps both holds and still lasts overlaps the hold `later` at least as
- * long as the hold `earlier`.
+ * True if any wait that overlaps both holds and has not ended yet overlaps the hold `later` for at
+ * least as long as the hold `earlier`.
  */
 static bool outdoes(const struct locks_past *later, const struct locks_past *earlier)
 {
@@ -527,7 +527,8 @@ static void take_lock(struct locks *locks, const struct event *event)
 		lock->born = wanted.site;
 	lock->is_rwlock |= wanted.way == LOCKS_READ || wanted.way == LOCKS_WRITE;
 	/*
-	 * if event->part is set, the event is no call: a wait for a condition takes its mutex again
+	 * if event->part is set, the event is not a call of its own: a wait for a condition has
+	 * acquired its mutex again
 	 */
 	if (!event->part)
 		add_call(locks, wanted.lock, wanted.site, wanted.way, wanted.thread, event);
@@ -565,7 +566,7 @@ static void release_lock(struct locks *locks, const struct event *event)
 	remove_hold(locks, hold);
 }
 
-/* Adds a call that did not take the lock because it was busy or the time was up. */
+/* Adds a call that did not acquire the lock: it was busy, or the call timed out. */
 static void refuse_lock(struct locks *locks, const struct event *event)
 {
 	enum locks_way way = way_of(event->function->hook);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "waits/waits.h"
 
-#define AT_ONCE_NS 20000u /* maximum delay of a thread that passes an object on */
+/*
+ * a thread that notifies within this time after it was woken passes the object on to the next
+ * thread
+ */
+#define AT_ONCE_NS 20000u
 
 void waits_init(struct waits *waits)
 {
@@ -89,8 +93,8 @@ static void add_wait(struct waits_class *class, struct waits_object *object,
 }
 
 /*
- * If a thread notifies soon after it was woken, it only passes the object on. The wait of the next
- * thread is then attributed to the first thread of the chain.
+ * If a thread notifies within AT_ONCE_NS after it was woken, it only passes the object on. The wait
+ * of the next thread is then attributed to the thread that notified first in this chain.
  */
 void waits_notify(struct waits_object *object, uint32_t site, uint32_t thread, uint64_t time_ns)
 {

@@ -13,7 +13,10 @@
 #define PAIRS_MAX	65536u
 #define THRESHOLD_NS	8000u /* threshold until it has been learnt */
 #define THRESHOLD_CALLS 64u   /* calls from which the threshold is learnt */
-/* limit of the wakes of a futex that are kept; they may have woken threads that are not traced */
+/*
+ * maximum of remembered wakes of a futex; wakes of threads that are not traced match no wait, and
+ * would accumulate
+ */
 #define WAKES_KEPT 256u
 /* Limit of moves of a waiting thread from futex to futex in one wait. */
 #define MOVES_MAX 8
@@ -225,7 +228,10 @@ static enum wakes_end failure_of(const struct event *event)
 		return WAKES_TIMEOUT;
 	if (event->error != EAGAIN)
 		return WAKES_LEFT;
-	/* a call that blocked fails so by its time limit (SO_RCVTIMEO, sigtimedwait) */
+	/*
+	 * a call of the other classes fails with this error if its time limit (SO_RCVTIMEO,
+	 * sigtimedwait) has passed
+	 */
 	return event->function->hook->resource == RESOURCE_SEMAPHORE ? WAKES_REFUSED
 								     : WAKES_TIMEOUT;
 }
@@ -350,7 +356,10 @@ static struct wakes_token *wake_at(const struct wakes_object *object, size_t at)
 	return &object->tokens.items[(object->tokens.first + at) % object->tokens.capacity];
 }
 
-/* One thread of a wake with a twin is known: the twin can have woken only the rest. */
+/*
+ * A call has woken threads of two futexes, and each of the two has a token (twins). A wait of one
+ * thread was attributed to `wake`, so its twin can have woken at most the remaining threads.
+ */
 static void limit_twin(struct wakes *wakes, const struct wakes_token *wake)
 {
 	struct wakes_object *twin = &wakes->objects.items[wake->twin];
@@ -368,9 +377,10 @@ static void limit_twin(struct wakes *wakes, const struct wakes_token *wake)
 }
 
 /*
- * Takes one thread from the wake that ended a wait for an object since since_ns. A thread that was
- * moved to another futex has been woken there, after that. moves: moves in this wait so far.
- * Returns false if no wake can have ended the wait.
+ * Finds the wake that ended a wait for an object which began at since_ns, and removes one thread
+ * from the wake's count. If a call moved the thread to another futex, a later wake of that futex
+ * ended the wait. moves: number of moves in this wait so far. Returns false if no wake can have
+ * ended the wait.
  */
 static bool take_wake(struct wakes *wakes, uint32_t number, uint64_t since_ns, unsigned moves,
 		      struct wakes_token *wake)
@@ -387,7 +397,7 @@ static bool take_wake(struct wakes *wakes, uint32_t number, uint64_t since_ns, u
 			wake_at(object, at)->left--;
 			*wake = *wake_at(object, at);
 		} else if (!take_wake(wakes, found.moved_to, found.time_ns, moves + 1, wake)) {
-			may_move = false; /* another thread was moved */
+			may_move = false; /* the call moved another thread */
 			continue;
 		}
 		use_wake(object, at);
@@ -518,7 +528,7 @@ bool wakes_is_call(const struct event *event)
 	       hook->resource == RESOURCE_PROCESS;
 }
 
-/* Notes when threads make calls: then the process is not idle. */
+/* Remembers when threads make calls, since the process is not idle then. */
 static void note_activity(struct wakes *wakes, const struct event *event)
 {
 	if (event->thread != wakes->last_thread) {
@@ -567,7 +577,8 @@ bool wakes_is_loop(const struct hook *hook, const struct wakes_site *site)
 /* ---- conditions ---- */
 
 /*
- * Completes the thread's last signalled wait. was_for_nothing: the thread waits again immediately.
+ * Completes the thread's last wait that a signal ended. was_for_nothing: the thread immediately
+ * waits for the same condition again.
  */
 static void settle_last(struct wakes *wakes, struct wakes_thread *thread, bool was_for_nothing)
 {
@@ -619,7 +630,7 @@ static void end_wait(struct wakes_object *object, struct wakes_wait *wait, bool 
 		wait->waker_thread = token.thread;
 		wait->woken_ns = token.time_ns;
 	}
-	/* Drops surplus signals: their threads timed out before they could take them. */
+	/* Drops signals for threads that no longer wait: they timed out at the same time. */
 	while (object->pending > object->waiting)
 		pop_token(object);
 }

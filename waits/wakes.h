@@ -16,9 +16,10 @@
  * same condition again was woken for nothing.
  *
  * Futexes: only waits that slept and wakes that woke threads are recorded, the latter with the
- * number of these threads. The kernel wakes the thread that waited first. So a wait was ended by
- * the oldest wake that was not over when the wait began and that has a thread left to wake. A call
- * may also move waiters to a second futex, of which a later wake ends their waits.
+ * number of these threads. The kernel wakes the thread that waited first. So the wake that ended a
+ * wait is the oldest one whose call had not returned when the wait began and whose number of woken
+ * threads is not used up by other waits. A call may also move waiters to a second futex, of which a
+ * later wake ends their waits.
  *
  * Calls that block: reads, polls, sleeps and the like that lasted for 1 ms or longer, and waits in
  * calls of other classes (open, accept, waitpid). A call that wrote to the other end of a pipe
@@ -80,10 +81,12 @@ struct wakes_pair {
 
 #define WAKES_IDLE_MIN 3u
 
-/* Posts or signals at a site; of a call that blocks, the waits. */
+/* The sums of a site: of its posts or signals; for a call that blocks, of its waits. */
 struct wakes_site {
-	uint64_t waits,
-		quiet; /* calls: waits, and those of them without a call of another thread */
+	/*
+	 * for calls: number of waits, and number of waits during which no other thread made a call
+	 */
+	uint64_t waits, quiet;
 	uint64_t count;
 	uint64_t woke;	/* waiting threads that these posts or signals woke */
 	uint64_t vain;	/* posts or signals at a time when no thread waited */
@@ -134,14 +137,14 @@ struct wakes {
 	/* Called for each wait when it is known how the wait ended; may be NULL. */
 	void (*listener)(void *user, const struct wakes_wait *wait);
 	/*
-	 * Calls: describes the object of the wait, which is now the longest of its pair. The text
-	 * must remain valid. May be NULL.
+	 * For calls: describes the object of a wait that is the longest of its pair so far. The
+	 * text must remain valid. May be NULL.
 	 */
 	const char *(*describe)(void *user, const struct event *event);
 	void *user;
 	/*
-	 * Calls: the last calls, except waits, of two different threads; `others` is of the thread
-	 * that made calls before the last one
+	 * For calls: times of the last calls, except waits, of the two threads that made calls
+	 * last. last_ns: of last_thread; others_ns: of the other thread
 	 */
 	uint32_t last_thread;
 	uint64_t last_ns, others_ns;
@@ -168,8 +171,8 @@ void wakes_event(struct wakes *wakes, const struct event *event);
 void wakes_finish(struct wakes *wakes, uint64_t end_ns);
 
 /*
- * Whether the call waited for something that is neither a lock nor the like: a call that blocks, or
- * a call of another class that took 1 ms or longer.
+ * Whether the call waited for something other than a lock, semaphore, condition or futex: a call
+ * that blocks, or a call of another class that took 1 ms or longer.
  */
 bool wakes_is_call(const struct event *event);
 
