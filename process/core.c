@@ -197,12 +197,12 @@ static void add_thread(struct core *core, const struct note *note)
 #if defined(__x86_64__)
 	thread->is_in_call = (int64_t)thread->registers.orig_rax >= 0;
 #endif
-	/* the thread that got the signal is the first one */
+	/* the first thread in the file is the one that got the signal */
 	if (core->threads.count == 1)
 		core->signal = status.pr_cursig;
 }
 
-/* Takes a note about the thread of the last NT_PRSTATUS. */
+/* Reads a note that belongs to the thread of the preceding NT_PRSTATUS note. */
 static void take_thread_note(struct core *core, const struct note *note)
 {
 	struct core_thread *thread =
@@ -239,7 +239,7 @@ static struct mapping *mapping_at(struct maps *maps, uint64_t address)
 	return (struct mapping *)(uintptr_t)maps_at(maps, address);
 }
 
-/* A mapping without a file gets a name of the kernel's. */
+/* Gives a mapping without a file the name that the kernel has for it, such as [stack]. */
 static void name_mapping(struct maps *maps, uint64_t address, const char *name)
 {
 	struct mapping *mapping = mapping_at(maps, address);
@@ -261,8 +261,9 @@ static bool is_of_system(const char *path)
 }
 
 /*
- * gcore leaves out mappings of files that were not changed, and so their access. They are taken for
- * code if they can be code, else for memory that the program may write.
+ * Adds a mapping of a file that gcore has omitted because the program did not change it. The core
+ * file then does not state its access rights: it is treated as code if it can be code, otherwise as
+ * memory that the program may write.
  */
 static void add_left_out(struct maps *maps, const struct mapping *like, const char *module)
 {
@@ -361,7 +362,10 @@ static uint64_t find_start(const struct subject *subject, uint64_t from, uint64_
 		at -= 8;
 		for (count = 0; at >= 8 && count < ARGUMENTS_MAX; count++) {
 			memcpy(&word, bytes + at - 8, sizeof(word));
-			/* the number of arguments is below their list, which has no zero there */
+			/*
+			 * a zero precedes the list of the environment, but argc precedes the list
+			 * of arguments
+			 */
 			if (!word || (list == 1 && word == count))
 				break;
 			at -= 8;
@@ -398,8 +402,8 @@ static void take_auxv(struct core *core, const struct subject *subject, struct m
 }
 
 /*
- * Names the heap of brk: the first memory without a file above the program's own, unless it follows
- * that directly, as the program's zeroed data does.
+ * Names the heap of brk: it is the first mapping without a file above the mappings of the program.
+ * A mapping that directly follows those of the program is its zeroed data (.bss), not the heap.
  */
 static void name_heap(const struct core *core, struct maps *maps)
 {
@@ -441,7 +445,9 @@ static void take_notes(struct core *core, struct subject *subject)
 	}
 	take_auxv(core, subject, maps, &auxv);
 	name_heap(core, maps);
-	/* gcore calls memory without access, such as the guards of stacks, readable */
+	/*
+	 * gcore marks memory without access rights, such as the guard pages of stacks, as readable
+	 */
 	for (size_t i = 0; i < maps->count; i++)
 		if (!*maps->items[i].path && maps->items[i].flags == MAPPING_READ)
 			maps->items[i].flags = 0;

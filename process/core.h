@@ -27,7 +27,7 @@ struct core_thread {
 	registers_native registers;
 	uint64_t pc, sp, tls;
 	bool is_in_call;	/* its vector registers have no meaning */
-	const uint8_t *vectors; /* in the notes; NULL: none */
+	const uint8_t *vectors; /* points into the notes; NULL: none */
 	uint32_t vectors_size;
 };
 
@@ -40,16 +40,17 @@ struct core {
 	ARRAY_OF(struct core_segment) segments; /* ascending addresses */
 	ARRAY_OF(struct core_thread) threads;
 	int pid;
-	int signal;	      /* that ended the process; 0: none */
+	int signal;	      /* the signal that ended the process; 0: none */
 	uint64_t stack_start; /* address of the program's arguments; 0: unknown */
 	uint64_t entry;	      /* address of the program's first instruction; 0: unknown */
 };
 
 /*
  * Reads the core file that is open as `fd`, which stays the caller's, and makes it the subject.
- * Mappings get the names that proc_pid_maps(5) has for them, as far as the file tells; inodes are
- * numbers that are equal for equal paths. Returns 0, -EBADMSG (not a core file of this processor),
- * -EIO, or -ENODATA (no threads or no memory). Close it with core_close() also after an error.
+ * Mappings get the names that proc_pid_maps(5) has for them, as far as the file has these names. A
+ * core file has no inode numbers, so equal paths get equal numbers. Returns 0, -EBADMSG (not a core
+ * file of this processor), -EIO, or -ENODATA (no threads or no memory). Close it with core_close()
+ * also after an error.
  */
 int core_open(struct core *core, int fd, struct subject *subject, struct error *err);
 void core_close(struct core *core, struct subject *subject);

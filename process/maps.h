@@ -60,7 +60,7 @@ const char *mapping_name(const struct mapping *mapping);
 /* Whether the base name of the mapping's file begins with `name`. */
 bool mapping_is_of(const struct mapping *mapping, const char *name);
 
-/* Whether the mapping is of libc or, if or_loader, of the dynamic loader. */
+/* Whether the mapping belongs to libc, or, if or_loader is true, to the dynamic loader. */
 bool mapping_is_libc(const struct mapping *mapping, bool or_loader);
 
 /*

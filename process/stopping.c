@@ -30,7 +30,10 @@
 #define PIPE_WHOLE	      4096 /* PIPE_BUF: a write of this size is not split */
 /* a call that has slept for less than this may start its time limit again */
 #define YOUNG_NS 2000000
-/* an error of a time limit up to this value does not justify a longer stop */
+/*
+ * an error of up to this in the remaining time of a call is accepted, since a more exact time would
+ * take a longer stop
+ */
 #define LATE_NS 1000000
 
 enum result { EXACT, BLOCK, REWRITTEN, ENDED, ANEW, RECEIVES, SENDS };
@@ -437,7 +440,7 @@ static void shorten_register(const struct stopping *stopping, registers_native *
 	set_limit(registers, argument, gone < limit ? limit - gone : 0);
 }
 
-/* Whether a pending signal will interrupt the call, as the stop did. */
+/* Whether a pending signal will interrupt the call, just as the stop has interrupted it. */
 static bool has_signal(const struct stopping *stopping)
 {
 	cleanup_free char *text = proc_text(stopping->pid, stopping->tid, "status");

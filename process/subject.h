@@ -17,7 +17,10 @@ struct core;
 
 struct subject {
 	int32_t pid;
-	/* a thread that still has the process's memory, since the first thread may have ended */
+	/*
+	 * a thread through which the memory of the process is read; it is not always the first
+	 * thread, which may have ended
+	 */
 	int32_t thread;
 	int memory; /* descriptor of /proc/PID/mem; -1: not open */
 	struct maps maps;

@@ -107,7 +107,10 @@ static bool lists_memory(const char *list)
 	return false;
 }
 
-/* Returns 1 if the note is the cut, 0 for other notes, or a negative errno. */
+/*
+ * Handles a note. Returns 1 if it is the cut (the point of the stream at which the process was
+ * stopped), 0 for other notes, or a negative errno.
+ */
 static int take_note(struct lineage *lineage, const struct event *event, unsigned cut,
 		     struct error *err)
 {
@@ -198,15 +201,16 @@ static bool is_about_child(const struct event *event, const struct trace_process
 }
 
 /*
- * The data that the kernel stores for the program is not in a core file, and may be what leads to a
- * block.
+ * Sets the reason for doubt if the program has stored pointers in the kernel (epoll, timers): a
+ * core file does not have them, and such a pointer may be the only one to a block.
  */
 static void doubt_kernel_words(struct live *live, const struct event *event)
 {
 	const char *name = event->function->name;
 
 	if (!strncmp(name, "epoll_create", 12) || !strcmp(name, "timer_create"))
-		live->doubt = "a core file does not have the pointers that epoll and timers store";
+		live->doubt = "a core file lacks the pointers that the kernel stores for epoll and "
+			      "timers";
 }
 
 static int take_event(struct lineage *lineage, const struct event *event, unsigned cut,
@@ -225,8 +229,8 @@ static int take_event(struct lineage *lineage, const struct event *event, unsign
 
 /*
  * Reads the objects that were live in the parent at the fork. The event of fork is recorded when
- * the call returns. The child cannot be older than the fork call, so later events of the parent do
- * not count.
+ * the call returns. The child cannot have started before that call, so events of the parent after
+ * the start of the child do not concern the child and are ignored.
  */
 static int take_parent(struct lineage *lineage, const struct trace_process *child,
 		       struct error *err)

@@ -20,7 +20,7 @@ struct live_mapping {
 	uint64_t caller; /* return address of the call that mapped it; 0: unknown */
 };
 
-/* A live object that the program knows by a handle: a stream, a directory, a joinable thread. */
+/* A live object that the program accesses by a handle: a stream, a directory, a joinable thread. */
 struct live_handle {
 	enum resource class;
 	uint64_t object;

@@ -37,8 +37,8 @@ static bool is_nameless(const struct mapping *mapping)
 /* ---- libc's allocator ---- */
 
 /*
- * Whether the list that begins with `element` leads to data of libc. `next`: offset of the link in
- * each element.
+ * Whether following the list that begins with `element` ends at data of libc. `next`: offset of the
+ * link in each element.
  */
 static bool leads_to_libc(const struct process *process, uint64_t element, uint64_t next)
 {

@@ -306,8 +306,8 @@ static void flood(struct marking *marking)
 }
 
 /*
- * Starts at the roots, those of lower kinds first, so that the path shown begins at a named
- * variable rather than at a word of a stack.
+ * Adds the blocks to which the roots lead, beginning with roots of lower kinds, so that a reported
+ * path begins at a named variable rather than at a word of a stack.
  */
 static void seed(struct marking *marking)
 {

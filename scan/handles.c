@@ -137,7 +137,7 @@ static bool is_own(const struct judging *judging, uint64_t thread, uint64_t at)
 	return false;
 }
 
-/* Whether the word at this address is in reachable memory. */
+/* Whether the word at this address is in memory that the program can reach. */
 static bool is_had(const struct judging *judging, uint64_t at)
 {
 	const struct graph *graph = judging->graph;

@@ -417,7 +417,10 @@ static int run_scan(struct scan *scan, struct error *err)
 
 /* ---- core files ---- */
 
-/* The result of a core file begins with this text, or with "!" and why there is none. */
+/*
+ * Writes the start of the result for a core file: the text, or, if the scan failed, "!" and the
+ * reason.
+ */
 static int write_head(const struct scan *scan, const char *text, struct error *err)
 {
 	size_t size = strlen(text) + 1;
@@ -471,7 +474,7 @@ static int core_main(int argc, char **argv, struct scan *scan)
 
 	scan->socket = -1;
 	if (argc < 5) {
-		fprintf(stderr, "holdtrace-scan: core needs two descriptors and a trace\n"
+		fprintf(stderr, "holdtrace-scan: core: expected two descriptors and a trace\n"
 				"Try 'holdtrace-scan --help'.\n");
 		return 2;
 	}
@@ -529,7 +532,7 @@ int main(int argc, char **argv)
 	if (about >= 0)
 		return about;
 	if (!is_core && !parse_arguments(argc, argv, &scan)) {
-		fprintf(stderr, "holdtrace-scan: six numbers are needed\n"
+		fprintf(stderr, "holdtrace-scan: expected six numbers\n"
 				"Try 'holdtrace-scan --help'.\n");
 		return 2;
 	}

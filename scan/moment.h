@@ -4,7 +4,7 @@
 
 /*
  * A process at one moment: its threads, its mappings, and the words of its memory that may lead to
- * blocks. It is stopped while they are read (stop.h) and continues afterwards.
+ * blocks. The process is stopped while they are read, and continues afterwards.
  */
 
 #include <stdbool.h>
@@ -36,7 +36,8 @@ struct process_thread {
 	/* start of the used part of the stack; frames_find() may change it */
 	uint64_t live_sp;
 	/*
-	 * the frames reach the start of the stack without a gap, so no other part of it is in use
+	 * the frames reach the start of the stack without a gap, so the rest of the stack is not in
+	 * use
 	 */
 	bool is_whole;
 	struct process_frame *frames; /* innermost first */

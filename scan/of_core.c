@@ -14,16 +14,18 @@
 #include "trace/inputs.h"
 #include "trace/trace.h"
 
-/* What one stream says about its process. */
+/* The facts about a process that one stream contains. */
 struct examined {
 	const struct process *process;
 	struct core_stream stream;
 	bool is_of_pid;
-	unsigned equal, other; /* modules that the core file has, too; that it does not have */
-	char different[256];   /* a module of another build; "": none */
+	/* number of the stream's modules that the core file has, too, and that it does not have */
+	unsigned equal, other;
+	char different[256];			/* a module of another build; "": none */
 	uint64_t start_ns, realtime_ns, end_ns; /* end_ns 0: the stream has no end */
-	int signal;				/* that ended the process; 0: none */
-	uint64_t dropped, abandoned; /* events; abandoned: of calls that never completed */
+	int signal;				/* the signal that ended the process; 0: none */
+	/* numbers of dropped events; abandoned: those of calls that never completed */
+	uint64_t dropped, abandoned;
 };
 
 /* ---- modules ---- */
@@ -81,7 +83,7 @@ static void examine_note(struct examined *examined, const struct event *event)
 	examined->signal = (int)event_number(event, "signal");
 }
 
-/* Reads a stream without its calls. Streams of other processes are left at once. */
+/* Reads a stream without its calls. Stops immediately if the stream belongs to another process. */
 static void examine(struct examined *examined, const char *path,
 		    const struct trace_options *options)
 {
@@ -124,8 +126,9 @@ static void examine(struct examined *examined, const char *path,
 /* ---- the moment ---- */
 
 /*
- * If a signal ended the process and the kernel wrote the file, the moment is the end of the stream.
- * Else it is before the last write to the file, until which the process was stopped.
+ * Finds the moment of the core file. If the kernel wrote the file because a signal ended the
+ * process, the moment is the end of the stream. Otherwise gcore wrote the file while the process
+ * was stopped, so the moment is before the last write to the file.
  */
 static int find_moment(struct examined *examined, struct error *err)
 {

@@ -22,7 +22,10 @@
 #define ENTRY_SWAPPED (1ull << 62)
 #define ENTRY_OF_FILE (1ull << 61)
 
-/* Extends the last run, but not one of another range: first: number of the runs of other ranges. */
+/*
+ * Adds pages as a new run, or extends the last run. first: number of runs of earlier ranges, which
+ * are not extended.
+ */
 static void add_run(struct page_runs *runs, size_t first, uint64_t from, uint64_t to,
 		    unsigned state)
 {
@@ -96,7 +99,10 @@ static bool list_runs(const struct pagemap *pagemap, uint64_t from, uint64_t to,
 
 /* ---- entries of the page map ---- */
 
-/* An entry does not say that a page is the page of zeros. */
+/*
+ * Reads the entries of the page map, one for each page. An entry does not show whether the page is
+ * the kernel's zero page.
+ */
 static bool read_entries(const struct pagemap *pagemap, uint64_t from, uint64_t to,
 			 struct page_runs *runs, void (*beat)(void *user), void *user)
 {
@@ -142,7 +148,8 @@ bool residence_read(const struct subject *subject, struct residence *residences,
 	int fd = subject_open(subject, "smaps");
 	cleanup_file FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	struct residence *at = NULL;
-	char line[PATH_MAX + 128]; /* so that no part of a path is taken for a line */
+	/* large enough for any path, so that the end of a long path is not read as another line */
+	char line[PATH_MAX + 128];
 	unsigned lines = 0;
 
 	if (!file)

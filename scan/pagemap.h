@@ -18,8 +18,9 @@
 enum page_state {
 	PAGE_PRESENT = 1,
 	PAGE_SWAPPED = 2,
-	PAGE_OF_FILE = 4, /* of a file, or of shared memory */
-	PAGE_ZERO = 8,	  /* the kernel's page of zeros: the program has only read it */
+	PAGE_OF_FILE = 4, /* a page of a file or of shared memory */
+	/* the kernel's zero page: the program has read the page, but never written to it */
+	PAGE_ZERO = 8,
 };
 
 /* Adjacent pages in the same state. Pages that are neither present nor swapped are in no run. */
@@ -34,7 +35,7 @@ struct page_runs {
 };
 
 struct pagemap {
-	int fd;		  /* of /proc/PID/pagemap; -1: it cannot be opened */
+	int fd;		  /* descriptor of /proc/PID/pagemap; -1: it cannot be opened */
 	bool cannot_list; /* the kernel has no PAGEMAP_SCAN (before Linux 6.7) */
 };
 
@@ -45,7 +46,7 @@ struct pagemap {
 bool pagemap_read(struct pagemap *pagemap, uint64_t from, uint64_t to, struct page_runs *runs,
 		  void (*beat)(void *user), void *user);
 
-/* What is known of the pages of a mapping. */
+/* How much of a mapping is resident and swapped out. */
 struct residence {
 	uint64_t resident, swapped; /* bytes, as smaps has them */
 	bool has_runs;		    /* its runs are known */

@@ -138,7 +138,8 @@ static void put_block(struct out *out, const struct report *report, uint32_t blo
 }
 
 /*
- * Marks a block and all blocks above it, by parents or by dominators, up to the first marked one.
+ * Marks a block and its ancestors up to the first one that is marked already. above: the parent or
+ * the dominator of each block.
  */
 static void mark_way(const struct graph *graph, uint8_t *marks, uint8_t mark, const uint32_t *above,
 		     uint32_t block)
@@ -268,7 +269,10 @@ static bool has_pages(const struct process *process, const struct mapping *mappi
 	return i < pages->count && pages->items[i].from < mapping->to;
 }
 
-/* The mappings precede the pages, and a note with the state "done" is the last one. */
+/*
+ * Writes the notes on resident memory: first those of the mappings, then those of the pages, and
+ * last a note with the state "done".
+ */
 static void put_residences(struct out *out, const struct report *report)
 {
 	const struct process *process = report->process;
@@ -306,7 +310,7 @@ static void put_residences(struct out *out, const struct report *report)
 	end_note(out);
 }
 
-/* ---- the whole ---- */
+/* ---- the complete result ---- */
 
 static void put_end(struct out *out, const struct report *report)
 {
@@ -349,7 +353,10 @@ static void put_end(struct out *out, const struct report *report)
 	end_note(out);
 }
 
-/* The collector writes this note for a process; for a core file, the result has it. */
+/*
+ * Writes the note of the cut. For a running process, the collector has already written it to the
+ * stream; for a core file, it is a part of the result.
+ */
 static void put_cut(struct out *out, const struct report *report)
 {
 	begin_note(out, report, NOTE_SCAN);

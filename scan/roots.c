@@ -67,8 +67,8 @@ static enum root_kind kind_of_nameless(const struct finding *finding, const stru
 }
 
 /*
- * Returns the kind of the roots in a mapping. *owner: index of the thread, if roots of this kind
- * belong to a thread, else of the mapping.
+ * Returns the kind of the roots in a mapping. *owner: if roots of this kind belong to a thread, the
+ * index of the thread; otherwise the index of the mapping.
  */
 static enum root_kind kind_of(const struct finding *finding, const struct mapping *mapping,
 			      uint32_t *owner)

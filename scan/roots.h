@@ -37,11 +37,12 @@ extern const char *const root_words[ROOT_KINDS];
  */
 struct root {
 	enum root_kind kind;
-	uint64_t from;	    /* start address; for ROOT_KERNEL, an index */
-	int thread;	    /* 0: the root belongs to no thread */
-	const char *name;   /* of the variable, or the owner of the kernel's word; NULL: unknown */
-	const char *module; /* path; NULL: no module */
-	uint64_t offset;    /* address in the module's file */
+	uint64_t from; /* start address; for ROOT_KERNEL, an index */
+	int thread;    /* 0: the root belongs to no thread */
+	/* name of the variable, or the owner of a word in the kernel; NULL: unknown */
+	const char *name;
+	const char *module;   /* path; NULL: no module */
+	uint64_t offset;      /* address in the module's file */
 	const char *function; /* function of the frame; NULL: unknown */
 	uint64_t pc;	      /* address in that function; 0: unknown */
 };

@@ -3,8 +3,9 @@
 #define SCAN_TARGETS_H
 
 /*
- * Ranges of addresses, among them those that may contain blocks, and the address in a word. Every
- * word of a stopped process is tested, so one comparison rejects most words.
+ * Ranges of addresses, for example those that may contain blocks, and the conversion of a word to
+ * an address. Every word of a stopped process is tested, so a single comparison must reject most
+ * words.
  */
 
 #include <stdbool.h>

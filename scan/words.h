@@ -35,8 +35,8 @@ struct words {
 };
 
 /*
- * Keeps the words in `bytes` that lead into `targets`. `bytes` has `size` bytes, which were read at
- * `address`; both numbers are multiples of WORDS_PAGE. Call it with ascending addresses.
+ * Stores the words in `bytes` that are addresses in `targets`. `bytes` has `size` bytes, which were
+ * read at `address`; both numbers are multiples of WORDS_PAGE. Call it with ascending addresses.
  */
 void words_add(struct words *words, const struct ranges *targets, uint64_t address,
 	       const void *bytes, size_t size);
