@@ -46,8 +46,8 @@ static int refuse_mappings(int number, int pid, struct error *err)
 		return error_set(err, ESRCH, "process %d does not exist", pid);
 	if (number == EACCES || number == EPERM)
 		return error_set(err, EACCES,
-				 "process %d belongs to another user, or has changed its user: "
-				 "only root is permitted to do this",
+				 "process %d belongs to another user, or has changed its user: run "
+				 "this command as root",
 				 pid);
 	return error_system(err, number, "cannot read the mappings of process %d", pid);
 }

@@ -18,7 +18,7 @@
 
 #define NUMBERS_MAX 10000
 
-/* By stream: the position up to which its pieces were read. */
+/* For each stream, the position up to which its pieces were read. */
 struct places {
 	struct place {
 		uint64_t next;

@@ -32,13 +32,14 @@
 #error "memfd_create(2) is needed"
 #endif
 
-#define STOP_MS	   5000 /* a thread that needs longer is in an uninterruptible sleep */
+#define STOP_MS \
+	5000 /* a thread that does not stop within this time is in an uninterruptible sleep */
 #define SYSCALL_MS 5000
 #define LOCK_MS	   20 /* interval between checks whether a call waits for the loader's lock */
 /* after this time, the checks include a wait for a lock that the thread itself owns */
 #define SELF_MS	       1000
 #define CALL_MS	       30000 /* limit of a whole call */
-#define LOCK_CONTENDED 2     /* a libc mutex's futex has this value if threads wait */
+#define LOCK_CONTENDED 2     /* value of the futex of a libc mutex while threads wait for it */
 #define MUTEX_KINDS    512   /* all of libc's mutex kinds are smaller */
 #define HELD_MOST      64    /* limit of threads that stay traced until we exit */
 #define HOLD_MS	       2000  /* how long continue_traced() waits at most */
@@ -51,7 +52,7 @@
 #define TCB_BELOW    512
 #define PAGE	     4096u
 
-/* Signals that must not be blocked: the thread's own instructions raise them. */
+/* Signals that must not be blocked, since the thread's own instructions may raise them. */
 #define SYNCHRONOUS                                                             \
 	(1ull << (SIGTRAP - 1) | 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | \
 	 1ull << (SIGILL - 1) | 1ull << (SIGFPE - 1) | 1ull << (SIGSYS - 1))
@@ -108,7 +109,7 @@ static int get_regs(struct remote *remote, struct arch_state *state)
 		return -errno;
 	if (!ARCH_FORGETS_CALLS)
 		return 0;
-	/* the rest of the state is not in the general registers */
+	/* the following facts are not in the general registers */
 	state->is_at_call =
 		!subject_get(&remote->target->subject, arch_pc(state) - 4, code, sizeof(code)) &&
 		(!memcmp(code[0], arch_syscall_code, 4) || !memcmp(code[1], arch_syscall_code, 4));
@@ -137,7 +138,9 @@ static int get_state(struct remote *remote)
 	return 0;
 }
 
-/* Waits until the thread stops for PTRACE_INTERRUPT; delivers the signals that arrive before. */
+/*
+ * Waits until the thread stops for PTRACE_INTERRUPT. Delivers the signals that arrive before that.
+ */
 static int wait_interrupted(struct remote *remote, struct error *err)
 {
 	for (;;) {
@@ -193,8 +196,8 @@ bool remote_may_suspend(const struct stopping *stopping)
 }
 
 /*
- * Lets the thread sleep on while it stays traced, and waits until its system call has passed the
- * suspended seccomp filter.
+ * Lets the thread continue its sleep, but stays its tracer, and waits until its system call has
+ * passed the seccomp filter, which is suspended while we trace it.
  */
 static void continue_traced(const struct remote *remote)
 {
@@ -551,8 +554,8 @@ static int stop_now(struct remote *remote)
 }
 
 /*
- * Examines what the thread waits for, after its call has not returned for a while. is_late: also
- * checks for a wait for a lock that the thread itself owns. Returns 0 if the call continues,
+ * Called if the call has not returned for a while: finds out what the thread waits for. is_late:
+ * also checks for a wait for a lock that the thread itself owns. Returns 0 if the call continues,
  * -EDEADLK if the thread waits for the loader's lock, -ENOTRECOVERABLE if it waits for a lock that
  * it owns, or another negative errno.
  */
@@ -632,10 +635,10 @@ static int take_back(struct remote *remote)
 }
 
 /*
- * Runs the thread until its call has returned. A call that takes too long is left to finish,
- * because its thread may own the loader's lock, which no other thread would release; the thread
- * then restores itself from the frame. Only a call that waits for the loader's lock, or for a lock
- * of its own thread, is abandoned.
+ * Runs the thread until its call has returned. If the call takes too long, the thread is released
+ * inside the call, because it may own the loader's lock, which no other thread would release; at
+ * the end of the call it restores itself from the frame. Only a call that waits for the loader's
+ * lock, or for a lock of its own thread, is abandoned.
  */
 static int run_call(struct remote *remote, struct remote_word *word, const uint64_t *before)
 {
@@ -719,7 +722,7 @@ void remote_end(struct remote *remote)
 {
 	uint64_t scratch = remote->scratch;
 
-	/* without scratch memory, this call's frame is on the thread's own stack */
+	/* there is no scratch memory yet, so the frame of this call is on the thread's own stack */
 	remote->scratch = 0;
 	if (scratch)
 		remote_syscall(remote, &(struct arch_call){ SYS_munmap, { scratch, REMOTE_SIZE } });

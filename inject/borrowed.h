@@ -3,9 +3,10 @@
 #define INJECT_BORROWED_H
 
 /*
- * The borrowed thread: one thread of the target, stopped, that makes calls for us. Every call looks
- * as if it came from a signal handler: below it is a frame from which the thread restores itself.
- * So the thread continues correctly even if the injector is killed.
+ * The borrowed thread: a thread of the target that we stop and that then makes calls for us. Each
+ * call is set up as a call in a signal handler: its return leads to a signal frame, from which the
+ * thread restores its registers by itself. So the thread continues correctly even if the injector
+ * is killed.
  */
 
 #include <stdbool.h>
@@ -91,7 +92,7 @@ int64_t remote_syscall(struct remote *remote, const struct arch_call *call);
  * -EDEADLK: the thread waited for the loader's lock, whose owner may wait for this thread; the call
  * was undone and may be repeated later
  * -ECANCELED, and the result: we were too slow, and the thread has restored itself
- * -ETIMEDOUT: the call takes too long and is left to finish by itself
+ * -ETIMEDOUT: the call takes too long; the thread finishes it without us
  * -ENOTRECOVERABLE: the call would never return; it was abandoned inside the loader
  * another errno, with a text.
  */
@@ -102,8 +103,9 @@ int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *r
 void remote_leave_page(struct remote *remote, const char *name);
 
 /*
- * Find and close our files that interrupted attaches left open in a process. Find them before the
- * stop, because a server may have very many open files; close them during the stop.
+ * These functions find and close files of ours that interrupted attaches left open in a process.
+ * Find them before the stop, because a server may have very many open files; close them during the
+ * stop.
  */
 size_t remote_find_files(pid_t pid, int *files, size_t most);
 void remote_close_file(struct remote *remote, int file);

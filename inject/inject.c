@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #define PATIENCE_NS   10000000000ull /* limit for finding a thread that may be borrowed */
-#define LEADER_NS     5000000000ull  /* at first, only the process's first thread is tried */
+#define LEADER_NS     5000000000ull /* for this time, only the first thread of the process is tried */
 #define RETRY_NS      20000000
 #define LIBRARY_MOST  (64u << 20)
 #define SEGMENTS_MOST 32
@@ -99,7 +99,7 @@ static int find_entry(struct library *library, struct error *err)
 		if (segment->p_type != PT_LOAD || segment->p_offset > library->size ||
 		    segment->p_filesz > library->size - segment->p_offset)
 			continue;
-		/* debug information is at the end and is not loaded */
+		/* only the loaded segments are needed; debug information follows them */
 		if (segment->p_offset + segment->p_filesz > library->used)
 			library->used = segment->p_offset + segment->p_filesz;
 		if (offset >= segment->p_offset && offset - segment->p_offset < segment->p_filesz)
@@ -533,7 +533,10 @@ int inject_order(int pid, const char *library, struct late_order *order,
 		while ((status = try_order(&work, err)) == -EDEADLK &&
 		       clock_ns() - begun < PATIENCE_NS) {
 			result->retries++;
-			/* vary the pause, to get out of step with the owner of the lock */
+			/*
+			 * vary the pause, so that the attempts do not coincide with the periods in
+			 * which another thread owns the lock
+			 */
 			pause_ns(RETRY_NS + (long)(work.round % 5) * 3000000);
 		}
 	if (status == -EDEADLK)

@@ -244,7 +244,7 @@ static int refuse_filter(struct error *err, const char *why)
 
 /*
  * The number of filters that each thread has; -1: the numbers differ. Threads with the same number
- * are taken to have the same filters.
+ * of filters are assumed to have the same filters.
  */
 static int64_t count_filters(pid_t pid, pid_t thread)
 {

@@ -141,8 +141,8 @@ static const char *judge_jumps(const struct remote *remote)
 	uint8_t code[ARCH_SYSCALL_LENGTH];
 
 	/*
-	 * There is only libc's allocator, which releases its locks in its own code. safe_judge()
-	 * has already tested whether the pc is in this code.
+	 * The only allocator is libc's, which releases its locks in its own code, and safe_judge()
+	 * has already checked that the pc is not in this code.
 	 */
 	if (!target->has_malloc && !target->has_allocator)
 		return NULL;
@@ -152,8 +152,8 @@ static const char *judge_jumps(const struct remote *remote)
 		if (about_memory[i] == arch_number(&remote->state))
 			return "a system call that an allocator may have made";
 	/*
-	 * in or just after a system call: unlock code makes its call (futex) only after it has
-	 * released the lock
+	 * The thread is in or just after a system call. This is safe even in unlock code, which
+	 * makes its system call (futex) only after it has released the lock.
 	 */
 	if (ARCH_FORGETS_CALLS && remote->state.is_at_call)
 		return NULL;
@@ -176,7 +176,10 @@ const char *safe_judge(struct safe *safe, const struct remote *remote)
 		return "a critical section of libc";
 	if (is_in_rseq(remote))
 		return "a restartable sequence";
-	/* our system calls would be delivered to the program as signals (wine) */
+	/*
+	 * the kernel would turn the system calls of the library into signals for the program (as
+	 * for wine)
+	 */
 	if (!ptrace(PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG, remote->thread, sizeof(config),
 		    config) &&
 	    config[0])

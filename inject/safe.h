@@ -3,9 +3,9 @@
 #define INJECT_SAFE_H
 
 /*
- * Whether a stopped thread may be made to call the loader: neither the thread nor any of its
- * callers may be in an allocator, in the loader, or in fork and similar functions. The words of the
- * thread's stack are tested first; if a word is doubtful, the frames are walked.
+ * Decides whether a stopped thread may be made to call the loader. Neither its current function nor
+ * any of its callers may belong to an allocator, to the loader, or to fork and similar functions.
+ * The words of the thread's stack are tested first; if a word is doubtful, the frames are walked.
  */
 
 #include "inject/borrowed.h"

@@ -68,7 +68,10 @@ static uint64_t find_code(const struct target *target, const uint8_t *code, size
 		if (!at)
 			return 0;
 		from = (uint64_t)(at - target->code);
-		/* at other addresses the bytes are parts of other instructions, or data */
+		/*
+		 * at an address that is not aligned, the bytes are parts of other instructions, or
+		 * data
+		 */
 		if (from % ARCH_CODE_STEP == 0)
 			return target->code_low + from;
 	}
@@ -380,7 +383,7 @@ static int refuse_rights(pid_t pid, int number, struct error *err)
 				 "record --start=off`",
 				 (int)pid, scope);
 	return error_set(err, EPERM,
-			 "process %d is another user's, or has changed its privileges, so it "
+			 "process %d belongs to another user, or has changed its privileges, so it "
 			 "cannot be examined: attach as root or with CAP_SYS_PTRACE, or start the "
 			 "program by `holdtrace record --start=off`",
 			 (int)pid);

@@ -3,8 +3,9 @@
 #define INJECT_TARGET_H
 
 /*
- * A running program before any stop: its mappings, addresses in its libc that calls need, the
- * ranges where no thread may be borrowed, and the reasons why it must not be touched.
+ * The facts about a running program that are collected before any of its threads is stopped: its
+ * mappings, addresses in its libc that calls need, and the ranges of code where no thread may be
+ * borrowed. Also finds the reasons why holdtrace must not attach to a program.
  */
 
 #include <stdbool.h>

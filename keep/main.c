@@ -21,7 +21,8 @@
 #include "shorten.h"
 
 /*
- * Writes the new file of a shortened trace. Each piece gets the place that it has in the new file.
+ * Writes the new file of a shortened trace. The header of each piece gets the piece's offset in the
+ * shortened stream (`place`).
  */
 
 struct writer {
@@ -145,8 +146,8 @@ static int writer_take(struct writer *writer, uint32_t stream, int from, struct 
 #define SMALL	   (256u << 10) /* no further round follows if a round copied at most this */
 
 static const char usage[] = "Usage: holdtrace-keep OLD NEW EXCHANGE since|bytes NUMBER\n"
-			    "Shortens a trace of --keep: keeps its last part, and objects that "
-			    "were live when it began.\n"
+			    "Shortens a trace of --keep: keeps its last part, and the objects that "
+			    "were live when this part began.\n"
 			    "\n"
 			    "The collector starts this program; users do not start it themselves.\n"
 			    "\n"

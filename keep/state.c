@@ -23,8 +23,9 @@
 
 /*
  * The notes of pauses (~recording) explain why an object seems to be live forever: its release was
- * in a pause. There may be such a note each second for days, so only the first RECORDING_MOST of
- * these notes and the last one are kept. The number is even because each second note ends a pause.
+ * in a pause. A program may be paused and resumed every second for days, so only the first
+ * RECORDING_MOST of these notes and the last one are kept. RECORDING_MOST is even, since every
+ * second note ends a pause.
  */
 #define RECORDING_MOST 100
 
@@ -172,7 +173,7 @@ static int replay(struct state *state, on_event *function, struct error *err)
 	return rc;
 }
 
-/* ---- first pass: what to keep ---- */
+/* ---- first pass: find the calls and notes to keep ---- */
 
 static void forget_last(struct state *state, uint32_t kind, uint64_t key)
 {
@@ -222,8 +223,8 @@ static bool is_of_descriptor(const struct event *event)
 }
 
 /*
- * Follows copies of descriptors. Only the call that opened the original shows what a copy refers
- * to, and the original may have been closed since.
+ * Remembers which descriptors are copies (dup). Only the call that opened the original descriptor
+ * shows to which file or socket a copy refers, and the original may have been closed since then.
  */
 static void learn_descriptor(struct state *state, const struct event *event)
 {
@@ -389,7 +390,7 @@ static int tell_left_out(struct state *state, const struct event *event, struct 
 	return state_write(state, &note, err);
 }
 
-/* Whether a note is about a state that still exists, and no later note replaces it. */
+/* Whether the note describes a state that still exists, and no later note replaces the note. */
 static bool is_lasting(const struct state *state, const struct event *event)
 {
 	static const char *const lasting[] = { NOTE_PROCESS,  NOTE_ATTACHED, NOTE_SETTINGS,

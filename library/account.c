@@ -43,7 +43,8 @@ struct library_account {
 	const struct trace_process *of; /* the process of `current` */
 	ARRAY_OF(struct library_asleep) asleep;
 	bool is_finished; /* the waits of all processes are complete */
-	bool has_failed;  /* an allocation failed: the account can only be freed */
+	/* an allocation failed, so the account is incomplete and may only be freed */
+	bool has_failed;
 	ARRAY_OF(struct passed_stream) streams; /* by process */
 
 	/* the latest results, which the caller of the library reads */
@@ -53,9 +54,9 @@ struct library_account {
 };
 
 /*
- * The code of accounts does not check allocations: if an allocation fails, a jump leads back to
- * account_run(). For this reason, that code acquires only memory that belongs to the account, and
- * no other resource.
+ * The code that keeps the account does not check allocations: if an allocation fails, longjmp()
+ * returns to account_run(). Therefore this code must acquire no resource other than memory that
+ * belongs to the account.
  */
 static _Thread_local jmp_buf no_memory;
 

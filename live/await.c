@@ -52,7 +52,7 @@ static const struct {
 	{ SYS_futex, AWAIT_FUTEX },
 	{ CALL_FUTEX_WAIT, AWAIT_FUTEX },
 	{ CALL_FUTEX_WAITV, AWAIT_FUTEX },
-	{ SYS_restart_syscall, AWAIT_FUTEX }, /* or a sleep that was interrupted */
+	{ SYS_restart_syscall, AWAIT_FUTEX }, /* or the rest of a sleep that was interrupted */
 	{ SYS_read, AWAIT_FILE },
 	{ SYS_readv, AWAIT_FILE },
 	{ SYS_pread64, AWAIT_FILE },

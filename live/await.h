@@ -19,7 +19,7 @@ enum await_kind {
 	AWAIT_BARRIER,
 	AWAIT_JOIN,
 	AWAIT_ONCE,
-	AWAIT_FUTEX, /* another futex, or a lock that is not of pthread */
+	AWAIT_FUTEX, /* another futex, or a lock that does not belong to pthread */
 	AWAIT_FILE_LOCK,
 	AWAIT_FILE,  /* input or output of a descriptor */
 	AWAIT_FILES, /* several descriptors */
@@ -33,11 +33,11 @@ enum await_kind {
 
 struct await {
 	enum await_kind kind;
-	const char *futex; /* AWAIT_FUTEX: what it is for, as in naming/waiters.h */
+	const char *futex; /* AWAIT_FUTEX: the use of the futex, as in naming/waiters.h */
 	bool has_limit;	   /* AWAIT_FUTEX: the wait has a time limit */
-	uint64_t address;  /* of the lock, or of the futex if the lock is unknown; 0: none */
-	int owner;	   /* thread id in the process's pid namespace; 0: no owner or unknown */
-	bool has_ended;	   /* the owner thread has ended */
+	uint64_t address; /* address of the lock, or of the futex if the lock is unknown; 0: none */
+	int owner;	  /* thread id in the process's pid namespace; 0: no owner or unknown */
+	bool has_ended;	  /* the owner thread has ended */
 	bool is_elsewhere; /* the owner is in another process that is in another pid namespace */
 	int owner_pid; /* process of the owner, if that is another process, or process that holds a
 			  file's lock; 0: none or unknown */

@@ -13,10 +13,11 @@
 #include <time.h>
 
 /*
- * Infers which threads may hold a lock that has no owner in its memory: a lock by futex that is not
- * of pthread. A thread that holds a lock usually has the lock's address on its stack, to release
- * it. But a thread that only uses the lock may have it, too, and the holder need not have the
- * address of a lock that is at a constant address. A thread that runs is not searched.
+ * Infers which threads may hold a lock that does not store its owner: one that uses a futex but
+ * does not belong to pthread. A thread that holds a lock usually has the lock's address on its
+ * stack, because it needs the address to release the lock. But a thread that only uses the lock may
+ * have the address there, too, and the holder of a lock at a constant address need not have it. The
+ * stacks of running threads are not searched.
  */
 
 /* An address that a holder of the lock may have on its stack. */
@@ -108,7 +109,7 @@ static void holders_find(const struct live_process *process, struct await *await
 
 /* ---- cycles ---- */
 
-/* Whether thread `other` holds what the thread waits for, or may hold it. */
+/* Whether thread `other` holds, or may hold, the lock that the thread waits for. */
 static bool is_for(const struct await *await, const struct live_thread *other)
 {
 	for (size_t i = 0; i < await->may_hold_count && i < AWAIT_MAY_HOLD_MAX; i++)
@@ -134,8 +135,8 @@ static bool may_stay(const struct live_process *process, const struct await *awa
 
 /*
  * Finds the threads that wait for each other in cycles without a time limit, as far as owners are
- * known or inferred. in_cycle: by thread. Such threads need not be deadlocked: a thread outside may
- * hold a lock of the cycle, too. Returns whether there are any.
+ * known or inferred. in_cycle: by thread. Such threads need not be deadlocked: a thread that is not
+ * in the cycle may hold one of its locks, too. Returns whether there are any.
  */
 static bool holders_find_cycles(const struct live_process *process, const struct await *awaits,
 				bool *in_cycle)
@@ -252,7 +253,10 @@ static void find_file_ring(struct look *look)
 	look->rings = 1;
 }
 
-/* Keeps the inferred cycles that have an inferred owner, if none of their threads has run. */
+/*
+ * Removes the inferred cycles if one of their threads has run since, or if no owner in them was
+ * inferred.
+ */
 static void settle_inferred(struct look *look)
 {
 	bool is_inferred = false;
@@ -514,10 +518,10 @@ void look_put_backtrace(struct out *out, const struct look *look, size_t i)
 		out_char(out, '\n');
 	}
 	if (look->process.threads[i].objection)
-		out_format(
-			out,
-			"    (read without stopping the thread, may be incomplete: it is in %s)\n",
-			look->process.threads[i].objection);
+		out_format(out,
+			   "    (may be incomplete: the thread was not stopped, because it is in "
+			   "%s)\n",
+			   look->process.threads[i].objection);
 }
 
 void look_put_thread(struct out *out, const struct look *look, size_t i)

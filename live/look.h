@@ -30,9 +30,9 @@ struct look {
 };
 
 /*
- * Takes the state of a process. stops: threads may be stopped for a moment (live/running.h), and
- * the descriptors of all processes are read; otherwise some backtraces are incomplete and cycles
- * across processes are not found. Returns 0 or a negative errno; call look_free() in any case.
+ * Examines a process. stops: threads may be stopped for a moment (live/running.h), and the
+ * descriptors of all processes are read; otherwise some backtraces are incomplete and cycles across
+ * processes are not found. Returns 0 or a negative errno; call look_free() in any case.
  */
 int look_take(struct look *look, int pid, bool stops, struct error *err);
 void look_free(struct look *look);
@@ -43,7 +43,9 @@ void look_free(struct look *look);
  */
 bool look_is_traced(const struct look *look);
 
-/* Whether the thread waits for a lock that a thread or process holds, known or not. */
+/*
+ * Whether the thread waits for a lock that a thread or process holds; it may be unknown which one.
+ */
 bool look_is_held_up(const struct await *await);
 
 /* Whether the holder of the lock has ended, so that the lock will never be released. */

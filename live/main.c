@@ -36,9 +36,9 @@ static void end_without_memory(void)
 
 int main(int argc, char **argv)
 {
-	static const char usage[] =
-		"Usage: holdtrace-live top|waits|watch ARGUMENT...\n"
-		"Looks at running processes; holdtrace calls it: see holdtrace(1).\n";
+	static const char usage[] = "Usage: holdtrace-live top|waits|watch ARGUMENT...\n"
+				    "Shows the state of running processes. `holdtrace` starts this "
+				    "program: see holdtrace(1).\n";
 	struct error err = { 0 };
 	int about = options_about(argc, argv, usage);
 

@@ -115,8 +115,8 @@ static int read_threads(struct live_process *process, struct error *err)
 }
 
 /*
- * Refuses a program of another word size, because only the system calls and lock layouts of this
- * program's word size are known.
+ * Refuses a process with another word size than this program, which only knows the system calls and
+ * the layouts of locks of its own word size.
  */
 static int check_class(const struct live_process *process, struct error *err)
 {
@@ -128,10 +128,10 @@ static int check_class(const struct live_process *process, struct error *err)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0 || read(fd, head, sizeof(head)) != sizeof(head) || head[EI_CLASS] == OWN_CLASS)
 		return 0;
-	return error_set(
-		err, ENOTSUP,
-		"process %d has another word size (32-bit?), for which waits cannot be shown",
-		process->subject.pid);
+	return error_set(err, ENOTSUP,
+			 "process %d has another word size than holdtrace (32-bit?), so its waits "
+			 "cannot be shown",
+			 process->subject.pid);
 }
 
 int live_look(struct live_process *process, int pid, struct error *err)

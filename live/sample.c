@@ -23,9 +23,9 @@ static void tick_process(struct watched *watched, double seconds)
 	double passed = (double)(watched->time_ns - watched->seen_ns) / 1e9;
 
 	/*
-	 * The file may lag by up to a second, so events of one second may be read only in the next.
-	 * If the events advanced by about the same time as our clock, the rate uses the time of the
-	 * events.
+	 * The file may be up to a second behind, so the events of one second may be read only in
+	 * the next second. If the times of the events advanced by about as much as our clock, the
+	 * rate is computed from the times of the events.
 	 */
 	if (watched->seen_ns && passed > seconds / 2 && passed < seconds * 2)
 		seconds = passed;
@@ -227,7 +227,7 @@ size_t sample_backtrace(const struct sample_row *row, struct naming_line *lines,
 	return count;
 }
 
-/* ---- the whole ---- */
+/* ---- the sample ---- */
 
 /*
  * The sum of the resident memory of the running processes, according to the kernel. Returns 0 if it

@@ -37,8 +37,11 @@ struct sample_row {
 	double acquired_rate, growth_rate; /* per second: acquisitions; growth in bytes, or in
 					      objects if the class has no bytes */
 	float curve[WATCHED_TICKS]; /* live amount at the last ticks, the latest one at the end */
-	uint64_t peak; /* of a class: the sum of the peaks of all processes, which may be peaks at
-			  different times */
+	/*
+	 * for a class: the sum of the peaks of all processes, which may have had their peaks at
+	 * different times
+	 */
+	uint64_t peak;
 	char site_text[SAMPLE_SITE_MAX]; /* "leaky demo.c:12 <- main demo.c:30"; "" for a class */
 	struct watched *watched;	 /* a process that has the call site */
 	uint32_t site;

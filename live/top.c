@@ -136,7 +136,7 @@ static void take_picture(struct top *top)
 	select_row(&top->picture, 0);
 }
 
-/* Draws the picture line by line, until the screen is full, and below it the keys. */
+/* Draws the picture line by line until the screen is full, and then the line with the keys. */
 static void draw_picture(struct top *top, struct out *out)
 {
 	struct top_picture *picture = &top->picture;
@@ -192,7 +192,10 @@ static int follow_for(struct top *top, uint64_t length_ns, struct error *err)
 
 static int run_batch(struct top *top, struct out *out, struct error *err)
 {
-	/* an order by rates needs a second tick: the first one has no rates */
+	/*
+	 * if rows are sorted by rate, the first picture is skipped: rates are known only from the
+	 * second tick on
+	 */
 	bool is_blind = top->options.order == SAMPLE_GROWTH || top->options.order == SAMPLE_RATE;
 	bool is_complete = false;
 

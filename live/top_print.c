@@ -101,7 +101,7 @@ static void lay_out(struct view *view)
 	widths[SHARE] += widths[SHARE] ? spare : 0;
 	if (!view->has_site_line)
 		view->site_at = used + 2 * spare + 2;
-	/* classes have no share, so these fit */
+	/* the rows of classes have no column SHARE, so PEAK and ACQUIRED can use its space */
 	widths[PEAK] = view->width < 80 ? 0 : usual_widths[PEAK];
 	widths[ACQUIRED] = view->width < 100 ? 0 : usual_widths[ACQUIRED];
 }
@@ -283,7 +283,8 @@ static void put_waits(const struct view *view)
 	put_style(view, STYLE_PLAIN);
 	for (size_t i = 0; i < picture->wait_count && i < WAITS_SHOWN; i++)
 		/*
-		 * only the mark and the text, so that the holder of the lock fits into 80 columns
+		 * prints nothing but the mark and the text, so that the holder of the lock fits
+		 * into 80 columns
 		 */
 		out_format(out, "%s%s\n",
 			   picture->waits[i].is_in_ring	   ? "! "

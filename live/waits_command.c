@@ -55,11 +55,13 @@ static void put_head(struct out *out, const struct look *look)
 			   look->rings, look->rings == 1 ? "" : "s");
 	if (look->inferred)
 		out_format(out,
-			   "DEADLOCK (inferred)  %zu threads seem to wait for each other: stacks "
-			   "have the addresses of the locks\n",
+			   "DEADLOCK (inferred)  %zu threads seem to wait for each other: the "
+			   "addresses of the locks are on their stacks\n",
 			   look->inferred);
 	if (look_count(look, look_is_orphaned))
-		out_format(out, "ORPHANED  %zu thread%s wait for a lock of an ended thread\n",
+		out_format(out,
+			   "ORPHANED  %zu waiting thread%s: the lock belongs to a thread that has "
+			   "ended\n",
 			   look_count(look, look_is_orphaned),
 			   look_count(look, look_is_orphaned) == 1 ? "" : "s");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Waits until a process of a run breaks a limit (account/limits.def). The sums in this file are
- * cheap and only decide when to run the checker. Whether the limit is broken, kept or unknown is
- * decided by the checker: `holdtrace check --now` for the process.
+ * cheap to compute and only decide when to run the checker. The checker (`holdtrace check --now`
+ * for the process) then decides whether the limit is broken, not broken or unknown.
  */
 #include "base/invocation.h"
 #include "control/control.h"
@@ -180,13 +180,13 @@ static int take_action(struct step *step, const char *text, struct error *err)
 	}
 	return error_set(
 		err, EINVAL,
-		"--then=%s: an action is snapshot, keep, report, stop, signal:NAME or '|COMMAND'",
+		"--then=%s: expected snapshot, keep, report, stop, signal:NAME or '|COMMAND'",
 		text);
 }
 
 /*
- * Asks the collector, which has the pid from the kernel, for the process of a stream. The pid in
- * the trace may be forged or from another pid namespace.
+ * Asks the collector for the process of a stream, since the collector has its pid from the kernel.
+ * The pid in the trace may be forged, or come from another pid namespace.
  */
 static struct breaker identify_process(const struct act *act, int pid, uint32_t stream)
 {
@@ -251,7 +251,7 @@ static void act_free(struct act *act)
 #define PUMP_NS 200000000
 #define LOOK_NS 1000000000ull /* time between two examinations of threads */
 #define ASK_NS	1000000000ull /* time between two runs of the checker */
-/* added to ASK_NS: this multiple of the duration of the last check */
+/* this multiple of the duration of the last check is added to ASK_NS */
 #define ASK_SHARE  4
 #define ANSWER_MAX 65536
 

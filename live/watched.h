@@ -57,7 +57,7 @@ struct watched {
 				      previous tick */
 	double event_rate;
 	uint64_t damages;
-	uint64_t taken;	       /* bytes of the input that were processed completely */
+	uint64_t taken;	       /* number of input bytes that were processed completely */
 	uint32_t told_unknown; /* one bit for each limit that was reported as unknown */
 	bool is_unknown;       /* result of the last check: a limit is unknown */
 	bool has_ended;	       /* the process has ended, according to the stream */

@@ -325,7 +325,7 @@ int main(int argc, char **argv)
 {
 	static const char usage[] =
 		"Usage: holdtrace-view POST-PROCESSOR WORD...\n"
-		"Shows a run in a browser of this machine; holdtrace view starts it.\n";
+		"Shows a run in a browser of this machine. `holdtrace view` starts this program.\n";
 	struct asked asked = { 0 };
 	struct serve_options options = { .fd = memfd_create("holdtrace-view", MFD_CLOEXEC) };
 	const struct viewer *viewer = &viewers[0];
@@ -339,7 +339,8 @@ int main(int argc, char **argv)
 	if (status >= 0)
 		return status ? STATUS_FAILURE : 0;
 	if (argc < 2)
-		return refuse_arguments("holdtrace view starts this program");
+		return refuse_arguments(
+			"holdtrace-view is started by holdtrace view: do not run it directly");
 	if (argc == 3 && !strcmp(argv[2], "--help")) {
 		options_print(stdout, &table, OPTION_FULL);
 		return fflush(stdout) ? STATUS_FAILURE : 0;
