@@ -48,7 +48,7 @@ static bool is_asked(const struct choice *choice, const struct report_row *row)
 	return false;
 }
 
-/* Adds a fold, unless an earlier report has added it. */
+/* Adds a fold to the list, unless an earlier report has added it. */
 static int add_fold(struct choice *choice, const struct report *fold, struct error *err)
 {
 	if (has_fold(choice, fold))
@@ -139,8 +139,7 @@ static bool is_due(const struct report *fold, const struct report_row *row,
 }
 
 /*
- * Adds the folds that fill the requested tables. If `always` is set, also adds the folds that do
- * not apply to the input.
+ * Adds the folds that fill the requested tables. always: also those that do not apply to the input.
  */
 static int add_folds(struct choice *choice, const struct choice_request *request, bool always,
 		     struct error *err)
@@ -155,7 +154,7 @@ static int add_folds(struct choice *choice, const struct choice_request *request
 	return rc;
 }
 
-/* Refuses a table of --table that is filled by none of the chosen folds. */
+/* Refuses a table of --table if none of the chosen folds fills it. */
 static int check_named(const struct choice *choice, const struct choice_request *request,
 		       struct error *err)
 {
@@ -181,8 +180,8 @@ static int check_named(const struct choice *choice, const struct choice_request 
 }
 
 /*
- * Adds the folds of the PAGE rows of reports.def: those for every page, and those for a page whose
- * only report is the screen.
+ * Adds the folds that the PAGE rows of reports.def name: those for every page, and those for a page
+ * that shows only the default report.
  */
 static int add_for_page(struct choice *choice, struct error *err)
 {
@@ -206,8 +205,8 @@ static int add_for_page(struct choice *choice, struct error *err)
 }
 
 /*
- * Refuses formats that show the whole run (those of viewers, and the model) if a report or table
- * was named.
+ * Refuses a report or a table by name if the format always shows the whole run (viewers' formats,
+ * and the model).
  */
 static int check_whole(const struct choice_request *request, struct error *err)
 {
@@ -237,8 +236,8 @@ static int add_tables(struct choice *choice, const struct choice_request *reques
 	if (rc == 0)
 		rc = add_folds(choice, request, false, err);
 	/*
-	 * only tables of directories or of one object were requested: add their folds, so that
-	 * check_named() names the table in its error
+	 * only tables of directories or of one object were requested: add their folds anyway, so
+	 * that the error of check_named() names the table
 	 */
 	if (rc == 0 && !choice->count && request->tables)
 		rc = add_folds(choice, request, true, err);
@@ -268,7 +267,7 @@ int choice_make(struct choice *choice, const struct choice_request *request, str
 		     ? add_fold(choice, viewer_find(request->format->name), err)
 		     : add_tables(choice, request, err);
 	choice->shown = choice->count;
-	/* limits are checked against tables: add the folds that fill these tables */
+	/* limits are checked against tables, so add the folds that fill these tables */
 	for (size_t i = 0; rc == 0 && request->limits && i < request->limits->count; i++) {
 		const struct limit_row *row = request->limits->items[i].row;
 		const char *also;

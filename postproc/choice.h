@@ -3,8 +3,8 @@
 #define CHOICE_H
 
 /*
- * Which reports and folds a run needs: those that the user requested, and those needed for limits
- * or for an HTML page.
+ * Chooses the reports and folds of a run: those that the user requested, and those needed for
+ * limits or for an HTML page.
  */
 
 #include "base/error.h"
@@ -20,21 +20,22 @@ struct choice {
 	const struct report *folds[CHOICE_MAX];
 	unsigned count;
 	/*
-	 * the tables of the first `shown` folds are printed; those of the other folds are only
-	 * needed for limits
+	 * the tables of the first `shown` folds are printed; the other folds are needed only for
+	 * limits
 	 */
 	unsigned shown;
-	bool tables[TABLE_ID_COUNT]; /* by table_id: whether the table is printed */
+	bool tables[TABLE_ID_COUNT]; /* indexed by table_id: whether the table is printed */
 	bool is_of_tables;	     /* the tables were selected by --table */
-	/* whether at least one fold sets this member of struct report */
+	/* whether at least one fold sets the member of struct report with this name */
 	bool wants_ledger, wants_summary, wants_directories, wants_base, takes_by;
 	bool skips_calls; /* whether all folds set skips_calls */
 };
 
 struct choice_request {
-	const char *words;	     /* names of reports: WHAT[,WHAT] */
-	const char *tables;	     /* names of tables: NAME[,NAME]; NULL: all tables */
-	bool are_tables_named;	     /* `tables` comes from --table, not from the command (info) */
+	const char *words;  /* names of reports: WHAT[,WHAT] */
+	const char *tables; /* names of tables: NAME[,NAME]; NULL: all tables */
+	/* whether `tables` comes from --table, not from the command `info` */
+	bool are_tables_named;
 	const struct limits *limits; /* limits to check; NULL: none */
 	const struct writer *format;
 	bool has_object;      /* --object is given */

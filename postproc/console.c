@@ -30,8 +30,8 @@ void console_error(const char *path, const struct error *err)
 /* ---- while traces are read ---- */
 
 /*
- * Shows how many events were read: from the first second on, rewrites the line five times a second.
- * trace NULL: reading has ended, so the line is removed.
+ * Shows how many events were read. From the first second on, rewrites the line five times a second.
+ * trace NULL: reading has ended, and the line is removed.
  */
 static void show_progress(void *user, const struct trace *trace)
 {
@@ -69,7 +69,7 @@ static void say_waiting(void *user, const char *path)
 		      console_program(), path);
 }
 
-/* ---- the jail ---- */
+/* ---- the jail, which drops rights ---- */
 
 static void allow(struct jail *jail, const char *directory)
 {
@@ -80,14 +80,17 @@ static void allow(struct jail *jail, const char *directory)
 		}
 }
 
-/* Plans which rights remain. `jail` keeps pointers into `options`. */
+/* Plans which rights the process keeps. `jail` keeps pointers into `options`. */
 static void jail_plan(struct jail *jail, const struct options *options, const struct writer *writer)
 {
 	const char *directory = options->directory, *temporary = getenv("TMPDIR");
 	const char *slash = directory ? strrchr(directory, '/') : NULL;
 
 	*jail = (struct jail){ .is_verbose = options->verbose };
-	/* child processes look up names, so the jail allows fork; -r also executes the resolver */
+	/*
+	 * the jail must allow fork, because child processes look up names; with -r it must also
+	 * allow the execution of the resolver
+	 */
 	jail->options.may_start = true;
 	jail->options.may_execute = options->resolve;
 	allow(jail, temporary && *temporary ? temporary : "/tmp");
@@ -108,7 +111,7 @@ static void say_wall(void *user, const char *line)
 	print_message(stderr, "%s: a trace belongs to another user: %s", console_program(), line);
 }
 
-/* Enters the jail for the rest of the process's life. With --verbose, names each restriction. */
+/* Enters the jail for the rest of the process's life. With --verbose, prints each restriction. */
 static void jail_enter(struct jail *jail)
 {
 	unsigned walls;
@@ -123,8 +126,8 @@ static void jail_enter(struct jail *jail)
 }
 
 /*
- * Called when a file was opened. Enters the jail before the first trace of another user, or of an
- * unknown owner, is read.
+ * Called when a file is opened. If the trace belongs to another user or to an unknown owner, enters
+ * the jail before the trace is read.
  */
 static void look_at_owner(void *user, int fd)
 {
@@ -216,7 +219,7 @@ void console_warn(void *user, const char *path, const struct trace *trace)
 
 	if (console->options->quiet)
 		return;
-	/* A merged trace: warn about each part under the name of that part. */
+	/* for a merged trace, warn about each part under that part's name */
 	for (size_t i = 0; !path && (part = trace_merge_part(trace, i, &name)) != NULL; i++)
 		warn(console, strcmp(name, "-") ? name : "standard input", part);
 	if (!path)
@@ -224,7 +227,7 @@ void console_warn(void *user, const char *path, const struct trace *trace)
 	path = strcmp(path, "-") ? path : "standard input";
 	process = trace_process(trace);
 	warn(console, path, trace);
-	/* A trace of sp-rtrace (protocol 1.4) lacks some fields of the output format. */
+	/* traces of sp-rtrace (protocol 1.4) lack some fields of the output format */
 	if (*console->writer->missing && process && !process->has_tails)
 		say(path, "not recorded by holdtrace, so these facts are missing: %s",
 		    console->writer->missing);
@@ -258,7 +261,7 @@ void console_end(struct console *console)
 void console_plan(struct console *console, struct engine_options *reading)
 {
 	const struct options *options = console->options;
-	/* text on the same terminal would mix with the progress line */
+	/* text on the same terminal would be mixed with the progress line */
 	bool is_text = isatty(STDOUT_FILENO) && !options->leaks && !options->compress;
 	bool has_progress = isatty(STDERR_FILENO) && !options->quiet && !is_text;
 

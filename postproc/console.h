@@ -20,8 +20,8 @@
 #include "postproc/request/request.h"
 
 /*
- * Drops rights before another user's trace is read: a trace that exploits a bug in the reader could
- * then write only to the requested output and to the directory for temporary files.
+ * State for dropping rights before another user's trace is read. A trace that exploits a bug in the
+ * reader can then write only to the requested output and to the directory for temporary files.
  */
 struct jail {
 	struct sandbox_options options;
@@ -33,8 +33,8 @@ struct jail {
 struct progress {
 	struct timespec start;
 	/*
-	 * when the line was last written, in tenths of a second since start; 0: it is not on the
-	 * screen
+	 * when the line was last written, in tenths of a second since the start; 0: the line is not
+	 * on the screen
 	 */
 	unsigned shown;
 	uint64_t events;
@@ -67,7 +67,7 @@ const char *console_program(void);
 /* path: the file that the error is about, or NULL. */
 void console_error(const char *path, const struct error *err);
 
-/* Warns if filters removed every event; otherwise prints nothing. */
+/* Warns if filters have removed every event. */
 void console_warn_empty(const struct console *console, const struct select_tally *tally);
 
 /*

@@ -25,8 +25,10 @@
 
 /* ---- the scanner ---- */
 
-/* Finds the scanner in the directory of this program (build tree), or, seen from there, where it is
- * installed. */
+/*
+ * Finds the scanner in the directory of this program (build tree), or at the installed path
+ * relative to it.
+ */
 static void find_scanner(char *path, size_t size)
 {
 	static const char *const directories[] = { ".", PROGRAM_TO_PARTS };
@@ -49,7 +51,10 @@ static int run_scanner(int core, int result, const char *const *paths, size_t co
 	cleanup_free char **argv = memory_zalloc(count + 5, sizeof(*argv));
 	char path[2 * PATH_MAX], texts[2][16];
 	posix_spawn_file_actions_t actions;
-	/* numbers that neither end of a duplicate has yet */
+	/*
+	 * the child's descriptors get numbers above both, so that neither duplicate overwrites the
+	 * other descriptor
+	 */
 	const int first = (core > result ? core : result) + 1;
 	int rc, status = 0;
 	pid_t pid;

@@ -3,8 +3,8 @@
 #define CORE_SCAN_H
 
 /*
- * Scans a core file (--core): holdtrace-scan reads it in a sandbox, and its result becomes notes of
- * the process's stream, so that reports show what they show after the scan of a process.
+ * Scans a core file (--core): holdtrace-scan reads it in a sandbox. Its result becomes notes in the
+ * process's stream, so reports show the same as after the scan of a running process.
  */
 
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 struct core_scan {
 	struct trace_notes notes; /* for trace_options.notes */
-	/* what the notes consist of */
+	/* memory that `notes` points into */
 	char *bytes;
 	size_t size;
 	ARRAY_OF(struct trace_note) items;

@@ -19,7 +19,7 @@
 
 #define WORKERS_MAX 64
 #define READ_SIZE   (256u << 10)
-#define RUNS_MAX    256u /* number of runs with one resolver */
+#define RUNS_MAX    256u /* number of runs after which the resolver is restarted */
 
 /* clang-format off */
 extern const char fleet_schema[];
@@ -37,15 +37,15 @@ enum { TABLES = sizeof(table_names) / sizeof(*table_names), SITES = 2 };
 struct fleet {
 	const char *directory;
 	FILE *tables[TABLES];
-	struct hash_table sites; /* the call sites that were written */
+	struct hash_table sites; /* the call sites that are already in the file */
 	struct pool pool;
 };
 
-/* A process that reads some of the runs. Its lines arrive in pieces. */
+/* A child process that reads some of the runs. Its lines arrive in pieces. */
 struct fleet_worker {
 	pid_t pid;
 	int fd;
-	/* the start of a line */
+	/* the incomplete line at the end of the last piece */
 	char *bytes;
 	size_t used;
 };
@@ -61,7 +61,7 @@ static size_t write_runs(const struct report_plan *plan, size_t first, size_t st
 	size_t failed = 0, read = 0;
 	struct out out;
 
-	/* most runs have the same programs: open their files once */
+	/* most runs have the same programs, so keep their files open */
 	how.files.kept = &resolve;
 	out_open(&out, fd);
 	for (size_t i = first; i < plan->count; i += step) {
@@ -72,7 +72,7 @@ static size_t write_runs(const struct report_plan *plan, size_t first, size_t st
 		if (rc)
 			console_error(plan->paths[i], &err);
 		failed += rc || result.reading.unread || result.damaged;
-		/* it has memory for each address of each run */
+		/* the resolver needs memory for each address of each run */
 		if (++read % RUNS_MAX == 0)
 			naming_end_kept(&how.files);
 	}
@@ -134,7 +134,7 @@ static void write_row(struct fleet *fleet, const char *line, size_t length)
 			fwrite(line + name + 1, 1, length - name - 1, fleet->tables[i]);
 }
 
-/* Reads what the worker has written. Returns false at its end. */
+/* Reads the lines that the worker has written. Returns false at their end. */
 static bool read_rows(struct fleet *fleet, struct fleet_worker *worker)
 {
 	size_t start = 0;
@@ -271,7 +271,7 @@ static void remove_files(const struct fleet *fleet)
 	rmdir(fleet->directory);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole command ---- */
 
 static int run_workers(struct fleet *fleet, const struct report_plan *plan, size_t *failed,
 		       struct error *err)
@@ -326,7 +326,7 @@ int fleet_rows(const struct report_plan *plan, const struct options *options, si
 	if (rc == 0)
 		rc = run_workers(&fleet, plan, failed, err);
 	rc = close_tables(&fleet, rc ? &(struct error){ 0 } : err) && rc == 0 ? -err->number : rc;
-	/* the last file: with it, the others are complete */
+	/* load.sql is the last file: if it exists, the others are complete */
 	if (rc == 0)
 		rc = write_load(&fleet, options->force, err);
 	if (rc == 0 && options->into)

@@ -55,9 +55,7 @@ static int wait_for(pid_t pid)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/*
- * Forks. In the child, replaces the descriptor `standard` (0 or 1) by the matching end of the pipe.
- */
+/* Forks. The child gets one end of the pipe as its descriptor `standard` (0 or 1). */
 static pid_t start(const int *ends, int standard)
 {
 	pid_t pid = fork();
@@ -79,7 +77,7 @@ static pid_t start(const int *ends, int standard)
  */
 static void pager_begin(struct options *options)
 {
-	enum { ALWAYS = 1, NEVER }; /* values of --color, numbered as in options.def */
+	enum { ALWAYS = 1, NEVER }; /* values of --color, in the order of options.def */
 	const char *pager = find_pager();
 	pid_t reader, writer;
 	int ends[2], status;
@@ -103,8 +101,8 @@ static void pager_begin(struct options *options)
 		_exit(127);
 	}
 	/*
-	 * Ignore Ctrl-C, to wait for both child processes: it ends the one that writes the report,
-	 * and the pager handles it.
+	 * ignore Ctrl-C and wait for both child processes: Ctrl-C ends the child that writes the
+	 * report, and the pager handles it itself
 	 */
 	signal(SIGINT, SIG_IGN);
 	close(ends[0]);
@@ -115,7 +113,7 @@ static void pager_begin(struct options *options)
 	_exit(status);
 }
 
-/* Exit status: 0, 1 and 2 are used as by diff(1) and grep(1). */
+/* Exit status. 0, 1 and 2 have the same meanings as for diff(1) and grep(1). */
 enum status {
 	STATUS_OK = 0,
 	STATUS_FAILED = 1,
@@ -319,8 +317,8 @@ static int check_output(const struct report_plan *plan, const char *path, struct
 }
 
 /*
- * The exit status after an error. With --fail-on it differs from STATUS_BROKEN, so that an error is
- * not taken for a broken limit.
+ * The exit status after an error. With --fail-on it is not STATUS_BROKEN, so that scripts do not
+ * take an error for a broken limit.
  */
 static int failure(const struct options *options, bool is_damaged)
 {
@@ -347,7 +345,7 @@ static int report_status(const struct options *options, const struct report_plan
 									 : STATUS_DAMAGED;
 }
 
-/* Reads an older trace to get the numbers of a baseline. Prints nothing. */
+/* Reads an older trace for the numbers of a baseline. Prints nothing. */
 static int learn_baseline(struct report_plan *plan, const char *path, struct error *err)
 {
 	struct reporting_options how = plan->how;
@@ -375,8 +373,8 @@ static int take_baseline(struct report_plan *plan, const char *path, struct erro
 }
 
 /*
- * Closes the output, and removes the file if rc is an error. rc: the result so far. Returns rc, or
- * the error of closing if rc is 0.
+ * Closes the output. rc: the result so far; if it is an error, removes the file. Returns rc, or the
+ * error of closing if rc is 0.
  */
 static int close_output(struct output *output, int rc, struct error *err)
 {
@@ -413,8 +411,8 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 	rc = close_output(&output, rc, err);
 	written = NULL;
 	/*
-	 * The reader has closed the pipe, which is no error. The result of the limits is complete:
-	 * they are checked before anything is printed.
+	 * The reader has closed the pipe, which is no error. The limits have already been checked,
+	 * because this is done before anything is printed.
 	 */
 	if (rc == -EPIPE)
 		return options->fail_on ? report_status(options, plan, &result) : STATUS_OK;
@@ -424,7 +422,7 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 			return STATUS_INTERRUPTED;
 		return rc == -EINVAL ? STATUS_USAGE : failure(options, result.reading.is_damaged);
 	}
-	/* If filters left no event, the format "text" says so itself. */
+	/* if filters removed all events, the format "text" itself says so */
 	if (!(plan->how.style.format->flags & FORMAT_PEOPLE))
 		console_warn_empty(console, plan->how.reading.select.tally);
 	return report_status(options, plan, &result);
@@ -585,7 +583,7 @@ static int run(struct options *options, struct error *err)
 		return status_of_print();
 	}
 	console_begin(&console, options, &stop);
-	/* The screen is made as a report, although --report is not given. */
+	/* the screen is a report, even if --report is not given */
 	if (!options->report && plan_writer(&console.writer, options, err))
 		status = usage(options, err);
 	else if (options->report || console.writer->kind == FORMAT_SCREEN)

@@ -13,7 +13,7 @@ int plan_check_directory(const struct output *output, const struct writer *write
 {
 	struct stat facts;
 
-	/* A format that writes a directory creates that directory itself. */
+	/* a format that writes a directory makes that directory itself */
 	if (!output->directory || writer->flags & FORMAT_DIRECTORY)
 		return 0;
 	if (stat(output->directory, &facts) != 0)

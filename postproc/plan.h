@@ -3,8 +3,8 @@
 #define PLAN_H
 
 /*
- * Turns the options into a plan for printing streams, and checks their combination. report_plan.h
- * does the same for reports.
+ * Turns the options into a plan for printing streams, and checks whether the options fit together.
+ * report_plan.h does the same for reports.
  */
 
 #include "postproc/request/request.h"
@@ -13,7 +13,8 @@
 #include "postproc/engine/select.h"
 
 /*
- * Fills `select` from the options. tally: where the selection counts calls; belongs to the caller.
+ * Fills `select` from the options. tally: where the selection counts calls; it belongs to the
+ * caller.
  */
 void plan_selection(struct select_options *select, struct select_tally *tally,
 		    const struct options *options);
@@ -25,8 +26,8 @@ void plan_selection(struct select_options *select, struct select_tally *tally,
 int plan_writer(const struct writer **writer, const struct options *options, struct error *err);
 
 /*
- * Fills `pass` except its writer, which the caller has set, and reading.trace, which console_plan()
- * sets. `output` and `tally` belong to the caller. Returns 0 or -EINVAL.
+ * Fills `pass`, except for its writer, which the caller has set, and for reading.trace, which
+ * console_plan() sets. `output` and `tally` belong to the caller. Returns 0 or -EINVAL.
  */
 int plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,
 	      const struct options *options, struct error *err);

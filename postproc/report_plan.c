@@ -20,7 +20,7 @@
 
 /*
  * Appends a format to a list like " text, json, csv; for trees and diff also collapsed, svg". *of:
- * the heading under which the previous format was listed; it is replaced by that of this format.
+ * the heading of the previous format; replaced by that of this format.
  */
 static void add_word(char *list, size_t size, const struct writer *format, const char **of)
 {
@@ -44,7 +44,7 @@ static int plan_format(struct tables_style *style, const struct options *options
 	char list[320] = "";
 
 	style->format = tables_at(0);
-	/* Without --report the screen is printed, which is text. */
+	/* without --report, the screen is printed, which is text */
 	if (!options->format || !options->report)
 		return 0;
 	for (unsigned i = 0; (style->format = tables_at(i)) != NULL; i++) {
@@ -76,7 +76,7 @@ static int plan_limits(struct report_plan *plan, const struct options *options, 
 	return limits_parse(&plan->limits, "--fail-on", options->fail_on, err);
 }
 
-/* Reads the paths of changed files, one a line. */
+/* Reads the paths of changed files, one per line. */
 static int read_changed(struct report_plan *plan, const char *path, struct error *err)
 {
 	cleanup_file FILE *file = fopen(path, "re");
@@ -94,7 +94,7 @@ static int read_changed(struct report_plan *plan, const char *path, struct error
 	return ferror(file) ? error_system(err, errno, "--changed=%s", path) : 0;
 }
 
-/* Plans which lines of source a message is shown at, and how paths are written. */
+/* Plans at which lines of source a message is shown, and how paths are written. */
 static int plan_source(struct report_plan *plan, const struct options *options, struct error *err)
 {
 	struct source_style *source = &plan->source;
@@ -132,8 +132,8 @@ static void plan_colour(struct tables_style *style, const struct options *option
 }
 
 /*
- * Makes the parts of the suggested next command: "holdtrace report " and the files, which are those
- * that were named or those of the newest run.
+ * Makes the parts of the suggested next command: "holdtrace report ", and the files, which are
+ * those that were named or those of the newest run.
  */
 static void plan_next(struct report_plan *plan, const struct options *options)
 {
@@ -212,7 +212,7 @@ static int plan_inputs(struct report_plan *plan, const struct options *options, 
 	return rc;
 }
 
-/* Takes the two runs of a comparison, OLD and NEW, which must both be named. */
+/* Sets the two runs of a comparison, OLD and NEW, both of which must be named. */
 static int plan_comparison(struct report_plan *plan, const struct options *options,
 			   struct error *err)
 {
@@ -276,8 +276,8 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 			options->growing.has_value ? (unsigned)options->growing.value : RISES_LEAST,
 	};
 	/*
-	 * Without a named file, the newest run is read. For the screen, the launcher has named the
-	 * files of the newest run.
+	 * if no file was named, the newest run is read; at the end of a run, the launcher has named
+	 * the files of the newest run
 	 */
 	how->is_newest = options->newest && !(options->report && options->inputs.count);
 	baseline_init(&plan->baseline);

@@ -18,16 +18,16 @@ struct report_plan {
 	const char *const *paths; /* paths of the traces */
 	size_t count;
 	/*
-	 * `newest` owns `paths`, and `old` owns how.base, if the traces were found in a directory
+	 * `newest` owns `paths`, and `old` owns how.base, if the traces were found in directories
 	 */
 	struct newest newest, old;
 	/*
-	 * if no file was named and the directory has files of several runs: the trace that was
-	 * chosen; else NULL
+	 * the trace that was chosen if no file was named and the directory has files of several
+	 * runs; else NULL
 	 */
 	const struct newest_trace *guessed;
 	const char **found, **old_found;
-	/* the suggested next command before and after the name of the report */
+	/* the parts of the suggested next command before and after the name of the report */
 	char *before, *behind;
 	struct source_style source;
 	char *here;			       /* the current directory */
@@ -35,9 +35,10 @@ struct report_plan {
 };
 
 /*
- * Fills the plan except how.reading.trace, which console_plan() has set. screen: writer of the
- * screen; its name is the report if the options name none. tally: where the selection counts calls;
- * belongs to the caller. Returns 0, -EINVAL (wrong usage), or the error of looking for traces.
+ * Fills the plan, except for how.reading.trace, which console_plan() has set. screen: the writer of
+ * the screen; the report with its name is printed if the options name no report. tally: where the
+ * selection counts calls; it belongs to the caller. Returns 0, -EINVAL (wrong usage), or the error
+ * of looking for traces.
  */
 int report_plan(struct report_plan *plan, const struct writer *screen, struct select_tally *tally,
 		const struct options *options, struct error *err);

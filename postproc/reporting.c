@@ -18,7 +18,7 @@
 #include "postproc/totals/allocators.h"
 #include "postproc/run/spans.h"
 
-/* The state while a run is read: one part that all reports share, and one state for each fold. */
+/* The state while a run is read: the part that all reports share, and a state for each fold. */
 struct fold {
 	const struct reporting_options *options;
 	struct report_run run;
@@ -89,10 +89,7 @@ static int on_end(void *user, struct error *err)
 	struct report_run *run = &fold->run;
 
 	(void)err;
-	/*
-	 * Extend the curves to the end of the process: objects that are still held were held until
-	 * then.
-	 */
+	/* extend the curves to the end of the process, because live objects were held until then */
 	if (run->life.shift) {
 		rises_reach(&run->life, summary_current(run->summary)->end_ns);
 		rises_reach(&run->windows, summary_current(run->summary)->end_ns);
@@ -163,8 +160,8 @@ static bool has_screen(const struct fold *fold)
 }
 
 /*
- * Fills the tables: the requested reports fill `tables`, the folds that only limits need fill
- * `others`.
+ * Fills the tables: those of the requested reports in `tables`, those of the folds that only limits
+ * need in `others`.
  */
 static int end_reports(struct fold *fold, struct tables *tables, struct tables *others,
 		       struct error *err)
@@ -175,15 +172,15 @@ static int end_reports(struct fold *fold, struct tables *tables, struct tables *
 		if (!is_screen(fold, i) && fold->choice->folds[i]->end)
 			fold->choice->folds[i]->end(fold->states[i],
 						    i < fold->choice->shown ? tables : others);
-	/* forget which names were shown: resolving names for matching did not show them */
+	/* forget which names were shown: names that were resolved for matching were not shown */
 	naming_restart(fold->run.naming);
 	rc = tables_failure(tables, err);
 	return rc ? rc : tables_failure(others, err);
 }
 
 /*
- * Checks the limits. In text, prints the result before the reports; in other formats, the result is
- * the first table.
+ * Checks the limits. In the format text, prints the result before the reports; in other formats,
+ * the result is the first table.
  */
 static int judge(struct fold *fold, struct tables *tables, struct tables *others, struct out *out,
 		 struct error *err)
@@ -238,7 +235,10 @@ static const char *by_of(const struct fold *fold)
 	return fold->choice->takes_by ? NULL : fold->options->report.by;
 }
 
-/* Sorts and sums the tables. For text without --verbose, also folds rows that look the same. */
+/*
+ * Sorts the tables and adds them up. For text without --verbose, also joins rows that look the
+ * same.
+ */
 static int finish_tables(struct fold *fold, struct tables *tables, struct error *err)
 {
 	const struct reporting_options *options = fold->options;
@@ -260,7 +260,7 @@ static void print_tables(const struct fold *fold, const struct tables *tables, s
 		     fold->choice->row_count, &fold->options->style, out);
 }
 
-/* ---- a page with a maximum size: it is written with less and less detail ---- */
+/* ---- a page with a maximum size: it is printed with less and less detail until it fits ---- */
 
 /* maximum number of attempts between the least and the full detail */
 #define ATTEMPTS   6u
@@ -268,8 +268,8 @@ static void print_tables(const struct fold *fold, const struct tables *tables, s
 
 struct page {
 	struct fold *fold;
-	const struct tables *tables; /* tables with full detail */
-	uint32_t all;		     /* a detail that leaves nothing out */
+	const struct tables *tables; /* tables with all details */
+	uint32_t all;		     /* a value of `detail` that includes everything */
 	uint64_t most_bytes;
 };
 
@@ -281,8 +281,8 @@ struct attempt {
 };
 
 /*
- * Prints the page with less detail: folds with has_detail fill their tables again, and these tables
- * are printed before the others. detail: from 1 (the least) to page->all.
+ * Prints the page with less detail: folds with has_detail fill their tables again, and prints these
+ * tables before the others. detail: from 1 (the least) to page->all.
  */
 static int print_page(const struct page *page, uint32_t detail, struct out *out, struct error *err)
 {
@@ -349,8 +349,8 @@ static int copy_attempt(const struct attempt *made, struct out *out, struct erro
 }
 
 /*
- * Searches for a larger page that fits. At first `small` fits and `large` does not; in the end
- * `small` is the largest attempt that fits.
+ * Searches for a larger page that fits. At the start, `small` fits and `large` does not; at the
+ * end, `small` is the largest attempt that fits.
  */
 static int approach(const struct page *page, struct attempt *small, struct attempt *large,
 		    struct error *err)
@@ -359,8 +359,8 @@ static int approach(const struct page *page, struct attempt *small, struct attem
 
 	for (unsigned i = 0; rc == 0 && i < ATTEMPTS && small->size < GOOD(page->most_bytes); i++) {
 		/*
-		 * Use the geometric mean: the size of a page changes by factors, for example when
-		 * the steps of time are doubled.
+		 * use the geometric mean, because the size of a page changes by factors, for
+		 * example when the steps of time are doubled
 		 */
 		uint32_t detail = (uint32_t)sqrt((double)small->detail * (double)large->detail);
 		struct attempt made, *replaced;
@@ -429,8 +429,8 @@ static int print(struct fold *fold, struct tables *tables, struct out *out, stru
 	if (rc == 0)
 		rc = print_screens(fold, out, err);
 	/*
-	 * With a screen and no table, nothing else is printed: the screen itself says what is
-	 * missing.
+	 * with a screen and no table, print nothing else, because the screen itself says what is
+	 * missing
 	 */
 	if (rc || (!tables->count && has_screen(fold)))
 		return rc;
@@ -457,10 +457,7 @@ static int finish(struct fold *fold, struct out *out, struct error *err)
 	tables_init(&others);
 	tables.wanted = fold->choice->tables;
 	tables.others = &others;
-	/*
-	 * For text without limits only the top rows are needed; limits are checked against all
-	 * rows.
-	 */
+	/* text without limits needs only the top rows; but limits are checked against all rows */
 	if (has_flag(fold, FORMAT_PEOPLE) && options->report.top && !options->limits)
 		tables_bound(&tables, by_of(fold), options->report.top);
 	if (options->limits && !has_flag(fold, FORMAT_PEOPLE))
@@ -514,7 +511,7 @@ static int fold_begin(struct fold *fold, const struct reporting_options *options
 	return rc;
 }
 
-/* Frees the summary after the reports, which have entries in its tallies. */
+/* Frees the summary after the reports, because they have entries in its tallies. */
 static void fold_end(struct fold *fold)
 {
 	for (unsigned i = 0; i < fold->choice->count; i++)
@@ -535,8 +532,8 @@ static int read_and_print(struct fold *fold, struct out *out, struct error *err)
 			       "--process=%s: no process of the run has this number or name",
 			       select->process);
 	/*
-	 * Report a run that was read in part, but do not compare it: the differences would be
-	 * false.
+	 * print reports on a run that was read in part, but do not compare it, because the
+	 * differences would be false
 	 */
 	if (rc == 0 || rc == -EINTR || (has_processes && !fold->options->base_count))
 		printed = finish(fold, out, &later);
@@ -546,14 +543,15 @@ static int read_and_print(struct fold *fold, struct out *out, struct error *err)
 	return printed;
 }
 
-/* Whether the reports use only facts about processes, so that the calls can be skipped. */
+/* Whether the requested reports use only facts about processes, so that calls need not be read. */
 static bool can_skip(const char *const *paths, size_t count,
 		     const struct reporting_options *options)
 {
 	struct stat facts;
 
 	/*
-	 * A pipe cannot be read again, which is necessary if the facts turn out to be insufficient.
+	 * the traces must be read again if these facts turn out to be insufficient, but a pipe
+	 * cannot be read again
 	 */
 	for (size_t i = 0; i < count; i++)
 		if (!strcmp(paths[i], "-") || (stat(paths[i], &facts) == 0 &&
@@ -565,8 +563,8 @@ static bool can_skip(const char *const *paths, size_t count,
 }
 
 /*
- * Makes the reports without reading calls. Returns 1, and prints nothing, if the calls are needed
- * after all.
+ * Makes the reports without reading calls. Returns 1, and prints nothing, if the calls turn out to
+ * be needed.
  */
 static int report_briefly(const char *const *paths, size_t count,
 			  const struct reporting_options *options, struct out *out,

@@ -26,16 +26,16 @@ struct reporting_options {
 	const char *const *base; /* traces of the run to compare with */
 	size_t base_count;
 	const struct limits *limits; /* limits to check; NULL: none */
-	/* the processes may still be running: the report is about their state now */
+	/* the processes may still be running; the reports are about their present state */
 	bool is_so_far;
-	/* numbers that are subtracted before limits are checked; NULL: none */
+	/* numbers to subtract before limits are checked; NULL: none */
 	const struct baseline *baseline;
-	/* gets the numbers of this run, for a later baseline; NULL: not wanted */
+	/* receives the numbers of this run, for a later baseline; NULL: not wanted */
 	struct baseline *learned;
-	/* gets the verdicts on the limits, for style.verdicts; NULL: not wanted */
+	/* receives the verdicts on the limits, for style.verdicts; NULL: not wanted */
 	struct verdicts *verdicts;
-	bool is_newest; /* a command without a file name would read the same files */
-	bool is_strict; /* --strict: all events are read, so that any damage is found */
+	bool is_newest; /* whether a command without a file name would read the same files */
+	bool is_strict; /* --strict: read all events, so that all damage is found */
 };
 
 /* The facts that determine the exit status. */
@@ -47,9 +47,9 @@ struct reporting_result {
 };
 
 /*
- * Prints the reports; if `out` is NULL, checks the limits and prints nothing. Returns 0, -EINTR if
- * reading was stopped (the events read so far are reported), -EINVAL if --by names an unknown
- * column, or another negative errno.
+ * Prints the reports. If `out` is NULL, only checks the limits. Returns 0, -EINTR if reading was
+ * stopped (the events read so far are reported), -EINVAL if --by names an unknown column, or
+ * another negative errno.
  */
 int reporting(const char *const *paths, size_t count, const struct reporting_options *options,
 	      struct out *out, struct reporting_result *result, struct error *err);

@@ -12,20 +12,18 @@
 #include "postproc/totals/descriptors.h"
 #include "postproc/report/report.h"
 
-/*
- * a call site is reported if it had this many descriptors open at a time, even if all were closed
- */
+/* a call site is listed if it had this many descriptors open at a time, even if all were closed */
 #define MANY 8u
 
-struct entry { /* sums of a site or a place */
+struct entry { /* sums of a call site, in a process or in the run */
 	const char *kind;
 	/* target of the oldest descriptor that is still open, else of the first one */
 	const char *example;
 	uint64_t opened, now, most;
 	uint64_t age_ns; /* age of the oldest open descriptor */
 	/*
-	 * number of processes with such descriptors; `last`: number of the process that was counted
-	 * last
+	 * processes: number of processes with such descriptors; last: number of the process that
+	 * was counted last
 	 */
 	uint32_t processes, last;
 };
@@ -61,8 +59,9 @@ struct fds_state {
 	struct tally *tally;
 	struct descriptors descriptors;
 	struct pool pool;
-	uint32_t acquired_site;	 /* site of the acquisition by the current event; 0: none */
-	uint64_t acquired_index; /* index of the event of this acquisition */
+	/* site of the call of the current event that opened a descriptor; 0: none */
+	uint32_t acquired_site;
+	uint64_t acquired_index; /* index of that event */
 	struct total total;	 /* numbers of the current process */
 	ARRAY_OF(struct total) totals;
 	ARRAY_OF(struct rest) rests;
@@ -76,7 +75,7 @@ static const char *copy(struct fds_state *state, const char *text)
 	return text ? pool_text(&state->pool, text, strlen(text)) : NULL;
 }
 
-/* ---- places ---- */
+/* ---- call sites ---- */
 
 static void on_move(void *user, const struct ledger_move *move)
 {
@@ -99,7 +98,10 @@ static void on_move(void *user, const struct ledger_move *move)
 	state->acquired_index = move->event->index;
 }
 
-/* If the event opened the first descriptor of its site, stores its kind and target. */
+/*
+ * If the event opened the first descriptor of its call site, stores that descriptor's kind and
+ * target.
+ */
 static void introduce(struct fds_state *state, const struct event *event)
 {
 	const struct descriptor *descriptor;
@@ -230,8 +232,8 @@ static void keep_rest(struct fds_state *state, const struct descriptor *descript
 }
 
 /*
- * If the process executed another program, marks the descriptors that this program inherited (those
- * without FD_CLOEXEC) as closed: they are counted for the executed program.
+ * If the process executed another program, marks the descriptors that the executed program
+ * inherited (those without FD_CLOEXEC) as closed, because they are counted for that program.
  */
 static void pass_on(struct fds_state *state)
 {
@@ -249,7 +251,7 @@ static void pass_on(struct fds_state *state)
 	}
 }
 
-/* For each site, finds the oldest descriptor that is still open, as the example. */
+/* For each site, chooses the oldest descriptor that is still open as the example. */
 static void look_at_places(struct fds_state *state)
 {
 	struct ledger_held held;
@@ -265,8 +267,8 @@ static void look_at_places(struct fds_state *state)
 		entry = tally_entry(state->tally, held.site);
 		descriptor = descriptors_find(&state->descriptors, held.object);
 		/*
-		 * The ledger has the call that opened the descriptor: an earlier program of this
-		 * process made it.
+		 * the ledger still has the call that opened the inherited descriptor: an earlier
+		 * program of this process made that call
 		 */
 		if (descriptor && descriptor->is_inherited) {
 			descriptor->is_inherited = false;

@@ -13,8 +13,8 @@
 #include "base/spill_file.h"
 
 /*
- * CALLS_MAX: bytes of memory for the calls of all groups together. CHUNK_MIN, CHUNK_MAX: the least
- * and the most bytes for the calls of one group.
+ * CALLS_MAX: bytes of memory for the calls of all groups together. CHUNK_MIN, CHUNK_MAX: limits of
+ * the bytes for the calls of one group.
  */
 #define CALLS_MAX (32u << 20)
 #define CHUNK_MIN 256u
@@ -23,7 +23,7 @@
 struct compress {
 	bool with_arguments;
 	struct spill_file spill;
-	struct hash_table table; /* the groups, by backtrace */
+	struct hash_table table; /* the groups, indexed by backtrace */
 	struct pool pool;
 	ARRAY_OF(struct compress_group *) groups;
 };
@@ -32,8 +32,8 @@ struct compress {
 
 /*
  * The end of a chunk in the file. A chunk consists of calls of one group, their size, and the
- * offset at which the group's previous chunk ends. So a group's chunks are found from the newest to
- * the oldest.
+ * offset at which the group's previous chunk ends. So a group's chunks can be read from the newest
+ * to the oldest.
  */
 struct link {
 	uint64_t older;
@@ -106,7 +106,10 @@ static bool group_equal(const void *item, const void *key)
 	return group->backtrace == key;
 }
 
-/* Backtraces are interned: equal addresses mean equal contents. */
+/*
+ * Finds or adds the group of a backtrace. Backtraces are interned: equal backtraces have the same
+ * address.
+ */
 static struct compress_group *find_group(struct compress *compress,
 					 const struct backtrace *backtrace)
 {
@@ -133,8 +136,8 @@ int compress_event(struct compress *compress, const struct event *event, struct 
 	if (!event_is_call(event))
 		return 0;
 	/*
-	 * A call without a backtrace and a call with an empty backtrace are printed alike, so they
-	 * share a group.
+	 * calls without a backtrace and calls with an empty backtrace are printed alike, so they
+	 * share a group
 	 */
 	group = find_group(compress,
 			   event->backtrace && event->backtrace->count ? event->backtrace : NULL);

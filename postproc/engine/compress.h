@@ -17,8 +17,8 @@
 #include "trace/event.h"
 
 /*
- * A call as bytes, for a temporary file that the same process reads back. So pointers into the
- * memory of the trace are written as they are.
+ * A call in the form of bytes, for a temporary file that only this process reads. So pointers into
+ * the memory of the trace can be written to it.
  */
 
 /* The number of bytes that kept_put() writes for this event. */

@@ -11,12 +11,12 @@ struct engine {
 	const struct engine_options *options;
 	const struct engine_listener *listener;
 	struct engine_result *result;
-	/* the following members are about the trace that is being read */
+	/* the following members belong to the trace that is being read */
 	struct trace *trace;
 	struct select *select;
-	/* first process of the latest run that was read; has_tails false: no run was read */
+	/* first process of the newest run that was read; has_tails is false if none was read */
 	struct trace_process first;
-	/* the EVENT_STREAM for begin() of the listener; process NULL: no stream has begun */
+	/* the EVENT_STREAM to pass to the listener's begin(); process NULL: no stream has begun */
 	struct event stream;
 	bool is_begun;
 };
@@ -49,7 +49,7 @@ static int end_stream(struct engine *engine, int rc, struct error *err)
 	struct error later = { 0 };
 	int end;
 
-	/* A stream without events also gets a begin() and an end(). */
+	/* a stream without events also gets a begin() and an end() */
 	if (rc == 0 && !engine->is_begun && engine->stream.process &&
 	    select_has_process(engine->select))
 		rc = begin_stream(engine, err);
@@ -60,7 +60,7 @@ static int end_stream(struct engine *engine, int rc, struct error *err)
 }
 
 /*
- * If a new run begins, remembers its first process: all times of the run count from the start of
+ * If a new run begins, stores its first process: all times of the run are relative to the start of
  * this process, even if it is not selected.
  */
 static void note_run(struct engine *engine, const struct trace_process *process)
@@ -100,7 +100,9 @@ static int on_event(struct engine *engine, const struct event *event, struct err
 	return rc || !wanted ? rc : engine->listener->event(engine->listener->user, event, err);
 }
 
-/* Usually the selection keeps all calls. Then calls go directly to the listener. */
+/*
+ * The selection usually keeps all calls; then it is skipped, and calls go directly to the listener.
+ */
 static int read_events(struct engine *engine, struct error *err)
 {
 	static const volatile sig_atomic_t never;
@@ -137,8 +139,8 @@ static int read_streams(struct engine *engine, struct error *err)
 		rc = read_events(engine, err);
 	rc = end_stream(engine, rc, err);
 	/*
-	 * Close the listener before the selection is destroyed: the listener may use cut
-	 * backtraces, which belong to the selection.
+	 * close the listener before the selection is destroyed: the listener may use cut
+	 * backtraces, whose memory belongs to the selection
 	 */
 	closed = engine->listener->close
 			 ? engine->listener->close(engine->listener->user, engine->trace, &later)
@@ -163,7 +165,7 @@ static int read_trace(struct engine *engine, struct trace *trace, const char *pa
 	rc = read_streams(engine, err);
 	if (!options->is_merged)
 		engine->result->is_damaged |= !trace_is_whole(trace);
-	/* A merged trace is damaged if one of its parts is. */
+	/* a merged trace is damaged if one of its parts is damaged */
 	for (size_t i = 0; options->is_merged && (part = trace_merge_part(trace, i, &name)) != NULL;
 	     i++)
 		engine->result->is_damaged |= !trace_is_whole(part);
@@ -201,7 +203,8 @@ static int read_files(struct engine *engine, const struct inputs *inputs, struct
 		if (rc == 0)
 			continue;
 		/*
-		 * If one of several files cannot be read, report it and go on with the next file.
+		 * if there are several files and one cannot be read, report that and continue with
+		 * the next file
 		 */
 		if (inputs->count == 1) {
 			error_prefix(err, "%s", name);

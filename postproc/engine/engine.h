@@ -22,8 +22,8 @@ struct engine_listener {
 	/* A trace was opened. path: "-" for standard input, NULL for a merged trace. */
 	int (*open)(void *user, const struct trace *trace, const char *path, struct error *err);
 	/*
-	 * A stream of a selected process begins. event: the EVENT_STREAM, which the engine holds
-	 * back until the process is known. A merged trace is one stream.
+	 * A stream of a selected process begins. event: the stream's EVENT_STREAM, which the engine
+	 * delays until the process is known. A merged trace is one stream.
 	 */
 	int (*begin)(void *user, const struct event *event, struct error *err);
 	/*
@@ -43,12 +43,13 @@ struct engine_listener {
 struct engine_options {
 	struct trace_options trace;
 	struct select_options select;
-	bool is_merged; /* merge all paths into one trace, see trace/merge.h */
+	/* set by a signal handler: reading stops, and the result covers the events read so far */
+	bool is_merged;
 	/* a signal handler sets it: reading then stops and the result has the events read so far */
 	const volatile sig_atomic_t *stop;
 	/*
-	 * Called with trace.user as user after a trace was read to its end or reading was stopped.
-	 * May be NULL.
+	 * Called with trace.user as `user` after a trace was read to its end or reading was
+	 * stopped. May be NULL.
 	 */
 	void (*read)(void *user, const char *path, const struct trace *trace);
 };

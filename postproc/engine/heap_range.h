@@ -17,7 +17,7 @@ static inline void heap_range_event(struct heap_range *range, const struct event
 {
 	if (!event_is_alloc(event))
 		return;
-	/* Descriptors and locks are not blocks. The objects of an unknown class may be blocks. */
+	/* descriptors and locks are not blocks; the objects of an unknown class may be blocks */
 	if (event->resource->known != RESOURCE_MEMORY && event->resource->known != RESOURCE_NONE)
 		return;
 	if (range->lowest == 0 || event->object < range->lowest)

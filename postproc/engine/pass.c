@@ -14,16 +14,16 @@ struct fold {
 	const struct pass_options *options;
 	const struct trace *trace;
 	/*
-	 * the following members are about the stream that is being printed; a file may have several
+	 * the following members belong to the stream that is being printed; a file may have several
 	 * streams
 	 */
 	struct heap_range heap;
 	struct leaks *leaks;
 	struct compress *compress;
 	/*
-	 * With is_reordered, calls are held back until the stream ends, because the contexts are
-	 * not known earlier. They are then printed in the order of sp-rtrace's tools: calls of a
-	 * text by time and index, calls of packets in the order of the stream.
+	 * With is_reordered, calls are stored until the stream ends, because their contexts are not
+	 * known earlier, and then printed in the order of sp-rtrace's tools: calls of a text file
+	 * by time and index, calls of packets in the order of the stream.
 	 */
 	bool is_sorting;
 	struct spill_sort sort;
@@ -97,8 +97,8 @@ static void hold_back(struct fold *fold, const struct event *event)
 	struct spill_key key = { 0 };
 
 	/*
-	 * Calls of packets keep the order of the stream (the key is 0): the times of neighbouring
-	 * packets of a thread may be out of order by some ns.
+	 * the key is 0 for calls of packets, so they keep the order of the stream: the times of
+	 * neighbouring packets of a thread may be out of order by some ns
 	 */
 	if (event->process->is_text)
 		key.first = (uint64_t)event->time_ms << 32 | index;
@@ -124,7 +124,10 @@ static int tell_held_back(struct fold *fold, struct error *err)
 	return rc;
 }
 
-/* Finishes the views. If both views are requested, groups the leaks. */
+/*
+ * Finishes the views (leaks, groups of calls). If both were requested, the groups are those of the
+ * leaks.
+ */
 static int fold_finish_views(struct fold *fold, struct error *err)
 {
 	int rc = fold->is_sorting ? tell_held_back(fold, err) : 0;
@@ -149,8 +152,8 @@ static int fold_finish_views(struct fold *fold, struct error *err)
 }
 
 /*
- * Closes the output. rc: result of the writer; if it is an error, it is returned rather than an
- * error of closing.
+ * Closes the output. rc: result of the writer; if the writer failed, its error is returned and not
+ * that of closing.
  */
 static int fold_close_output(struct fold *fold, int rc, struct error *err)
 {
@@ -193,10 +196,7 @@ static int fold_write(struct fold *fold, const struct event *event, struct error
 	struct event bare;
 	int rc;
 
-	/*
-	 * Only calls lose their arguments: the facts of a note are stored as arguments, too, and
-	 * are kept.
-	 */
+	/* remove the arguments of calls only: the arguments of a note are its facts */
 	if (fold->options->remove_arguments && event->kind == EVENT_CALL) {
 		bare = *event;
 		bare.argument_count = 0;
@@ -227,7 +227,8 @@ static int on_event(void *user, const struct event *event, struct error *err)
 		return fold_write(fold, event, err);
 	heap_range_event(&fold->heap, event);
 	/*
-	 * A view takes the calls of packets in the order of the stream, so they are not held back.
+	 * the views receive calls of packets in the order of the stream, so these calls are not
+	 * stored
 	 */
 	if (!fold->is_sorting || (!event->process->is_text && (fold->leaks || fold->compress)))
 		return tell_call(fold, event, err);

@@ -36,10 +36,10 @@ struct code_range {
 
 enum answer { ANSWER_UNKNOWN, ANSWER_NO, ANSWER_YES };
 
-/* --function: which functions match. The answer for each function is kept. */
+/* State of --function. The result for each function is cached. */
 struct select_function {
 	struct globs globs;
-	ARRAY_OF(uint8_t) known; /* by id of the function: an enum answer */
+	ARRAY_OF(uint8_t) known; /* indexed by the id of the function: enum answer */
 };
 
 struct module_range {
@@ -49,57 +49,57 @@ struct module_range {
 };
 
 /*
- * --module: which backtraces have a frame in a matching module. The answer for each backtrace is
- * kept.
+ * State of --module: which backtraces have a frame in a matching module. The result for each
+ * backtrace is cached.
  */
 struct select_module {
 	struct globs globs;
 	ARRAY_OF(struct module_range) ranges; /* addresses of all mappings, the newest last */
-	ARRAY_OF(uint8_t) known;	      /* by id of the backtrace: an enum answer */
+	ARRAY_OF(uint8_t) known;	      /* indexed by the id of the backtrace: enum answer */
 };
 
 struct named_thread {
 	const struct trace_process *process;
-	uint32_t id; /* 0: only `pthread` is known so far */
+	uint32_t id; /* the thread's tid; 0: not known yet */
 	uint64_t pthread;
 	bool is_wanted;
 };
 
-/* --thread: an id, or patterns for the names of threads. */
+/* State of --thread: a tid, or patterns for the names of threads. */
 struct select_thread {
 	bool has_id;
 	uint32_t id;
 	struct globs globs;
 	struct hash_table table; /* named threads, by pthread_t and process */
 	struct pool pool;
-	const struct trace_process *process; /* the process that is_process applies to */
+	const struct trace_process *process; /* the process for which is_process was computed */
 	bool is_process;
 };
 
-/* --size: A, A..B, A.., ..B, with k, M, G for powers of 1024. */
+/* State of --size: A, A..B, A.. or ..B, with k, M, G for powers of 1024. */
 struct select_size {
 	bool is_set;
 	uint64_t from, to;
 };
 
 /*
- * The live objects that were acquired by kept calls. A release of such an object is kept, too.
- * Memory grows with the number of objects held at one time.
+ * The live objects that selected calls acquired. Their releases are selected, too. Memory grows
+ * with the number of objects that are live at one time.
  */
 struct select_held {
 	ARRAY_OF(struct ledger *) ledgers; /* one ledger for each process */
 	struct map by_section;		   /* by section of the process: index + 1 in `ledgers` */
 	struct ledger *current;
-	uint32_t section; /* number of the process that `current` belongs to */
+	uint32_t section; /* number of the process whose ledger is `current` */
 };
 
 struct select {
 	struct globs programs;
-	/* the process that is_other applies to; NULL: not known yet */
+	/* the process for which is_other was computed; NULL: not known yet */
 	const struct trace_process *process;
 	struct select_options options;
 	struct indices indices;
-	bool leaves_out; /* the listed indices are left out, not kept */
+	bool leaves_out; /* the listed indices are removed instead of selected */
 	struct globs classes;
 	uint64_t mask; /* mask of classes (bit 0 is class 1), if they are not given by name */
 	uint64_t pid;  /* pid of the selected process, if it is not given by name */
@@ -113,11 +113,11 @@ struct select {
 	struct select_thread thread;
 	struct select_size size_range;
 	struct select_held held;
-	uint64_t seen, kept;   /* number of calls */
-	bool is_paired;	       /* a release is kept if its acquisition was kept */
+	uint64_t seen, kept;   /* numbers of calls */
+	bool is_paired;	       /* a release is selected if its acquisition was */
 	bool is_other;	       /* the current process is not selected */
-	bool keeps_calls;      /* no filter is given that removes or changes calls */
-	struct event event;    /* copy of an event, with a cut backtrace */
+	bool keeps_calls;      /* no filter removes or changes calls */
+	struct event event;    /* the copy of an event that gets a cut backtrace */
 	struct pool pool;      /* memory of cut backtraces */
 	struct hash_table cut; /* the cut backtraces, by their frames */
 	/* by the id of a backtrace: the cut backtrace; NULL: not cut yet */
@@ -183,7 +183,7 @@ static bool thread_equal(const void *item, const void *key)
 
 /*
  * Finds a thread by its pthread_t: a call of pthread_setname_np() has the pthread_t of the thread
- * that it names, but not the tid.
+ * that gets the name, but not the tid.
  */
 static struct named_thread *find_thread(const struct select_thread *part, const struct event *event,
 					uint64_t pthread, uint64_t *hash)
@@ -248,7 +248,7 @@ static bool select_thread_asks(struct select_thread *part, const struct event *e
 	return thread->is_wanted;
 }
 
-/* ---- --function and --module: each id is matched once ---- */
+/* ---- --function and --module: each id is compared with the patterns once ---- */
 
 static bool select_function_asks(struct select_function *part, const struct function *function)
 {
@@ -275,7 +275,9 @@ static void select_module_maps(struct select_module *part, const struct event *e
 	range->from = mapping->has_tail ? mapping->code : mapping->from;
 	range->to = mapping->to;
 	range->is_wanted = select_module_matches(&part->globs, mapping->path);
-	/* Forget the answers: another module may have been at these addresses. */
+	/*
+	 * discard the cached results: another module may have been mapped at these addresses before
+	 */
 	part->known.count = 0;
 }
 
@@ -301,8 +303,8 @@ static bool select_module_asks(struct select_module *part, const struct event *e
 		return *known == ANSWER_YES;
 	*known = ANSWER_NO;
 	/*
-	 * Subtract 1: if a function ends with a call, the return address is the first byte after
-	 * the function.
+	 * subtract 1, because if a function ends with a call, the return address is the first byte
+	 * after the function
 	 */
 	for (const struct trace_node *at = event->backtrace->node; at->count && *known == ANSWER_NO;
 	     at = at->caller)
@@ -353,7 +355,7 @@ static int select_size_parse(struct select_size *part, const char *text, struct 
 			 text);
 }
 
-/* ---- objects of selected acquisitions ---- */
+/* ---- objects that selected calls acquired ---- */
 
 static struct ledger *ledger_of(struct select_held *part, const struct event *event)
 {
@@ -425,7 +427,7 @@ static void parse_classes(struct select *select, const char *text)
 	char *end = NULL;
 	bool is_name = !text;
 
-	/* Look for a name first: "fd" is the name of a class, but also a hexadecimal number. */
+	/* compare with names first: "fd" is the name of a class, but also a hexadecimal number */
 	for (size_t i = 1; i < RESOURCE_COUNT && !is_name; i++)
 		is_name = !strcmp(resource_table[i].type, text);
 	if (!is_name)
@@ -472,7 +474,7 @@ int select_create(struct select **result, const struct select_options *options, 
 	return 0;
 }
 
-/* ---- depth ---- */
+/* ---- --depth ---- */
 
 static bool same_frames(const void *item, const void *key)
 {
@@ -510,7 +512,7 @@ static const struct backtrace *cut(struct select *select, const struct backtrace
 	return found;
 }
 
-/* ---- code range ---- */
+/* ---- ranges of code ---- */
 
 static void add_range(struct select *select, const struct trace_mapping *mapping)
 {
@@ -566,8 +568,8 @@ static bool wants_index(const struct select *select, uint64_t index)
 }
 
 /*
- * Whether the call itself matches the filters, the cheapest filter first. Ignores the call's
- * object.
+ * Whether the call itself matches the filters. Tries the cheapest filter first. Whether the call
+ * releases a selected object is not considered.
  */
 static bool matches(struct select *select, const struct event *call)
 {
@@ -590,8 +592,8 @@ static bool matches(struct select *select, const struct event *call)
 }
 
 /*
- * Whether the call matches the filters or releases an object that a selected call acquired. Keeps
- * track of these objects.
+ * Whether the call matches the filters or releases an object that a selected call acquired. Updates
+ * the list of these objects.
  */
 static bool matches_by_object(struct select *select, const struct event *call)
 {
@@ -609,8 +611,8 @@ static bool matches_by_object(struct select *select, const struct event *call)
 	} else if (event_is_alloc(call) && !(call->resource->flags & 1) &&
 		   ledger_releases(ledger, call)) {
 		/*
-		 * an acquisition that is not selected has the address of a selected object, so the
-		 * release of that object was not recorded: release it now
+		 * a call that is not selected acquired an object at the address of a selected
+		 * object, so the release of the selected object was not recorded: release it now
 		 */
 		struct event loss = *call;
 
@@ -620,7 +622,7 @@ static bool matches_by_object(struct select *select, const struct event *call)
 	return answer;
 }
 
-/* If --depth is given, cuts the backtrace; *event is then a copy. */
+/* If --depth is given, replaces *event by a copy with a cut backtrace. */
 static void cut_call(struct select *select, const struct event **event)
 {
 	const struct backtrace *whole = (*event)->backtrace, **known;
@@ -648,7 +650,9 @@ static bool select_call(struct select *select, const struct event **event)
 	if (select->options.thread)
 		select_thread_names(&select->thread, *event);
 	cut_call(select, event);
-	/* Keep all notes: they are facts about the process, whichever calls are selected. */
+	/*
+	 * select all notes, because they are facts about the process, whichever calls are selected
+	 */
 	if ((*event)->kind == EVENT_NOTE && select->options.is_whole)
 		return true;
 	if (wants_class(select, (*event)->resource) && wants_index(select, (*event)->index))
@@ -660,7 +664,7 @@ static bool select_call(struct select *select, const struct event **event)
 
 /*
  * Decides whether the process of the stream is selected. The process becomes known with the PINF
- * packet or with the header of a text; a stream with neither is not selected.
+ * packet or with the header of a text; a stream that has neither is not selected.
  */
 static void select_process(struct select *select, const struct event *event)
 {
@@ -719,8 +723,8 @@ bool select_keeps_calls(const struct select *select)
 	const struct select_tally *tally = select->options.tally;
 
 	/*
-	 * With filters, select_event() must count the calls even if the selection itself removes
-	 * none: the reader applies --since and --until.
+	 * with filters, select_event() must count the calls even if the selection itself removes
+	 * none, because the reader applies --since and --until
 	 */
 	return select->keeps_calls && !(tally && tally->filters);
 }

@@ -3,16 +3,16 @@
 #define ENGINE_SELECT_H
 
 /*
- * The selection: keeps calls by process, thread, function, class, context, index, size or call
- * site, and cuts backtraces. It is applied to each event before any view or writer receives the
- * event.
+ * Selects calls by process, thread, function, class, context, index, size or call site, and cuts
+ * backtraces. The selection is applied to each event before a view or writer receives it.
  *
  * A release (free, close, unlock) is kept if its acquisition was kept, even if another thread or
- * function released the object; otherwise the object would look held forever. A release is also
- * kept if it matches the filters itself; it never matches --size, because a release has no size.
- * The filter for classes does not need this rule, because both calls have the same class. A list of
- * indices selects exactly the listed calls. The reader removes calls outside a span of time (struct
- * trace_options) before the selection, as if the recording had begun and ended there.
+ * function released the object; otherwise the object would seem never to be released. A release is
+ * also kept if it matches the filters itself; it never matches --size, because a release has no
+ * size. The filter for classes does not need this rule, because acquisition and release have the
+ * same class. A list of indices selects exactly the listed calls. The reader removes calls outside
+ * a span of time (struct trace_options) before the selection, as if the recording had begun and
+ * ended there.
  */
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@
 struct select;
 
 struct select_options {
-	struct select_tally *tally; /* select_destroy() adds to it; may be NULL */
+	struct select_tally *tally; /* select_destroy() adds its counts here; may be NULL */
 	bool has_contexts;
 	/* patterns of names of classes, or a mask (bit 0 is class 1); NULL: all */
 	const char *classes;
@@ -43,14 +43,14 @@ struct select_options {
 	const char *size;    /* range of sizes of acquired objects, A..B; or NULL */
 	const char *process; /* a pid, or patterns of names of programs, or NULL */
 	/*
-	 * Minimum time for which an object was held. The time is known only at the release or at
-	 * the end, so the selection ignores this member; the views that list held objects apply it.
+	 * Minimum time for which an object was held. That time is known only at the release or at
+	 * the end, so the selection ignores this member; the views that list live objects apply it.
 	 */
 	uint64_t min_age_ns;
 	/*
-	 * For views and streams: the filters for contexts and for a range of a module also keep the
-	 * releases of kept acquisitions, and filters for calls keep all notes. False for the format
-	 * `text`, which selects what sp-rtrace selects.
+	 * For views and streams: the filters for contexts and for a range of a module also select
+	 * the releases of selected acquisitions, and filters for calls select all notes. False for
+	 * the format `text`, which selects what sp-rtrace selects.
 	 */
 	bool is_whole;
 };

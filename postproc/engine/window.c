@@ -21,7 +21,7 @@ enum { SINCE, UNTIL, LANDMARKS };
 
 struct window {
 	struct landmark list[LANDMARKS]; /* name: "" if the option is not given */
-	/* finding the mark or the peak requires a first reading of the traces */
+	/* whether the traces must be read twice, to find a mark or the peak first */
 	bool wants_mark, wants_peak;
 	struct instant_base base; /* start of the run's first process */
 	/* ledger of the current process, if a landmark is the peak; else NULL */
@@ -144,7 +144,7 @@ static int look(struct window *window, const struct engine_options *reading,
 	struct engine_result result = { 0 };
 	int rc;
 
-	/* progress and problems are reported in the second reading only */
+	/* report progress and problems only when the traces are read again */
 	quiet.read = NULL;
 	quiet.select.tally = NULL;
 	quiet.trace.progress = NULL;
@@ -178,8 +178,8 @@ static int refuse_order(const struct window *window, struct error *err)
 }
 
 /*
- * Sets the limits of the reading. The window excludes its start and includes its end, so that an
- * event between two adjacent windows is in the earlier one only.
+ * Sets the time limits for the second reading. The window excludes its start and includes its end,
+ * so that an event between two adjacent windows is in the earlier one only.
  */
 static int narrow(struct window *window, struct trace_options *trace, struct error *err)
 {

@@ -3,8 +3,8 @@
 #define ENGINE_WINDOW_H
 
 /*
- * Limits reading to a part of a run (--since, --until). A time, a mark or the peak can begin and
- * end the part.
+ * Limits reading to a part of a run (--since, --until). The part can begin and end at a time, at a
+ * mark or at the peak of memory.
  */
 
 #include "engine.h"

@@ -4,14 +4,14 @@
 #include "images.h"
 
 /*
- * the peak of memory is reported if it exceeds the amount at the end by at least PEAK_BYTES, and is
+ * the peak of memory is reported if it exceeds the amount at the end by PEAK_BYTES or more, and is
  * at least PEAK_TIMES that amount
  */
 #define PEAK_BYTES   1000000u
 #define PEAK_TIMES   4u
 #define BLOCKS_MIN   1000u
 #define SIGNALS_MIN  10u
-#define TEMPS_MANY   100000u /* this many temporary blocks are worse than a small leak */
+#define TEMPS_MANY   100000u /* from this number on, temporary blocks are worse than a small leak */
 #define PILE_OBJECTS 10u
 #define PILE_BLOCKS  100u
 
@@ -49,9 +49,9 @@ static const struct summary_class *high_peak(const struct summary *summary)
 }
 
 /*
- * Returns the class of conditions if many signals had no waiter, else NULL. Also returns NULL if no
- * thread ever waits for a condition: then a program with one thread uses a library that supports
- * threads.
+ * Returns the class of conditions if many signals had no waiter. Returns NULL if there were few, or
+ * if no thread ever waits for a condition: in that case a program with one thread uses a library
+ * that supports threads.
  */
 static const struct summary_class *vain_signals(const struct summary *summary)
 {
@@ -88,13 +88,18 @@ const struct summary_class *finding_class(const struct summary *summary, enum fi
 	return findings[finding].find(summary);
 }
 
-/* ---- the next report ---- */
+/* ---- the report to read next ---- */
 
 /*
- * Problems in the order of their damage: waits that keep the program from ending; misused
- * descriptors and unreachable blocks; waits longer than the run; many live threads, descriptors or
- * child processes; waits longer than a tenth of the run; peaks, signals and temporary blocks; then
- * the other live objects.
+ * Problems in the order of their damage:
+ *
+ *   1. waits that keep the program from ending
+ *   2. misused descriptors and unreachable blocks
+ *   3. waits longer than the run
+ *   4. many live threads, descriptors or child processes
+ *   5. waits longer than a tenth of the run
+ *   6. peaks, signals and temporary blocks
+ *   7. the other live objects
  */
 
 /*
@@ -140,8 +145,8 @@ static uint64_t waited_for(const struct summary *summary, enum resource resource
 	if (!class)
 		return 0;
 	/*
-	 * If several threads wait at the end, they are idle threads of a pool, whose waits cost no
-	 * time.
+	 * if several threads wait at the end, they are idle threads of a pool, and their waits
+	 * delay nothing
 	 */
 	for (size_t i = 0; resource != RESOURCE_LOCK && i < summary->blocked.count; i++)
 		if (summary->blocked.items[i].resource == resource &&
@@ -192,8 +197,8 @@ static void list_wrong(struct list *list, const struct summary *summary, enum fi
 }
 
 /*
- * Adds the waits for locks, semaphores and futexes, the longest first. A class is added only if its
- * waits, summed over all threads, took longer than least_ns.
+ * Adds the waits for locks, semaphores and futexes, the longest first. Skips a class if the sum of
+ * its waits over all threads is not longer than least_ns.
  */
 static void list_all_waits(struct list *list, const struct summary *summary, uint64_t least_ns)
 {
@@ -226,8 +231,8 @@ static void list_all_waits(struct list *list, const struct summary *summary, uin
 }
 
 /*
- * Adds the live objects of one kind if there are many. They were probably not left at exit on
- * purpose; rather, some function leaks one in each call.
+ * Adds the live objects of one class if there are many: then they were probably not left at exit on
+ * purpose, but a function leaks one in each call.
  */
 static void list_pile(struct list *list, const struct summary *summary, enum resource resource,
 		      const char *report)
@@ -262,8 +267,8 @@ size_t findings_list(const struct summary *summary, const struct findings_leaks 
 		if (finding_class(summary, i) && !is_less_than_leaks(summary, i, leaks))
 			list_wrong(&list, summary, i);
 	/*
-	 * calls of some libraries were not recorded, so reported leaks may be false: suggest
-	 * first the table that names these libraries
+	 * calls of some libraries were not recorded, so reported leaks may be false: suggest the
+	 * table that lists these libraries first
 	 */
 	if (summary->bypasses.count || summary->namespaces)
 		list_add(&list, (struct findings_item){ .kind = FINDINGS_MISSING,
@@ -286,18 +291,18 @@ const char *findings_report(const struct summary *summary, const struct findings
 
 	if (findings_list(summary, leaks, items))
 		return items[0].report;
-	/* A program ran without the library: its objects are not known. */
+	/* a program ran without the library, so its objects are not known */
 	for (size_t i = 0; i < summary->processes.count; i++)
 		has_untraced |= summary->processes.items[i].end == SUMMARY_EXEC &&
 				summary->processes.items[i].untraced;
 	return has_untraced ? "info --table=missing" : "allocations";
 }
 
-/* ---- lines worth showing ---- */
+/* ---- how many call sites are shown ---- */
 
 /*
- * Whether the i-th call site has less than 1 % of the largest amount at the peak, or less than 10 %
- * of the largest number of temporary blocks.
+ * Whether the i-th call site is too small to be shown: it has less than 1 % of the first call
+ * site's amount at the peak, or less than 10 % of its number of temporary blocks.
  */
 static bool is_little(const struct causes_top *top, size_t i, enum finding finding)
 {

@@ -12,24 +12,25 @@ enum finding {
 	FINDING_LOST,	 /* unreachable blocks, if memory was scanned */
 	FINDING_PEAK,	 /* the peak is far above the amount at the end */
 	FINDING_SIGNALS, /* signals of conditions when no thread waited */
-	FINDING_SHORT,	 /* objects released by the next call of the thread that acquired them */
+	FINDING_SHORT,	 /* objects that their thread released in its next call */
 	FINDINGS,
 };
 
-/* The class that the finding is about; NULL: the run has no such finding. */
+/* The class with this finding; NULL: the run has no such finding. */
 const struct summary_class *finding_class(const struct summary *summary, enum finding finding);
 
-/* Facts about the objects held at the end, without those that suppressions leave out. */
+/* Facts about the objects that are live at the end and not suppressed. */
 struct findings_leaks {
-	const struct summary_class *class; /* the class listed first; NULL: nothing is held */
-	uint64_t blocks;		   /* the largest number of blocks from one call site */
+	/* the class that is listed first; NULL: nothing is live */
+	const struct summary_class *class;
+	uint64_t blocks; /* the largest number of blocks from one call site */
 };
 
 /* Kinds of problems that a run can have. */
 enum findings_kind {
 	FINDINGS_DEADLOCK,
 	FINDINGS_HANG,	/* a wait kept the program from ending */
-	FINDINGS_WRONG, /* one of enum finding */
+	FINDINGS_WRONG, /* an unusual number: see enum finding */
 	FINDINGS_WAITS,
 	FINDINGS_LIVE, /* objects are live at exit */
 	FINDINGS_MISSING,
@@ -37,8 +38,8 @@ enum findings_kind {
 
 struct findings_item {
 	enum findings_kind kind;
-	enum finding finding;		   /* of FINDINGS_WRONG */
-	const struct summary_class *class; /* NULL: it is about no class */
+	enum finding finding;		   /* for FINDINGS_WRONG */
+	const struct summary_class *class; /* NULL: the problem is about no class */
 	const char *report;		   /* the report that shows more */
 };
 

@@ -3,8 +3,8 @@
 #define FINDINGS_IMAGES_H
 
 /*
- * Chooses which process images of a run to show if there are too many. A process has one image for
- * each program that it executed.
+ * Chooses which process images of a run to show if there are too many. An image is a program in a
+ * process; each exec begins another image.
  */
 
 #include "postproc/totals/summary.h"
@@ -24,9 +24,9 @@ const struct summary_process *images_next(const struct summary *summary,
 void images_choose(const struct summary *summary, size_t room, bool *is_chosen);
 
 /*
- * If the image executed a program that was not traced, returns how many images executed the same
- * program, untraced for the same reason. The first of these images has the count; for the others,
- * and if the program was traced, returns 0.
+ * If the image executed a program that was not traced, returns the number of images that executed
+ * the same program, untraced for the same reason. Returns this number only for the first of these
+ * images; for the others, and if the program was traced, returns 0.
  */
 uint64_t images_untraced(const struct summary *summary, size_t index);
 

@@ -9,7 +9,7 @@
 #include "images.h"
 #include "naming/runtime.h"
 
-/* Whether the process runs a system program (true, sed) other than the main program of the run. */
+/* Whether the process runs a system program (true, sed) that is not the main program of the run. */
 static bool is_foreign(const struct summary *summary, uint32_t number)
 {
 	const struct summary_process *process = summary_process_at(summary, number);
@@ -60,7 +60,7 @@ static void add_site(struct live *live, const struct summary *summary, struct na
 
 /*
  * Order of the rows: system programs last, then by class, then by size. Merging backtraces may have
- * changed the order of the sizes.
+ * changed the sizes.
  */
 static int compare_rows(const void *left, const void *right)
 {

@@ -18,7 +18,7 @@ struct live_row {
 };
 
 struct live {
-	/* sorted: system programs last, then by class, then by size, the largest first */
+	/* sorted: system programs last, then by class, then by size (the largest first) */
 	struct live_row *items;
 	size_t count;
 	uint64_t sites;		 /* number of backtraces in all rows */

@@ -9,7 +9,7 @@
 #include "live.h"
 #include "postproc/report/report.h"
 
-/* The findings as sentences. */
+/* The findings in sentences. */
 
 #define FRAMES	      2 /* number of frames of a call site that a sentence names */
 #define SENTENCE_SIZE 1024
@@ -26,7 +26,8 @@ struct sentence {
 	const struct report_run *run;
 	const struct live *live;
 	size_t length;
-	const struct trace_node *backtrace; /* of the call site that the sentence names first */
+	/* backtrace of the call site that the sentence names first */
+	const struct trace_node *backtrace;
 	char text[SENTENCE_SIZE];
 };
 
@@ -300,7 +301,7 @@ static void findings_put(const struct report_run *run, struct table *table)
 	struct live live;
 	size_t count;
 
-	/* An unreadable file of suppressions is an error in the report `leaks` only. */
+	/* an unreadable file of suppressions is an error only in the report `leaks` */
 	if (summary->processes.count && suppress_fill(&suppress, run->options, &err) == 0) {
 		live_collect(&live, summary, run->naming, &suppress);
 		count = findings_list(summary, &live.leaks, items);
@@ -312,7 +313,8 @@ static void findings_put(const struct report_run *run, struct table *table)
 	suppress_free(&suppress);
 }
 /*
- * The report `summary`: the numbers of the screen at the end of a run. As text it is that screen.
+ * The report `summary`: the numbers on the screen that ends a run. In the text format it is that
+ * screen.
  */
 
 static void summary_report_put(struct table *table, const struct summary_class *class)
@@ -348,7 +350,7 @@ static void summary_report_put(struct table *table, const struct summary_class *
 }
 
 /*
- * Adds a row for one kind of memory that was mapped before the attach, summed over all processes.
+ * Adds a row for one kind of memory that was in use before the attach, summed over all processes.
  */
 static void put_before(struct table *table, const struct summary *summary, enum before_kind kind)
 {

@@ -109,7 +109,7 @@ int baseline_read(struct baseline *baseline, const char *path, struct error *err
 
 		line[strcspn(line, "\n")] = '\0';
 		number++;
-		/* A file may consist of several baselines: use the largest sampling interval. */
+		/* a file may consist of several baselines: use the largest sampling interval */
 		if (sample > baseline->sample)
 			baseline->sample = sample;
 		if (*line && *line != '#')

@@ -3,11 +3,11 @@
 #define GATE_BASELINE_H
 
 /*
- * The numbers of an older run by limit and call site. With --baseline, limits are checked only
- * against the excess over these numbers. The file is a text to be kept with the program's sources.
- * It has a line for each call site: the name of the limit and of its column, the number, and the
- * functions of the call site, separated by tabs. If memory was sampled, a comment line has the
- * sampling interval, which is parsed, too.
+ * The numbers of an older run, for each limit and call site. With --baseline, a limit is checked
+ * only against the excess over these numbers. The file is a text file that users keep with the
+ * program's sources. It has a line for each call site: the name of the limit and of its column, the
+ * number, and the functions of the call site, separated by tabs. If memory was sampled, a comment
+ * line has the sampling interval, which is parsed, too.
  */
 
 #include <stdbool.h>
@@ -44,7 +44,7 @@ void baseline_add(struct baseline *baseline, const char *key, uint64_t number, b
 /* The entry with this key, or NULL. */
 struct baseline_entry *baseline_find(const struct baseline *baseline, const char *key);
 
-/* Whether the file begins as a baseline does; if not, it may be a trace. */
+/* Whether the file begins like a baseline; if not, it may be a trace. */
 bool baseline_recognises(const char *path);
 
 /*

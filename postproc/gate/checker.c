@@ -17,7 +17,10 @@
 enum limit_how { LIMIT_SUM, LIMIT_LARGEST, LIMIT_ROWS, LIMIT_GROUPS };
 enum limit_when { LIMIT_END, LIMIT_EVER, LIMIT_COUNT, LIMIT_STATE, LIMIT_SCAN, LIMIT_WHENS };
 
-/* For a row of limits.def: where the limited value is found, and what it depends on. */
+/*
+ * For a row of limits.def: the column that has the limited value, and the kinds of events that the
+ * value depends on.
+ */
 struct source {
 	enum table_id table;
 	int column;
@@ -41,7 +44,7 @@ static const struct source *source_of(const struct limit_row *row)
 	return &sources[row - limit_rows];
 }
 
-/* Rows of a table that count for a limit. */
+/* The rows of a table that count towards a limit. */
 struct part {
 	enum table_id table;
 	int column;
@@ -77,8 +80,8 @@ static const char *text_of(const struct table_cell *cell)
 }
 
 /*
- * The class of a row, from its first column without a number and details: "closed twice" in "1.
- * closed twice: descriptor 5".
+ * The class of a row, from the text of its first column, without a number and details: "closed
+ * twice" in "1. closed twice: descriptor 5".
  */
 static const char *class_of(const struct table_cell *cell, size_t *length)
 {
@@ -143,8 +146,8 @@ static void key_put(struct key *key, const char *text)
 }
 
 /*
- * Appends the functions: " main < run < strdup". Leaves out addresses and line numbers, which
- * differ in another build.
+ * Appends the names of the functions: " main < run < strdup". Leaves out addresses and line
+ * numbers, which differ in other builds.
  */
 static void key_backtrace(struct key *key, struct paths *paths, const struct trace_node *backtrace)
 {
@@ -165,8 +168,8 @@ static void key_backtrace(struct key *key, struct paths *paths, const struct tra
 }
 
 /*
- * Makes the key by which another run finds the row: the limit, the class, the functions and, if the
- * table has it, the program.
+ * Makes the key that identifies the row in other runs: the limit, the class, the functions and, if
+ * the table has it, the program.
  */
 static void key_of(struct key *key, struct paths *paths, const struct limit_row *row,
 		   const struct table *table, const struct table_cell *cells)
@@ -194,7 +197,7 @@ static void key_of(struct key *key, struct paths *paths, const struct limit_row 
 /* ---- values ---- */
 
 struct value {
-	uint64_t counts; /* the part that is checked against the limit */
+	uint64_t counts; /* the part that is compared with the limit */
 	uint64_t known;	 /* the part that the baseline covers */
 	double square;	 /* square of the error of an estimate */
 	/*
@@ -202,7 +205,7 @@ struct value {
 	 * excess may be due to chance
 	 */
 	double slack;
-	/* the value is certainly not 0: a part of it is exact, or there is a sample */
+	/* whether the value is certainly not 0: a part of it is exact, or there is a sample */
 	bool is_seen;
 	uint64_t most;		       /* the largest value of one row */
 	const struct trace_node *site; /* call site of that row; NULL: the row has none */
@@ -214,7 +217,8 @@ static uint64_t error_of(const struct value *value)
 }
 
 /*
- * The part of a call site's number that the baseline does not cover. Uses up the baseline's number.
+ * Returns the part of a call site's number that the baseline does not cover. Subtracts the covered
+ * part from the baseline's entry, so that no other row uses it again.
  */
 static uint64_t newer(const struct judge *judge, const struct limit_row *row, const char *key,
 		      uint64_t number)
@@ -232,9 +236,10 @@ static uint64_t newer(const struct judge *judge, const struct limit_row *row, co
 }
 
 /*
- * Adds the error of a call site's number to the value. The excess over a baseline has the errors of
- * both runs; and a call site that is not in a sampled baseline may have existed in the older run
- * without being sampled. error: error of this run's number. key NULL: there is no baseline.
+ * Adds the error of a call site's number to the value. An excess over a baseline has the errors of
+ * both runs. If the baseline was sampled, a call site that is missing in it may have existed in the
+ * older run without being sampled. error: error of this run's number. key NULL: there is no
+ * baseline.
  */
 static void doubt(const struct judge *judge, bool is_memory, const char *key, uint64_t counts,
 		  uint64_t error, struct value *value)
@@ -291,8 +296,8 @@ static void add(struct value *value, enum limit_how how, uint64_t counts, uint64
 }
 
 /*
- * The number of a row. For LIMIT_GROUPS and LIMIT_ROWS it is 1: measure() counts a group once if
- * any of its rows is not in the baseline.
+ * The number of a row. For LIMIT_GROUPS and LIMIT_ROWS it is 1: measure() counts a group once if at
+ * least one of its rows is not in the baseline.
  */
 static uint64_t number_of(const struct limit_row *row, const struct part *part,
 			  const struct table *table, size_t index)
@@ -313,7 +318,9 @@ static int error_column(const struct table *table, int column)
 	return has_error ? column + 1 : TABLE_COLUMN_NONE;
 }
 
-/* The number of a row in the first column with this kind and unit; 0: there is none. */
+/*
+ * The row's number of bytes (has_bytes) or objects, from the first such column; 0: there is none.
+ */
 static uint64_t amount_of(const struct table *table, const struct table_cell *cells, bool has_bytes)
 {
 	for (unsigned i = 0; i < table->facts.column_count; i++) {
@@ -326,7 +333,7 @@ static uint64_t amount_of(const struct table *table, const struct table_cell *ce
 	return 0;
 }
 
-/* Adds a row that counts for the current limit to its verdict. */
+/* Adds a row that counts towards the current limit to the limit's verdict. */
 static void add_site(const struct judge *judge, struct paths *paths, const struct limit_row *row,
 		     const struct table *table, const struct table_cell *cells, uint64_t counts,
 		     uint64_t known)
@@ -400,8 +407,8 @@ static void measure(const struct judge *judge, struct paths *paths, const struct
 /* ---- reasons ---- */
 
 /*
- * How events that were not recorded could change a value: not at all, only increase it, or increase
- * or decrease it.
+ * How events that were not recorded could change a value: not at all, only upwards, or in both
+ * directions.
  */
 enum unseen { NONE, MORE, EITHER };
 
@@ -415,8 +422,8 @@ enum reason_part {
 };
 
 /*
- * The effect of missing events, by the part that is missing (reasons.def) and by when the limit's
- * value is taken.
+ * The effect of missing events, by the part of the events that is missing (reasons.def) and by the
+ * time at which the limit's value is taken (LIMIT_WHENS).
  */
 static const enum unseen effects[][LIMIT_WHENS] = {
 	/*		     END     EVER    COUNT STATE SCAN */
@@ -440,8 +447,8 @@ static const struct reason {
 };
 
 /*
- * The worst effect that missing events can have on the value. text: the first reason with this
- * effect.
+ * Returns the worst effect that missing events can have on the value. text: receives the first
+ * reason with this effect.
  */
 static enum unseen find_unseen(const struct judge *judge, const struct limit *limit, char *text,
 			       size_t size)
@@ -454,8 +461,9 @@ static enum unseen find_unseen(const struct judge *judge, const struct limit *li
 			 row->unit == LIMIT_NS ? limit->value : 0, &gaps);
 	gaps.empty = judge->is_empty;
 	/*
-	 * The present state counts as the end, so processes that are still running miss nothing.
-	 * But a thread that waits now may still go on, so LIMIT_STATE stays unknown.
+	 * with is_so_far, the present state counts as the end, so processes that are still running
+	 * miss no events. But a thread that waits now may still continue, so LIMIT_STATE remains
+	 * unknown
 	 */
 	if (judge->is_so_far && source_of(row)->when != LIMIT_STATE)
 		gaps.incomplete = gaps.left = 0;
@@ -515,8 +523,8 @@ static void put(struct table *table, const struct limit *limit, const struct sen
 }
 
 /*
- * If missing events can only add to the value, a broken limit stays broken. In all other cases they
- * make the result unknown.
+ * Missing events that can only increase the value leave a broken limit broken. In all other cases
+ * they make the result unknown.
  */
 static enum verdict decide(const struct limit *limit, uint64_t value, enum unseen effect)
 {
@@ -528,7 +536,7 @@ static enum verdict decide(const struct limit *limit, uint64_t value, enum unsee
 }
 
 /*
- * Whether sampling makes it uncertain that the limit is kept. If there is a sample, the value is
+ * Whether the error of sampling makes the result uncertain. If there is a sample, the value is
  * certainly not 0; without a sample, up to three sampling intervals may have been allocated (with
  * 95 % confidence).
  */
@@ -566,7 +574,7 @@ static void judge_one(struct judge *judge, struct paths *paths, const struct lim
 	judge->unknown += sentence->verdict == VERDICT_UNKNOWN;
 }
 
-/* Adds a verdict, to which add_site() has added the sites already. */
+/* Adds the verdict on a limit. add_site() has already added its call sites. */
 static void add_verdict(struct verdicts *verdicts, const struct limit *limit,
 			const struct sentence *sentence)
 {

@@ -64,12 +64,15 @@ static const char *beneath(const char *path, const char *root)
 	return !strncmp(path, plain, length) && path[length] == '/' ? path + length + 1 : NULL;
 }
 
-/* Whether the path is in the user's source. Makes it relative if it is below a known directory. */
+/*
+ * Whether the path is in the user's source. If it is below a known directory, makes it relative to
+ * that directory.
+ */
 static bool shorten_path(const struct source_style *style, char *path)
 {
 	const char *rest = NULL;
 
-	/* a build with -ffile-prefix-map has paths that are relative to the source already */
+	/* after a build with -ffile-prefix-map, paths are already relative to the source */
 	if (*path != '/')
 		return true;
 	for (size_t i = 0; !rest && i < style->root_count; i++)
@@ -166,7 +169,7 @@ static const char *amount(struct human *human, const struct limit *limit, uint64
 	return human_count(human, number);
 }
 
-/* Writes the amount of a site in the unit that the limit does not have. */
+/* Writes the amount of a site in objects if the limit is in bytes, and vice versa. */
 static void say_other_amount(const struct limit *limit, const struct verdict_site *site, char *text,
 			     size_t size)
 {
@@ -219,7 +222,8 @@ void verdict_say_site(struct naming *naming, const struct verdict_site *site, ch
 
 uint64_t verdict_fingerprint(const struct verdict_site *site)
 {
-	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a, which is the same in all versions */
+	/* FNV-1a: the fingerprint must be the same in all versions of this program */
+	uint64_t hash = 0xcbf29ce484222325;
 
 	for (const char *at = site->key; *at; at++)
 		hash = (hash ^ (unsigned char)*at) * 0x100000001b3;

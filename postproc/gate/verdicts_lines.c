@@ -10,19 +10,21 @@
 #include "verdicts.h"
 
 #define TEXT_MAX  1536
-#define NOTES_MAX 8 /* callers that follow a message of gcc's format */
+#define NOTES_MAX 8 /* number of callers that follow a message in gcc's format */
 
 struct message {
 	const struct tables_job *job;
 	const struct limit_verdict *verdict;
-	const struct verdict_site *site; /* NULL: about the limit */
+	const struct verdict_site *site; /* NULL: the message is about the limit */
 	struct verdict_place place;
 	char text[TEXT_MAX];
 };
 
 typedef void print_message_as(const struct message *message);
 
-/* Prints a message for each site of a broken limit; for any other limit, and a site-less one, one.
+/*
+ * Prints a message for each site of a broken limit, and one message for any other limit and for a
+ * broken limit without sites.
  */
 static void print_verdict(struct message *message, print_message_as *print)
 {
@@ -108,7 +110,7 @@ void tables_print_gcc(const struct tables_job *job)
 
 /* ---- GitHub ---- */
 
-/* The runner decodes %25 and, in properties, %3A and %2C. */
+/* The runner decodes %25 everywhere, and %3A and %2C in properties. */
 static void put_encoded(struct out *out, const char *text, const char *encoded)
 {
 	while (*text) {

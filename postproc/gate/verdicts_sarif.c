@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Verdicts as SARIF 2.1.0 (OASIS): a rule for each limit, a result for each call site that breaks
- * it. An unknown limit is a result, too, and makes the invocation unsuccessful, so that no reader
- * takes the lack of results for a success.
+ * it. An unknown limit is a result, too, and makes the invocation unsuccessful, so that readers do
+ * not take a lack of results for a success.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 	"sarif-schema-2.1.0.json"
 #define TEXT_MAX 1536
 
-/* Writes a path as a reference of RFC 3986. */
+/* Writes a path as a URI reference (RFC 3986). */
 static void add_uri(struct json *json, const char *path)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -126,7 +126,7 @@ static void add_result(struct json *json, const struct tables_job *job,
 	json_end(json);
 }
 
-/* The rules: each name of a limit once, as a limit may be given for two units. */
+/* Writes the rules: one for each name of a limit, even if the limit is given in two units. */
 static void add_rules(struct json *json, const struct verdicts *verdicts)
 {
 	json_open(json, "rules", '[');

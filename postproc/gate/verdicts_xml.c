@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Verdicts as XML: results of tests as JUnit's readers take them, and errors as memcheck prints
- * them (--xml=yes; docs/internals/xml-output-protocol4.txt in valgrind's sources).
+ * Verdicts as XML: test results in JUnit's format, and errors in memcheck's format (--xml=yes;
+ * docs/internals/xml-output-protocol4.txt in valgrind's sources).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -109,7 +109,7 @@ void tables_print_junit(const struct tables_job *job)
 
 /*
  * The kind of an error. Readers refuse kinds that memcheck does not have, so an error that is not
- * about memory has the kind of an error that the program reports itself.
+ * about memory gets the kind of errors that the program itself reports.
  */
 static const char *kind_of(const struct limit_verdict *verdict)
 {
@@ -123,7 +123,7 @@ static const char *kind_of(const struct limit_verdict *verdict)
 									     : "ClientCheck";
 }
 
-/* Writes a path as a directory and a name, if it is known, and the line. */
+/* Writes the file of a symbol as a directory and a name, if it is known, and the line. */
 static void put_file(struct out *out, const struct naming_symbol *symbol)
 {
 	const char *slash = symbol->file ? strrchr(symbol->file, '/') : NULL;
@@ -154,7 +154,7 @@ static void put_stack(struct out *out, const struct verdict_place *place)
 		put_file(out, symbol);
 		out_text(out, "</frame>\n");
 	}
-	/* the format requires a frame */
+	/* the format requires at least one frame */
 	if (!place->count)
 		out_text(out, "<frame>\n<ip>0x0</ip>\n</frame>\n");
 	out_text(out, "</stack>\n");

@@ -14,7 +14,7 @@ struct entry {
 struct hot_state {
 	struct report_run *run;
 	struct tally *tally;
-	uint64_t calls[LEDGER_CLASSES]; /* number of calls of each class, over all places */
+	uint64_t calls[LEDGER_CLASSES]; /* number of calls of each class, over all call sites */
 };
 
 static void allocations_merge(void *user, void *of_run, const void *of_process)

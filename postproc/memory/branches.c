@@ -64,8 +64,8 @@ void branches_add(struct branch *end, uint64_t amount, double variance)
 /* ---- order ---- */
 
 /*
- * Sorts the largest total first. If totals are equal, the branch nearer to the root is first, then
- * the one that appeared first.
+ * Sorts the largest total first. Among equal totals, the branch nearer to the root is first, then
+ * the branch that was added first.
  */
 static int compare(const void *a, const void *b)
 {
@@ -88,8 +88,8 @@ static bool is_continued(const struct branch *branch)
 }
 
 /*
- * Leaves out all but the first `top` lines. A parent is sorted before its children, so the
- * remaining branches form a tree.
+ * Removes all but the first `top` lines. A parent is sorted before its children, so the remaining
+ * branches form a tree.
  */
 static void leave_out(struct branches *branches, struct branch **sorted, size_t top)
 {

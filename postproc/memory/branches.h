@@ -20,10 +20,10 @@ struct branch {
 	uint64_t total;
 	uint64_t self;			      /* sum of the amounts of the paths that end here */
 	double total_variance, self_variance; /* variance of the sums, if they are estimates */
-	void *user;			      /* for the report; NULL at first */
+	void *user;			      /* for use by the report; NULL at first */
 	/* number of the branch in the order of first appearance */
 	uint64_t order;
-	/* number of functions on the path to it; 0: the root, which is no function */
+	/* number of functions on the path to the branch; 0: the root, which is not a function */
 	uint32_t depth;
 	bool is_left_out;
 };
@@ -44,8 +44,8 @@ struct branch *branches_child(struct branches *branches, struct branch *parent,
 			      const struct path_function *function);
 
 /*
- * Adds the amount of a path that ends in the branch. variance: of the amount, if it is an estimate;
- * the errors of different paths are independent.
+ * Adds the amount of a path that ends in the branch. variance: that of the amount, if the amount is
+ * an estimate. The errors of different paths are independent.
  */
 void branches_add(struct branch *end, uint64_t amount, double variance);
 
@@ -56,8 +56,8 @@ void branches_add(struct branch *end, uint64_t amount, double variance);
 void branches_finish(struct branches *branches, size_t top);
 
 /*
- * The branch that follows another one (NULL: the root) in pre-order; NULL after the last. Skips
- * branches that are left out.
+ * Returns the next branch in pre-order after `branch` (NULL: the root), or NULL after the last one.
+ * Skips branches that are left out.
  */
 struct branch *branches_next(const struct branches *branches, const struct branch *branch);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "costs.h"
 
-/* The sums of a site or a place. */
+/* The sums of a call site, in a process or in the run. */
 struct entry {
 	struct peaks_amount acquired, held, now, most;
 	uint64_t held_ns;
@@ -71,7 +71,7 @@ void costs_process(struct costs *costs)
 		struct entry *entry = tally_entry(costs->tally, held.site);
 
 		entry->held_ns += since(held.item->acquired_ns, process->end_ns);
-		/* An object that is part of another object is not counted. */
+		/* do not count an object that is part of another object */
 		entry->held.count += held.is_part ? 0 : held.count;
 		entry->held.bytes += held.is_part ? 0 : held.bytes;
 		entry->held_variance += held.is_part ? 0 : held.variance;

@@ -3,9 +3,10 @@
 #define MEMORY_COSTS_H
 
 /*
- * All measures of each place of a run: the amounts acquired, held at the end and held at the peak,
- * and the times for which objects were held. For formats that show several costs of a place. The
- * numbers equal those of the reports `allocations`, `leaks` (without suppressions) and `peak`.
+ * All measures of each call site of a run: the amounts acquired, live at the end and live at the
+ * peak, and the times for which objects were held. For formats that show several costs of a call
+ * site. The numbers equal those of the reports `allocations`, `leaks` (without suppressions) and
+ * `peak`.
  */
 
 #include "postproc/totals/peaks.h"
@@ -22,10 +23,10 @@ struct costs_place {
 	const struct ledger_class *class;
 	struct peaks_amount acquired; /* number of acquisitions, and their bytes */
 	struct peaks_amount held;
-	double held_variance;	  /* of the bytes held; 0: exact */
-	struct peaks_amount peak; /* held at the peak of the class */
-	struct peaks_amount most; /* the most that the place itself held in one process */
-	uint64_t held_ns;	  /* sum over its objects of the time for which each was held */
+	double held_variance;	  /* variance of the bytes that are live at the end; 0: exact */
+	struct peaks_amount peak; /* amount of the call site at the peak of the class */
+	struct peaks_amount most; /* maximum of the call site itself in one process */
+	uint64_t held_ns;	  /* sum of the times for which its objects were held */
 };
 
 /*
@@ -36,8 +37,8 @@ void costs_begin(struct costs *costs, struct report_run *run);
 void costs_process(struct costs *costs);
 
 /*
- * Call it after the last process. Returns the places one by one, starting with *at 0; false after
- * the last.
+ * Call it after the last process. Returns the call sites one by one, starting with *at 0; false
+ * after the last one.
  */
 bool costs_next(const struct costs *costs, uint32_t *at, struct costs_place *place);
 
@@ -48,7 +49,7 @@ bool costs_next(const struct costs *costs, uint32_t *at, struct costs_place *pla
 bool costs_peak(const struct costs *costs, uint32_t class, uint64_t *time_ns,
 		struct peaks_amount *most);
 
-/* The amount in bytes if the class has bytes, else in objects. */
+/* Returns the amount in bytes if objects of the class have bytes, else in objects. */
 static inline uint64_t costs_weight(const struct costs_place *place, struct peaks_amount amount)
 {
 	return place->class->has_bytes ? amount.bytes : amount.count;

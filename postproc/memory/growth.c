@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call sites whose amount grows. Time is divided into steps. A call site grows if its amount rose
- * from step to step until it reached its peak, if all its falls on the way add up to at most an
- * eighth of the peak (a garbage collector frees some memory now and then), and if the rise took at
- * least half of the process's life. So an amount that rises only while a program starts does not
- * grow; an amount that is freed at the end has grown nevertheless. A step is evaluated at the first
- * change of the call site after the step, so a call site that does not change costs nothing.
+ * The report on call sites whose live amount grows. Time is divided into steps. A call site grows
+ * if its amount rose from step to step until it reached its peak, if all its falls on the way add
+ * up to at most an eighth of the peak (a garbage collector frees some memory now and then), and if
+ * the rise took at least half of the process's life. So an amount that rises only while a program
+ * starts does not grow; an amount that is freed at the end has grown nevertheless. A step is
+ * evaluated at the first change of the call site after the step, so a call site that does not
+ * change costs nothing.
  */
 
 #include "postproc/report/report.h"
 
-#define STEP_NS	  1000000ull /* length of the first steps; it doubles as the process lives longer */
+/* length of the first steps; the length doubles as the process lives longer */
+#define STEP_NS	  1000000ull
 #define STEPS_MAX 1024u
 #define RISES_MIN 4u
 
 struct entry {
 	/*
-	 * In an entry of the process: the present amount. In an entry of the run: the sum of the
-	 * amounts at the peaks of those processes in which the place grew.
+	 * In an entry of a process: the present amount. In an entry of the run: the sum of the
+	 * amounts at the peaks of those processes in which the call site's amount grew.
 	 */
 	uint64_t count, bytes;
 	double variance;  /* variance of bytes */
@@ -44,7 +46,7 @@ struct growth_state {
 	uint64_t step_ns, start_ns, least_ns; /* least_ns: minimum duration of a rise */
 };
 
-/* Evaluates the step with the last change, after this step has ended. */
+/* Evaluates the step of the last change, which has ended. */
 static void evaluate_step(struct entry *entry)
 {
 	/* use bytes if there are any, so that a block that realloc() enlarges counts as growth */

@@ -9,12 +9,13 @@
 #include "base/order.h"
 
 /*
- * A held object. There may be millions, so it has only what sorting and finding the item in the
- * ledger need.
+ * A live object. There may be millions of them, so this struct has only the members that are needed
+ * to sort objects and to find them in the ledger.
  */
 struct result {
 	uint64_t index, object, bytes;
-	uint64_t all_count, all_bytes; /* sums over the blocks that a sample represents */
+	/* estimated sums of all blocks, of which the sampled ones are a part */
+	uint64_t all_count, all_bytes;
 	double variance;
 	const struct ledger_item *item;
 	uint32_t process; /* index in leaks.processes */
@@ -46,8 +47,8 @@ void leaks_limit(struct leaks *leaks, uint64_t min_age_ns, uint64_t until_ns)
 }
 
 /*
- * Sets leaks->current to the process of the event, because the events of a merged trace alternate
- * between processes. Not inlined, because most events do not change the process.
+ * Sets leaks->current to the process of the event, because a merged trace has events of several
+ * processes in turn. Not inlined, because most events do not change the process.
  */
 static __attribute__((noinline)) void find_process(struct leaks *leaks,
 						   const struct trace_process *process)
@@ -79,8 +80,8 @@ static int by_index(const void *one, const void *two)
 	const struct result *a = one, *b = two;
 
 	/*
-	 * In several traces or in damaged text, indices may be equal. Then compare other members,
-	 * so that the order does not depend on hashes.
+	 * Indices may be equal if there are several traces or if a text file is damaged. Then
+	 * compare other members, so that the order does not depend on hashes.
 	 */
 	return ORDER(a->index, b->index)
 	       ?: ORDER(a->process, b->process)

@@ -3,8 +3,8 @@
 #define MEMORY_LEAKS_H
 
 /*
- * The objects held at the end, for -l. Keeps a ledger for each process of a trace, and finally
- * lists the objects of all ledgers in the order of the calls that acquired them.
+ * The objects that are live at the end, for -l. Keeps a ledger for each process of a trace, and
+ * finally lists the objects of all ledgers in the order of the calls that acquired them.
  */
 
 #include "account/keep.h"
@@ -31,29 +31,29 @@ void leaks_create(struct leaks **leaks, bool with_arguments);
 
 /*
  * Limits the results to objects that were held for at least min_age_ns at the end. The end is the
- * time of the last event, or until_ns if that is earlier (UINT64_MAX: no limit). Call it before
+ * time of the last event or, if that is earlier, until_ns (UINT64_MAX: no limit). Call it before
  * leaks_finish().
  */
 void leaks_limit(struct leaks *leaks, uint64_t min_age_ns, uint64_t until_ns);
 
-/* Takes a call or a note. */
+/* Processes a call or a note. */
 void leaks_event(struct leaks *leaks, const struct event *event);
 
-/* Call it after the last event. Sorts the held objects by the calls that acquired them. */
+/* Call it after the last event. Sorts the live objects by the calls that acquired them. */
 void leaks_finish(struct leaks *leaks);
 
 size_t leaks_count(const struct leaks *leaks);
 
-/* Sets *kept to the held object with index i. The caller must not free its arguments. */
+/* Sets *kept to the live object with index i. The caller must not free its arguments. */
 void leaks_at(const struct leaks *leaks, size_t i, struct kept *kept);
 
 /*
- * The sums of the class with index i, in the order of the first held object of each class. NULL
- * after the last.
+ * Returns the sums of the i-th class, in the order of the first live object of each class; NULL
+ * after the last one.
  */
 const struct leaks_total *leaks_total(const struct leaks *leaks, size_t i);
 
-/* The sums of a class; zeros if it has no held objects. */
+/* Returns the sums of a class; zeros if it has no live objects. */
 struct leaks_total leaks_total_of(const struct leaks *leaks, const struct resource_class *resource);
 
 void leaks_destroy(struct leaks *leaks);

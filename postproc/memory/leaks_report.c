@@ -14,39 +14,39 @@
 #define NOTE_MAX    600u
 
 /*
- * Results for a block in a scan: those of enum scanned_fate, and UNSURE for a block that may be
+ * What a scan found out about a block: enum scanned_fate, or UNSURE for a block that may be
  * unreachable.
  */
 enum { UNSURE = SCANNED_FATES, FATES };
 
-/* Sums of the live objects of a site or a place. */
+/* Sums of the live objects of a call site, in a process or in the run. */
 struct leak {
 	uint64_t count, bytes;
 	double variance, count_variance;
 	uint64_t oldest_ns; /* age of the oldest object; 0: not known */
 	/*
-	 * number of processes with such objects at the end; `last`: number of the process that was
-	 * counted last
+	 * processes: number of processes with such objects at the end; last: number of the process
+	 * that was counted last
 	 */
 	uint32_t processes, last;
 	const char *example; /* description of the oldest object; NULL: none */
-	uint32_t children;   /* list of children that their parents did not wait for */
+	uint32_t children;   /* list of child processes that their parents did not wait for */
 };
 
 /*
- * Results of scans for a site or a place. This is a separate struct to save memory: most runs have
- * no scans, and there may be many places.
+ * Results of scans for a call site, in a process or in the run. This is a separate struct to save
+ * memory: most runs have no scans, and there may be many call sites.
  */
 struct found {
 	/*
-	 * by result: number of blocks, their bytes, and the bytes that they retain (`with`), in the
-	 * processes that were scanned
+	 * indexed by result: number of blocks, their bytes, and (`with`) the bytes that they
+	 * retain, in the processes that were scanned
 	 */
 	uint64_t fates[FATES], fate_bytes[FATES], with[FATES];
 	uint64_t handles; /* number of unreachable handles */
 	/*
-	 * compared: number of unreachable blocks in processes with an earlier scan; since: those of
-	 * these blocks that were not unreachable in the earlier scan
+	 * compared: number of unreachable blocks in processes that were scanned before; since:
+	 * number of those that were still reachable in the earlier scan
 	 */
 	uint64_t compared[FATES], since[FATES], since_bytes[FATES];
 	/* owner of the largest reachable block; the first one if several are equally large */
@@ -55,7 +55,7 @@ struct found {
 	uint32_t kept; /* number of that block in its scan, from 1; 0: none */
 };
 
-/* Curve of a site or a place, with --growing. */
+/* Curve of a call site, in a process or in the run, with --growing. */
 struct curve {
 	struct rises rises;
 	unsigned count; /* number of windows in which it rose: the maximum over the processes */
@@ -65,7 +65,7 @@ struct leaks_state {
 	struct report_run *run;
 	struct scanned scanned;
 	/*
-	 * scans, unscanned, doubts: numbers of processes that were scanned, were not scanned, or
+	 * scans, unscanned, doubts: numbers of processes that were scanned, that were not, and that
 	 * have doubtful results; scanned_count: number of blocks in the scans
 	 */
 	uint64_t scans, scanned_count, unscanned, doubts;
@@ -190,7 +190,7 @@ static void name_keeper(struct leaks_state *state, struct found *found)
 	found->keeper = pool_text(&state->pool, text, strlen(text));
 }
 
-/* Adds the scan's result for a block, if the block was allocated before the scan. */
+/* Adds the result of the scan for a block that was allocated before the scan. */
 static void add_fate(struct leaks_state *state, const struct ledger_held *held)
 {
 	const struct scanned_block *block =
@@ -304,8 +304,7 @@ static void leaks_report_process(void *user)
 }
 
 /*
- * Whether the scans found a result for some blocks of the place, and none of these results is
- * UNSURE.
+ * Whether the scans found a result for some blocks of the call site, and all results are certain.
  */
 static bool is_judged(const struct found *found)
 {
@@ -345,7 +344,7 @@ static void put_leak(struct leaks_state *state, struct table *table, uint32_t in
 	table_text(table, CELL(row, leaks, example), leak->example);
 }
 
-/* Adds a row for each kind of unreachable blocks of a place. */
+/* Adds a row for each kind of unreachable blocks of a call site. */
 static void put_lost(struct leaks_state *state, struct table *table, uint32_t index,
 		     const struct leak *leak)
 {
@@ -443,8 +442,8 @@ static void put_suppressed(struct leaks_state *state, struct tables *tables)
 }
 
 /*
- * Whether the objects of a place are not listed: there are none, they are parts of other objects,
- * they do not grow although only growing places are wanted, or they are suppressed.
+ * Whether a call site is not listed: it has no live objects, its objects are parts of other
+ * objects, they do not grow although only growing call sites are wanted, or they are suppressed.
  */
 static bool is_left_out(struct leaks_state *state, uint32_t index, const struct leak *leak)
 {
@@ -478,7 +477,7 @@ static void leaks_report_end(void *user, struct tables *tables)
 
 	if (lost)
 		say_scan(state, lost);
-	/* Suppressions are matched with all places, so resolve their names together. */
+	/* suppressions are compared with all call sites, so resolve all their names at once */
 	for (uint32_t i = 0; state->run->naming && i < tallies_count(tallies); i++) {
 		const struct leak *leak = tally_of_place(state->tally, i);
 

@@ -18,15 +18,18 @@ static const char *const words[] = {
 	[MEASURE_WAIT] = "wait_time",
 };
 
-/* The sums of a site or a place. [0]: in the run; [1]: in the run that it is compared with. */
+/*
+ * The sums of a call site, in a process or in the run. Index 0: in the run; 1: in the run that it
+ * is compared with.
+ */
 struct entry {
 	uint64_t amount[2], count[2];
 	double variance[2];
 };
 
 /*
- * A call site with waits. These have their own list, because the ledger has only sites of calls
- * that acquire something.
+ * A call site of waits. Waits have a list of their own, because the ledger has only call sites of
+ * acquisitions.
  */
 struct wait {
 	enum resource class;
@@ -76,7 +79,10 @@ static void measure_merge(void *user, void *of_run, const void *of_process)
 	add_entry(of_run, of_process);
 }
 
-/* Adds an amount to a site. objects: 1, or the number of objects that a sample represents. */
+/*
+ * Adds an amount to a site. objects: 1 or, with sampling, the number of objects that the sample
+ * represents.
+ */
 static void count_objects(struct measure *measure, uint32_t site, uint64_t objects, uint64_t amount,
 			  double variance)
 {
@@ -120,8 +126,8 @@ static void on_move(void *user, const struct ledger_move *move)
 }
 
 /*
- * Adds the objects held at the end. For MEASURE_HOLD: adds the time until the end for locks that
- * were never released.
+ * Adds the objects that are live at the end. For MEASURE_HOLD: adds the time until the end for
+ * locks that were never released.
  */
 static void count_held(struct measure *measure)
 {
@@ -146,8 +152,8 @@ static void count_held(struct measure *measure)
 /* ---- waits ---- */
 
 /*
- * Whether the event is a call that may wait. A wait for a condition has further events for the
- * lock, and a join for the thread: only the event of the wait itself counts.
+ * Whether the event is a call that may wait. A wait for a condition also has events of the lock,
+ * and a join has an event of the thread; these do not count.
  */
 static bool is_wait(const struct event *event)
 {
@@ -250,7 +256,7 @@ uint64_t measure_error(const struct measure_place *place, int run)
 							: estimate_error(place->variance[run]);
 }
 
-/* Computes the sums of a place. Returns false if the measure counts nothing for it. */
+/* Computes the sums of a call site. Returns false if the measure counts nothing for it. */
 static bool sums_of(const struct measure *measure, uint32_t index, struct entry *sums)
 {
 	const struct tally_place *place = tallies_place(&measure->run->summary->tallies, index);

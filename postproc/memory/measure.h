@@ -2,7 +2,7 @@
 #ifndef MEMORY_MEASURE_H
 #define MEMORY_MEASURE_H
 
-/* Sums by call site for reports whose measure --by selects. */
+/* Sums by call site, for reports with a measure that --by selects. */
 
 #include "base/error.h"
 #include "postproc/report/report.h"
@@ -10,22 +10,23 @@
 enum measure_kind {
 	MEASURE_BYTES, /* bytes acquired, whether or not they were released */
 	MEASURE_COUNT, /* number of acquisitions */
-	MEASURE_HELD,  /* bytes or objects held at the end */
-	MEASURE_PEAK,  /* bytes or objects held at the peak of the class; not for comparisons */
-	/* bytes or objects released by the next call of the thread that acquired them */
+	MEASURE_HELD,  /* bytes or objects that are live at the end */
+	/* bytes or objects that were live at the peak of the class; not for comparisons */
+	MEASURE_PEAK,
+	/* bytes or objects that their thread released in its next call */
 	MEASURE_TEMP,
 	MEASURE_HOLD, /* time for which locks were held */
 	MEASURE_WAIT, /* time spent in calls that may wait */
 };
 
-/* A place and its sums in bytes, ns or objects. */
+/* A call site and its sums in bytes, ns or objects. */
 struct measure_place {
 	const char *class;
 	uint32_t rank; /* position of the class in reports */
 	bool has_bytes, has_ns;
 	const struct trace_node *backtrace;
-	const char *function; /* the hooked function of the first call at the place */
-	/* [0]: of the run; [1]: of the run that it is compared with */
+	const char *function; /* the hooked function of the first call at this call site */
+	/* index 0: in the run; 1: in the run that it is compared with */
 	uint64_t amount[2], count[2];
 	double variance[2]; /* variance of the amounts; 0: the amount is exact */
 	uint64_t sample[2]; /* sampling interval, see ledger_sample(); 0: not sampled */
@@ -45,8 +46,8 @@ void measure_event(struct measure *measure, const struct event *event);
 void measure_process(struct measure *measure);
 
 /*
- * Call it after the last process. Returns the places one by one, starting with *at 0; false after
- * the last.
+ * Call it after the last process. Returns the call sites one by one, starting with *at 0; false
+ * after the last one.
  */
 bool measure_next(const struct measure *measure, size_t *at, struct measure_place *place);
 

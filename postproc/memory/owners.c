@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The owners of memory: the roots, sorted by the bytes that they retain. For each root, the blocks
- * that it retains, by the call site that allocated these blocks.
+ * The report on owners of memory: the roots, sorted by the bytes that they retain. For each root,
+ * lists the blocks that it retains, by the call site that allocated them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ struct below {
 	const struct trace_node *backtrace; /* NULL: not known */
 	uint64_t bytes, count, largest, first;
 	/*
-	 * the largest block, as its number in the scan of its process; the first one if several are
+	 * number, in the scan of its process, of the largest block; of the first one if several are
 	 * equally large
 	 */
 	uint32_t kept;
@@ -42,7 +42,8 @@ struct holders_state {
 	struct report_run *run;
 	struct scanned scanned;
 	struct pool pool;
-	struct map index; /* by holder and site of the current process: index in `below`, plus 1 */
+	/* key: holder and site of the current process; value: index in `below`, plus 1 */
+	struct map index;
 	ARRAY_OF(struct holder) holders;
 	ARRAY_OF(struct below) below;
 	uint32_t first; /* index of the first holder of the current process */
@@ -114,8 +115,8 @@ static void add_holders(struct holders_state *state)
 /* ---- retained blocks ---- */
 
 /*
- * For each block: index + 1 of the root that alone retains it, or number of roots + 1 if several
- * roots retain it. Each path of dominators is walked only once, for all blocks on it.
+ * Returns for each block: index + 1 of the root that retains it alone, or number of roots + 1 if
+ * several roots retain it. Each path of dominators is walked only once, for all blocks on it.
  */
 static uint32_t *find_keepers(const struct scanned *scanned)
 {
@@ -130,7 +131,10 @@ static uint32_t *find_keepers(const struct scanned *scanned)
 
 		while (block && !keepers[block - scanned->blocks.items]) {
 			path[steps] = (uint32_t)(block - scanned->blocks.items);
-			/* a preliminary value, which ends the walk of a cycle; replaced below */
+			/*
+			 * a preliminary value that ends the walk if the blocks form a cycle;
+			 * replaced below
+			 */
 			keepers[path[steps++]] = (uint32_t)scanned->roots.count + 1;
 			if (block->dominator.is_root && block->dominator.root < keeper - 1)
 				keeper = block->dominator.root + 1;
@@ -297,7 +301,7 @@ static int by_bytes(const void *one, const void *two)
 	return ORDER(b->bytes, a->bytes) ?: ORDER(a->holder, b->holder);
 }
 
-/* The rank of each holder: 0 retains the most. */
+/* Returns the rank of each holder; rank 0 retains the most. */
 static uint32_t *rank_holders(const struct holders_state *state)
 {
 	size_t count = state->holders.count;

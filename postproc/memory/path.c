@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The path from a root to one block: which blocks on the way retain it. */
+/* The report on the path from a root to one block: the blocks on this path retain it. */
 #include <stdlib.h>
 #include <string.h>
 

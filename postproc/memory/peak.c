@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The report on the objects held at the peak, by call site; see postproc/totals/peaks.h. */
+/*
+ * The report on the objects that were live at the peak, by call site; see postproc/totals/peaks.h.
+ */
 
 #include "postproc/totals/peaks.h"
 #include "postproc/report/report.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Resident memory: the live blocks of the moment of a scan, joined with the pages that were
- * resident then. For each call site, the pages that its blocks keep; for the process, parts that
- * add up to the number of the kernel.
+ * The report on resident memory. It joins the blocks that were live when a scan was made with the
+ * pages that were resident then. For each call site, it shows the pages that its blocks keep
+ * resident; for the process, parts that add up to the kernel's number.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,32 +19,33 @@
 #include "postproc/totals/residence.h"
 #include "wire.h"
 
-#define PAGE	       ((uint64_t)RESIDENCE_PAGE)
-#define FEW_BYTES      (PAGE / 4)   /* a page with fewer live bytes is pinned by them */
-#define REGION_BITS    21u	    /* a region of the map of block pages: 2 MiB */
-#define COVERED_MAX    (1ull << 30) /* larger blocks are not in a heap */
+#define PAGE	    ((uint64_t)RESIDENCE_PAGE)
+#define FEW_BYTES   (PAGE / 4) /* if a page has fewer live bytes, its blocks pin it */
+#define REGION_BITS 21u	       /* a region is 2 MiB: see struct region */
+/* larger blocks are mappings of their own, not parts of a heap */
+#define COVERED_MAX    (1ull << 30)
 #define FRAMES	       4u
-#define PARTS_SEARCHED 1000u /* for one of the same file */
+#define PARTS_SEARCHED 1000u /* number of parts that are searched for one with the same path */
 #define NAMES_MAX      300u
 
-/* Sums of the blocks, or mappings, of a site or a place. */
+/* Sums of the blocks, or of the mappings, of a call site, in a process or in the run. */
 struct resident_site {
 	uint64_t live, count, resident, swapped, untouched;
-	uint64_t alone; /* pages without live blocks of other sites */
+	uint64_t alone; /* resident pages that have no live blocks of other sites */
 	/*
-	 * Pages on which this site has most of the few live bytes: their size, their free bytes;
-	 * and the live bytes and the number of the site's blocks on them
+	 * pages that this site pins, because it has most of their few live bytes: their bytes,
+	 * their free bytes; the bytes and the number of the site's blocks on them
 	 */
 	uint64_t pinned_pages, pinned_free, pinned_live, pinned_count;
 };
 
-/* A live object at the moment of the scan. */
+/* An object that was live when the scan was made. */
 struct resident_block {
 	uint64_t from, size;
 	uint32_t site;
 };
 
-/* For each page of 2 MiB, whether it ever had a block. */
+/* A bitmap of 2 MiB of addresses: the pages that ever had a block. */
 struct region {
 	uint64_t number; /* address >> REGION_BITS */
 	uint64_t bits[(1u << REGION_BITS) / PAGE / 64];
@@ -54,7 +55,9 @@ struct region {
 struct resident_page {
 	uint32_t mapping;
 	uint32_t live; /* bytes of live blocks */
-	/* the site with most of these bytes, and by how many bytes it leads (majority vote) */
+	/*
+	 * the site with most of these bytes, and its lead over the others in bytes (majority vote)
+	 */
 	uint32_t site, lead;
 	bool is_shared; /* blocks of several sites are on it */
 };
@@ -65,9 +68,13 @@ struct resident_use {
 	uint64_t block_pages;  /* pages with live blocks */
 	uint64_t former_pages; /* pages that ever had a block, live or freed */
 	uint64_t mapped;       /* resident bytes of live mappings, without former_pages */
-	uint64_t before, zero; /* bytes of pages from before the recording; pages of zeros */
-	uint64_t before_live;  /* the part of `live` on pages from before */
-	uint64_t present;      /* resident bytes according to the page map */
+	/*
+	 * before: bytes of pages that were mapped before the recording; zero: bytes of pages of
+	 * zeros
+	 */
+	uint64_t before, zero;
+	uint64_t before_live; /* the part of `live` that is on pages counted in `before` */
+	uint64_t present;     /* resident bytes according to the page map */
 };
 
 /* The parts of a process's resident memory. */
@@ -106,19 +113,19 @@ static const char *const part_words[PARTS] = {
 
 /* A row of the table of parts. */
 struct resident_part {
-	uint32_t process; /* index in `processes` */
+	uint32_t process; /* index in resident_state.processes */
 	enum part part;
 	const char *path; /* NULL: none */
 	uint64_t bytes, swapped;
 };
 
-/* The result for a process. */
+/* The result of a scan of a process. */
 struct resident_process {
 	const char *program;
 	uint32_t pid;
 	uint64_t time_ns, resident, swapped, live, untouched, between, free, pinned;
-	bool has_before; /* blocks from before the recording are unknown */
-	/* the call site that pins the most; NULL: none */
+	bool has_before; /* blocks from before the recording exist, but are unknown */
+	/* the call site that pins the most bytes; NULL: none */
 	const struct trace_node *backtrace;
 	struct resident_site pinner;
 };
@@ -128,28 +135,28 @@ struct resident_state {
 	struct tally *tally;
 	struct residence residence;
 	struct pool pool;
-	/* of the current process: the map of pages that ever had a block */
+	/* the pages of the current process that ever had a block */
 	struct map region_of; /* key: address >> REGION_BITS; value: index + 1 */
 	ARRAY_OF(struct region) regions;
-	/* of the last cut */
+	/* copied when the last scan was made */
 	ARRAY_OF(struct resident_block) blocks, mappings;
 	uint64_t cut_number, cut_ns;
-	/* during a join */
+	/* valid while blocks are joined with pages */
 	struct map page_of; /* key: number of a page; value: index + 1 */
 	ARRAY_OF(struct resident_page) pages;
-	uint32_t *sorted;	   /* indexes of the regions, by address */
-	struct resident_use *uses; /* by mapping */
+	uint32_t *sorted;	   /* indexes in `regions`, by address */
+	struct resident_use *uses; /* indexed by mapping */
 	/*
-	 * steps that joining may still take. Blocks of a process do not overlap, so it needs few;
-	 * those of a damaged trace may
+	 * remaining steps of the join. Blocks of a process do not overlap, so few are needed;
+	 * blocks of a damaged trace may overlap
 	 */
 	uint64_t steps;
-	size_t last_run; /* run of the previous block's start */
-	/* results: the last one belongs to the current process if has_result */
+	size_t last_run; /* index of the run of resident pages in which the previous block starts */
+	/* results; the last one is that of the current process if has_result */
 	ARRAY_OF(struct resident_process) processes;
 	ARRAY_OF(struct resident_part) parts;
 	bool has_result;
-	const char *failure; /* why the last scan failed; NULL: it did not */
+	const char *failure; /* why the last scan failed; NULL: it succeeded */
 };
 
 /* ---- pages that ever had a block ---- */
@@ -223,9 +230,9 @@ static void resident_move(void *user, const struct ledger_move *move)
 		cover_block(state, move->item->object, move->item->size);
 }
 
-/* ---- the moment of the scan ---- */
+/* ---- the time of the scan ---- */
 
-/* Copies the live objects, because the notes about pages come later. */
+/* Copies the live objects now, because the notes about pages come later. */
 static void take_cut(struct resident_state *state, const struct event *event)
 {
 	struct ledger_held held;
@@ -254,7 +261,7 @@ static uint64_t above(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* Whether the range has memory in which unknown blocks may be: from before an attach or a fork. */
+/* Whether a range may contain unknown blocks, from before an attach or a fork. */
 static bool is_before(const struct resident_state *state, const struct residence_mapping *mapping,
 		      uint64_t from, uint64_t to)
 {
@@ -272,7 +279,7 @@ static bool is_before(const struct resident_state *state, const struct residence
 	return false;
 }
 
-/* Adds live bytes of a site to a page that they cover in part. */
+/* Adds live bytes of a site to a page of which they cover a part. */
 static void add_to_page(struct resident_state *state, uint64_t address, uint32_t mapping,
 			uint32_t site, uint32_t bytes)
 {
@@ -298,7 +305,7 @@ static void add_to_page(struct resident_state *state, uint64_t address, uint32_t
 	page->lead = bytes - page->lead;
 }
 
-/* Adds the part of a block that lies in resident pages of one run. */
+/* Adds the part of a block that is within one run of resident pages. */
 static void add_resident(struct resident_state *state, const struct residence_run *run,
 			 uint32_t site, uint64_t from, uint64_t to)
 {
@@ -312,7 +319,10 @@ static void add_resident(struct resident_state *state, const struct residence_ru
 		use->before_live += to - from;
 		return;
 	}
-	/* on one page, which other blocks may share; else the whole pages and the two ends */
+	/*
+	 * the part is within one page, which it may share with other blocks; else it has whole
+	 * pages and two ends
+	 */
 	if (first > last || (first == last && from / PAGE == (to - 1) / PAGE)) {
 		add_to_page(state, from, run->mapping, site, (uint32_t)(to - from));
 		return;
@@ -334,7 +344,7 @@ static void add_block(struct resident_state *state, const struct resident_block 
 
 	entry->live += block->size;
 	entry->count++;
-	/* most blocks are near to the previous one */
+	/* most blocks are near the previous block */
 	if (i >= residence->runs.count || block->from < residence->runs.items[i].from ||
 	    block->from >= residence->runs.items[i].to)
 		i = residence_after(residence, block->from);
@@ -356,7 +366,10 @@ static void add_block(struct resident_state *state, const struct resident_block 
 	state->processes.items[state->processes.count - 1].untouched += above(block->size, touched);
 }
 
-/* Adds a mapping that a recorded call made. In an allocator's mapping, only the rest counts. */
+/*
+ * Adds a mapping that a recorded call made. If it belongs to an allocator, counts only the bytes
+ * without blocks.
+ */
 static void add_mapping(struct resident_state *state, const struct resident_block *mapping)
 {
 	struct resident_site *entry = tally_entry(state->tally, mapping->site);
@@ -421,7 +434,7 @@ static void count_pages(struct resident_state *state, struct resident_process *p
 	}
 }
 
-/* Counts the block if it is of the site that pins one of its pages. */
+/* If the block's site pins one of the block's pages, counts the block for the site. */
 static void count_pinner(struct resident_state *state, const struct resident_block *block)
 {
 	uint64_t end = block->from + (block->size ? block->size : 1);
@@ -473,7 +486,10 @@ static void add_part(struct resident_state *state, enum part part, uint64_t byte
 	};
 }
 
-/* Takes at most `bytes` of the rest of a mapping, so that its parts add up to its number. */
+/*
+ * Subtracts at most `bytes` from the rest of a mapping, so that the parts of the mapping add up to
+ * its size. Returns the number of subtracted bytes.
+ */
 static uint64_t take(uint64_t *rest, uint64_t bytes)
 {
 	bytes = bytes < *rest ? bytes : *rest;
@@ -583,7 +599,7 @@ static void join(struct resident_state *state)
 		struct resident_use *use = &state->uses[i];
 		const struct residence_mapping *mapping = &residence->mappings.items[i];
 
-		/* a kernel that does not name pages of zeros counts them as present */
+		/* a kernel that does not report pages of zeros counts them as present */
 		if (mapping->kind != RESIDENCE_KERNEL)
 			use->zero += above(use->present, mapping->resident);
 		divide_mapping(state, process, mapping, use);
@@ -634,7 +650,7 @@ static void resident_merge(void *user, void *of_run, const void *of_process)
 	const uint64_t *process = of_process;
 
 	(void)user;
-	/* all members are numbers that can be added up */
+	/* all members are uint64_t and can be added up */
 	for (size_t i = 0; i < sizeof(struct resident_site) / sizeof(*run); i++)
 		run[i] += process[i];
 }
@@ -669,7 +685,10 @@ static void resident_destroy(void *user)
 
 /* ---- the tables ---- */
 
-/* The first line: how much is free inside the allocator, and which blocks keep it. */
+/*
+ * Sets the note above the table: how much memory is free inside the allocator, and which blocks pin
+ * it.
+ */
 static void say_process(const struct resident_state *state, struct table *table,
 			const struct resident_process *process)
 {

@@ -3,7 +3,7 @@
 
 #include "postproc/report/report.h"
 
-#define BUCKETS 65u /* blocks of 0 bytes, of 1, of 2 to 3, of 4 to 7, ... */
+#define BUCKETS 65u /* for 0 bytes, 1, 2 to 3, 4 to 7 ... */
 
 struct bucket {
 	uint64_t count, bytes, held;

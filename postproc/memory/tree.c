@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Amounts by function, as a tree for each class: from main down to the acquiring functions or, with
- * --bottom-up, from these up to main. Memory grows with the number of distinct backtraces.
+ * The report `tree`: amounts by function, as a tree for each class, from main() down to the
+ * acquiring functions or, with --bottom-up, from these up to main(). Memory grows with the number
+ * of distinct backtraces.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The types of the objects in memory, as far as the functions that allocated the blocks tell. What
- * is summed up is selected by --by, as in the report tree.
+ * The report on the types of blocks, as far as the names of the functions that allocated them
+ * contain the type. --by selects the measure, as for the report `tree`.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,8 @@
 #include "naming/types.h"
 #include "postproc/report/report.h"
 
-#define SYMBOLS_MAX 256u /* functions of a backtrace, from the innermost one, that are read */
+/* number of innermost functions of a backtrace that are searched for a type */
+#define SYMBOLS_MAX 256u
 #define TYPE_MAX    1024u
 
 struct type_sum {

@@ -6,10 +6,10 @@
 
 /* ---- flame graph ---- */
 
-/* The row of the call sites of the class that have no row of their own. */
+/* The index of the row with the sum of all call sites of the class without a row of their own. */
 const smallSite = () => M.sites.number.findIndex((number, site) => number === state.class && M.sites.backtrace[site] === null);
 
-/* Makes a tree of { frame, value, children: Map, parent } from pairs of a backtrace and a value. */
+/* Makes a tree of { frame, value, children: Map, parent } from an array of [backtrace, value]. */
 function grow(paths) {
 	/** @type {any} */
 	const root = { frame: -1, value: 0, children: new Map() };
@@ -44,7 +44,10 @@ function nodesByParent() {
 	return { first, list };
 }
 
-/* The call tree with sums, callers first. The children of a branch are created when `children` is read. */
+/*
+ * The call tree with sums, callers first. The children of a branch are computed when `children` is
+ * first read.
+ */
 function callTree(sums) {
 	const parents = page.nodes.parent, values = new Float64Array(parents.length + 1);
 	const { first, list } = once('nodes by parent', nodesByParent);
@@ -56,7 +59,7 @@ function callTree(sums) {
 			values[parents[i]] += values[i];
 		else
 			all += values[i];
-	/* Nodes of the same function with the same callers become one branch. */
+	/* Nodes of one function with the same callers become one branch. */
 	const same = once('same frames', sameFrames);
 	class Branch {
 		constructor(nodes, parent) {
@@ -92,7 +95,7 @@ const PLAIN = {
 	said: (node, tree) => `${amount(node.value)}, ${(100 * node.value / tree.value).toFixed(1)} % of the tree`,
 };
 
-/* Lays out the boxes that are wide enough to be seen, outermost first. */
+/* Computes the positions of the boxes that are wide enough to be seen, outermost first. */
 function layOut(tree, width, { value, order }) {
 	const boxes = [], wanted = state.search.toLowerCase();
 	let matched = 0, depth = 0;
@@ -115,8 +118,8 @@ function layOut(tree, width, { value, order }) {
 			at += part;
 		}
 		/*
-		 * one box for all children that are too small to be drawn, and for call sites of which the
-		 * model has only sums
+		 * one box for all children that are too small to be drawn, and for call sites of
+		 * which the model has only the sum
 		 */
 		const part = w * smallSum / value(node);
 		if (part >= 0.5)
@@ -241,8 +244,8 @@ function viewFlame(view) {
 /* ---- buttons that copy ---- */
 
 /*
- * A button that copies `words`. A page from a file: URL may have no clipboard interface, so a selection is
- * copied.
+ * Makes a button that copies `words`. A page from a file: URL may have no clipboard interface; then
+ * a selection is copied.
  */
 function copyButton(name, words) {
 	const button = make('button', { type: 'button', title: words, onclick: async () => {
@@ -259,8 +262,8 @@ function copyButton(name, words) {
 const saved = (address, name) => make('a', { href: address, download: name }).click();
 
 /*
- * A button that saves canvases and their legend as a picture. Lines above it name the program, the first
- * finding, what the picture shows, and the window.
+ * Makes a button that saves canvases and their legend as a picture. Lines above the picture name
+ * the program, the first finding, the contents and the window.
  */
 function saveButton(what, root = '#view canvas', legend = '#view .key') {
 	return make('button', { type: 'button', onclick: () => {
@@ -297,7 +300,7 @@ function saveButton(what, root = '#view canvas', legend = '#view .key') {
 	} }, 'save as a picture');
 }
 
-/* A button that saves an SVG with the colours of both themes. */
+/* Makes a button that saves an SVG with the colours of both themes. */
 function saveGraph(picture) {
 	return make('button', { type: 'button', onclick: () => {
 		const copy = picture.cloneNode(true), rules = [...document.styleSheets[0].cssRules].map(rule => rule.cssText);
@@ -320,7 +323,7 @@ function selection(hasSince = true) {
 	return options;
 }
 
-/* The command that shows the numbers of a flame graph in a terminal, if there is one. */
+/* Returns the command that prints the numbers of a flame graph in a terminal, if there is one. */
 function commandOf(cost) {
 	const isWhole = state.from === 0 && state.to === BINS;
 	const [report, hasSince] = {
@@ -350,7 +353,10 @@ function framePanel(shown, tree) {
 		commandOf(state.cost) ? copyButton('copy the command', commandOf(state.cost)) : null), ownCurve(path), list);
 }
 
-/* What the paths through a function kept live over the run; path: frames, the function first. */
+/*
+ * Returns how much the paths through a function had live over the run. path: frames, the function
+ * first.
+ */
 function ownCurve(path) {
 	if (isWait(state.cost))
 		return null;
@@ -368,11 +374,11 @@ function ownCurve(path) {
 	return make('div', { class: 'row' }, curveOfPath(line, 600, 40), make('span', { class: 'faint' }, `${inBytes() ? bytes(most) : count(most)} at most, at the ends of steps`));
 }
 
-/* ---- two runs, side by side ---- */
+/* ---- comparison of two runs, side by side ---- */
 
 /*
- * For each frame of both runs, the number of the first frame in the same function and module, which
- * represents it.
+ * Returns for each frame of both runs the number of the first frame with the same function and
+ * module.
  */
 function sameFrames() {
 	const first = new Map();
@@ -384,7 +390,10 @@ function sameFrames() {
 	});
 }
 
-/* Makes a tree of { frame, was, is, children, parent } from the call sites of a class that differ. */
+/*
+ * Makes a tree of { frame, was, is, children, parent } from those call sites of a class that differ
+ * between the runs.
+ */
 function growBoth(number) {
 	const same = once('same frames', sameFrames), root = { frame: -1, was: 0, is: 0, children: new Map() };
 	for (let row = 0; row < D.rows; row++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tabs, drawing and keys. Part of one function: see model.js. */
+/* Tabs, drawing and keys. This file is a part of one function: see model.js. */
 
 /* ---- drawing, at most once per frame of the screen ---- */
 
@@ -16,7 +16,10 @@ function drawNow() {
 	document.documentElement.dataset.work = (performance.now() - begun).toFixed(1);
 }
 
-/* Drawing replaces all elements. The focus then moves to the new element with the old one's name. */
+/*
+ * Drawing replaces all elements; the focus moves to the new element that has the name of the old
+ * one.
+ */
 const nameOf = element => element.tagName + (element.getAttribute('aria-label') || element.textContent.replace(/ [▾▴]$/, ''));
 function keepFocus(change) {
 	const before = /** @type {any} */ (document.activeElement), root = before && before.parentElement && before.parentElement.closest('[id]');

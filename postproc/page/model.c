@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums of a run by call site and time. From these the page computes, for any window, how much was
- * allocated, live and kept, and how long calls waited. Their size does not grow with the number of
- * events.
+ * Sums of a run by call site and time. From these sums, the page computes for each window of time
+ * how much was allocated, how much was live and remained live, and how long calls waited. The size
+ * of the sums does not grow with the number of events.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,20 +18,18 @@
 #include "postproc/run/highs.h"
 #include "postproc/run/spans.h"
 
-#define SPANS_MOST 200000u /* if the request gives no limit */
-#define WAIT_LEAST 10000u  /* ns: shorter waits are not among the longest */
-#define LONG_MOST  2000u   /* rows for waits, and for holds of locks */
-/* one long wait, and one long hold, is listed for this many spans */
+#define SPANS_MOST 200000u /* limit of spans if the request gives none */
+#define WAIT_LEAST 10000u  /* in ns: shorter waits are not listed among the longest */
+#define LONG_MOST  2000u   /* limit of rows for waits, and of rows for holds of locks */
+/* the number of spans for which one more long wait, and one more long hold, is listed */
 #define A_LONG_ONE 100u
 
-/* A call site of the run, or a site of the process that is being read. */
+/* An entry of a tally: a call site, in a process or in the run. */
 struct entry {
-	uint32_t number; /* from 1; 0: none yet */
+	uint32_t number; /* the number of the site, from 1; 0: it has none yet */
 };
 
-/*
- * For a site, by its number: the number of the first site at the same call site, and the process.
- */
+/* For each number of a site: the first number with the same call site, and the process. */
 struct number {
 	uint32_t place, process;
 };
@@ -42,7 +40,7 @@ struct waiter {
 	const char *function;
 	enum lane_kind kind;
 	uint32_t process;
-	bool is_open; /* they had not ended when the process ended */
+	bool is_open; /* the waits had not ended when the process ended */
 };
 
 struct mark {
@@ -52,8 +50,8 @@ struct mark {
 
 /* One of the longest waits, or of the longest holds of locks. */
 struct stay {
-	uint32_t pid, thread, waker; /* waker: 0 if not known, and for holds */
-	bool is_open;		     /* it had not ended when the process ended */
+	uint32_t pid, thread, waker; /* waker 0: not known, or a hold */
+	bool is_open;		     /* the wait or hold had not ended when the process ended */
 	enum lane_kind kind;
 	const char *function;
 	uint64_t object, since_ns, length_ns;
@@ -76,15 +74,17 @@ struct model_state {
 	struct tally *tally;
 	struct spans spans, waits;
 	struct highs highs;
-	struct spans drawn, drawn_waits; /* the spans that fit the limit */
-	ARRAY_OF(struct number) numbers; /* by number of a site */
+	struct spans drawn, drawn_waits; /* the spans that are drawn, within the limit */
+	ARRAY_OF(struct number) numbers; /* indexed by number of a site */
 	/*
 	 * number of processes for which spans are counted separately; 1: all are counted together
 	 */
 	uint32_t processes;
 	uint32_t first;			 /* number of the process's first site */
-	ARRAY_OF(struct waiter) waiters; /* by number of a wait's site */
-	/* by process, kind and is_open, and by address of the backtrace: number + 1 */
+	ARRAY_OF(struct waiter) waiters; /* indexed by number of a wait's site */
+	/*
+	 * key: process, kind, is_open, and address of the backtrace; value: index + 1 in `waiters`
+	 */
 	struct map waiter_index;
 	ARRAY_OF(struct mark) marks;
 };
@@ -100,7 +100,7 @@ static uint32_t add_number(struct model_state *state)
 	return number->place;
 }
 
-/* Sites of several processes at one call site get the number of the first of these sites. */
+/* Sites of several processes with the same call site get the number of the first of these sites. */
 static void model_merge(void *user, void *of_run, const void *of_process)
 {
 	struct model_state *state = user;
@@ -125,7 +125,10 @@ static void model_move(void *user, const struct ledger_move *move)
 	highs_change(&state->highs, move->class, report_process(state->run) - 1, now, count,
 		     move->is_acquisition ? bytes : -bytes);
 
-	/* A descriptor acquired before an exec counts for the new program from its start. */
+	/*
+	 * a descriptor that was opened before an exec counts for the new program from that
+	 * program's start
+	 */
 	if (acquired < start)
 		acquired = start;
 	if (!entry->number)
@@ -138,7 +141,7 @@ static void model_move(void *user, const struct ledger_move *move)
 	spans_add(&state->spans, entry->number, acquired, now, -count, bytes);
 }
 
-/* A copy of a name that outlives the process; NULL: no name. */
+/* Returns a copy of a name that outlives the process, or NULL if `name` is NULL. */
 static const char *kept_name(struct model_state *state, const char *name)
 {
 	const char **kept;
@@ -194,7 +197,7 @@ static void model_note(void *user, const struct event *event)
 
 /* ---- the longest waits and holds ---- */
 
-/* Ties are in the order of time, so that a trace always gives the same page. */
+/* Equally long waits are in the order of time, so that a trace always gives the same page. */
 static int by_length(const void *left, const void *right)
 {
 	const struct stay *a = left, *b = right;
@@ -273,8 +276,8 @@ static void on_lane_hold(void *user, const struct lane_hold *hold)
 }
 
 /*
- * Ends the process. If it executed another program, its live objects are counted as released now;
- * otherwise they are counted as never released, but live only until now.
+ * Ends the process. If it executed another program, its live objects count as released now.
+ * Otherwise they count as never released, but as live only until now.
  */
 static void model_process(void *user)
 {
@@ -307,17 +310,22 @@ static int by_weight(const void *a, const void *b)
 	return ORDER(y->bytes, x->bytes);
 }
 
-/* Assigns rows to call sites. Those that are too small for a row share one row for each class. */
+/* Assigns rows to call sites. Call sites that are too small share one row for each class. */
 struct folding {
-	uint32_t *renumber;		 /* by number of a site: its row, from 1 */
-	const struct tally_place **rows; /* by row; NULL: the small call sites of a class */
+	uint32_t *renumber; /* indexed by number of a site: its row, from 1 */
+	/* indexed by row; NULL: the row of a class's small call sites */
+	const struct tally_place **rows;
 	uint32_t *classes;
 	uint32_t count;
-	uint32_t folded[LEDGER_CLASSES]; /* row of the small call sites of a class; 0: none */
+	/* row of the small call sites of a class; 0: it has none */
+	uint32_t folded[LEDGER_CLASSES];
 	uint32_t folded_count[LEDGER_CLASSES];
 };
 
-/* Weighs a call site by the larger of the bytes and the objects that it acquired. */
+/*
+ * Computes a weight for each call site: the number of bytes that it acquired or, if that is larger,
+ * the number of objects.
+ */
 static struct weight *weigh_sites(const struct model_state *state)
 {
 	struct weight *weights = memory_zalloc(state->numbers.count + 1, sizeof(*weights));
@@ -342,7 +350,10 @@ static uint32_t add_row(struct folding *folding, const struct tally_place *place
 	return folding->count++;
 }
 
-/* Returns the call sites, each at the number of its first site. The other elements are NULL. */
+/*
+ * Returns the call sites, each at the index of its first site's number. The other elements are
+ * NULL.
+ */
 static const struct tally_place **find_places(const struct model_state *state)
 {
 	const struct tallies *tallies = &state->run->summary->tallies;
@@ -358,7 +369,7 @@ static const struct tally_place **find_places(const struct model_state *state)
 	return places;
 }
 
-/* The limit of spans. The sizes of the model's other tables follow from it. */
+/* The limit of spans, on which the limits of the model's other tables depend. */
 static uint32_t most_spans(const struct model_state *state)
 {
 	return state->run->detail ? state->run->detail : SPANS_MOST;
@@ -406,7 +417,7 @@ static void put_bins(const struct model_state *state, struct table *table)
 		uint64_t end_ns = state->run->summary->end_ns;
 
 		if (i == steps && ns > end_ns && end_ns > (ns - 1) >> spans->shift << spans->shift)
-			ns = end_ns; /* the run ends within its last step */
+			ns = end_ns; /* the last step ends at the end of the run */
 
 		table_number(CELL(row, bins, time), report_time(state->run, ns));
 	}
@@ -584,8 +595,8 @@ static void put_long_holds(struct model_state *state, struct table *table)
 }
 
 /*
- * Counts the spans of a call site separately for each process, unless this makes their number
- * exceed the limit: the steps of time would then have to be longer.
+ * Counts the spans of a call site separately for each process, unless their number then exceeds the
+ * limit and the steps of time would have to be longer.
  */
 static void split_processes(struct model_state *state, struct folding *folding)
 {
@@ -620,7 +631,7 @@ static void model_end(void *user, struct tables *tables)
 	const struct spans *waits = &state->waits;
 	struct folding folding = { .count = 0 };
 
-	/* waits and live objects have the same time line: extend it to the first and last wait */
+	/* waits and live objects share one time axis: extend it to the first and last wait */
 	if (waits->first <= waits->last) {
 		spans_reach(&state->spans, waits->first << waits->shift);
 		spans_reach(&state->spans, waits->last << waits->shift);

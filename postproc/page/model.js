@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page of a run. The model (tables of --format=model) holds sums: the acquisitions and releases of each
- * site by bins of time. Each view computes its numbers from these sums for the window that is selected on
- * the timeline. Names may be hostile, so they are inserted only as text.
+ * The page of a run. The model (tables of --format=model) consists of sums: the acquisitions and
+ * releases of each site in each bin of time. Each view computes its numbers from these sums for the
+ * window that is selected on the timeline. Names may be hostile, so they are inserted only as text.
  *
- * The files of the script (tables_html.c lists them) are one function, which this file begins and
- * main.js ends.
+ * The files of the script (tables_html.c lists them) together form one function; it begins in this
+ * file and ends in main.js.
  */
 'use strict';
 (async function () {
@@ -54,13 +54,19 @@ const NEVER = 1 << 30;
 for (const name of ['site', 'acquired_step', 'count', 'bytes'])
 	M.spans[name] = Float64Array.from(M.spans[name] || []);
 M.spans.released_step = Int32Array.from(M.spans.released_step || [], step => step === null ? NEVER : step);
-/* From this step on, the objects of a span are not live: they were released, or their process had ended. */
+/*
+ * The first step in which the objects of a span are no longer live: they were released, or their
+ * process had ended.
+ */
 M.spans.gone_step = M.spans.released_step.map((step, i) => step !== NEVER ? step : (M.spans.ended_step[i] ?? NEVER) + 1);
 
-/* The units of a column whose rows have different units, by number. */
+/* Names of the units, by their number in columns whose rows have different units. */
 const UNITS = ['count', 'bytes', 'ns'];
 
-/* The classes in the order of their appearance; isBytes and isTime state their units. */
+/*
+ * The classes in the order of their appearance; isBytes and isTime: whether their unit is bytes or
+ * time.
+ */
 const classes = [];
 M.sites.number = (M.sites.class || []).map((name, i) => {
 	let number = classes.findIndex(each => each.name === text(name));
@@ -90,15 +96,15 @@ for (let i = 0; i < M.spans.rows; i++)
 	bySite[spansOf[M.spans.site[i] + 1]++] = i;
 
 /*
- * The number of processes to choose from; 0: spans do not distinguish them. state.process: 0: all; else a
- * row of M.owners + 1.
+ * The number of processes to choose from; 0: spans are not counted by process. state.process: 0 for
+ * all, else the row in M.owners, plus 1.
  */
 const PROCESSES = (M.spans.process || []).some(each => each !== null) ? M.owners.rows : 0;
 const isOfChosen = span => !state.process || M.spans.process[span] === state.process - 1;
 const isWaitOfChosen = wait => !state.process || M.waits.process[wait] === state.process - 1;
 const isChosenPid = pid => !state.process || pid === M.owners.pid[state.process - 1];
 
-/* Caches a result that follows from the model alone. */
+/* Caches a result that depends only on the model. */
 const known = new Map();
 function once(key, compute) {
 	if (!known.has(key))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Small parts of the page: elements, colours, backtraces, tables. Part of one function: see model.js. */
+/*
+ * Small parts of the page: elements, colours, backtraces, tables. This file is a part of one
+ * function: see model.js.
+ */
 
 /* ---- small parts of pages ---- */
 
@@ -36,7 +39,7 @@ function showTip(event, words) {
 	tip.style.top = (event.clientY + 18 + height > innerHeight ? event.clientY - height - 8 : event.clientY + 18) + 'px';
 }
 
-/* Sets the height of a canvas in CSS pixels, and its resolution to that of the screen. */
+/* Sets the height of a canvas in CSS pixels, and its resolution to that of the display. */
 function paper(canvas, height) {
 	const scale = devicePixelRatio || 1, width = canvas.clientWidth || 600;
 	if (height)
@@ -51,10 +54,13 @@ function paper(canvas, height) {
 	return { context, width, height };
 }
 
-/* Colours that also colour-blind readers can tell apart (Paul Tol's light scheme). */
+/* Colours that people with colour blindness can distinguish, too (Paul Tol's light scheme). */
 const PALETTE = ['#77aadd', '#ee8866', '#eedd88', '#44bb99', '#ffaabb', '#99ddff', '#bbcc33', '#aaaa00'];
 
-/* The colour of a module's frames: muted, so that text on it can be read; all but the first modules are grey. */
+/*
+ * The colour of a module's frames. It is muted, so that text on it can be read. All but the first
+ * modules are grey.
+ */
 const moduleOf = frame => page.frames.module[frame];
 function moduleColour(frame) {
 	const ranks = once('modules', () => {
@@ -67,13 +73,13 @@ function moduleColour(frame) {
 	return rank === undefined ? colour('line') : PALETTE[rank] + (state.search ? '33' : isDark() ? '66' : '99');
 }
 
-/* Names of colours: [variable or colour, words]. */
+/* Makes a legend from pairs [variable or colour, words]. */
 const legendOf = names => make('span', { class: 'legend' }, ...names.map(([name, words]) => make('span', {},
 	make('span', { class: 'key', style: `background: ${name[0] === '#' ? name : `var(--${name})`}` }), words)));
 
 /*
- * Lets arrows go from box to box of a picture, and Enter open one. boxes: { x, w, level }, the rows
- * of the picture have a height. words(box) is said of each.
+ * Makes a picture accessible by keys: arrows move between its boxes, and Enter opens a box. boxes:
+ * { x, w, level }; rows of the picture are `height` high; words(box) describes a box.
  */
 function listenBoxes(canvas, boxes, height, start, words, pick) {
 	const frame = make('div', { class: 'cursor', hidden: true }), holder = make('div', { class: 'boxes' });
@@ -137,13 +143,15 @@ function stack(node, title) {
 	return make('div', {}, title ? make('strong', {}, title) : null, list);
 }
 
-/* A backtrace in the form of the text reports: the program's own functions first. */
+/*
+ * The functions of a backtrace as the text reports print them: the program's own functions first.
+ */
 const siteName = node => node === null ? '' : text(page.words[node]) || functionOf(page.nodes.frame[node]);
 
 /*
- * Makes a table; a click on a heading sorts it. columns: { name, value(row), text(row), number }.
- * detail(row): the element that is shown below a row when the row is opened. Rows after the first hundred
- * are added on request.
+ * Makes a table that is sorted by a click on a heading. columns: { name, value(row), text(row),
+ * number }. detail(row): the element that is shown below a row when it is opened. Rows after the
+ * first hundred are added on request.
  */
 const sorting = {};
 function table(id, columns, rows, detail, isSorted) {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The tree of processes over time. Part of one function: see model.js. */
+/* The tree of processes over time. This file is a part of one function: see model.js. */
 
 const FAMILY = sheet('processes');
-const FAMILY_MOST = 120; /* rows that are drawn */
+const FAMILY_MOST = 120; /* limit of rows that are drawn */
 
-/* Whether a process ended as it should, as a colour. */
+/* The colour of a process's end: whether it was normal, a failure, or unknown. */
 const endColour = end => /^(exit 0|exec|_exit 0)\b/.test(end) || !end ? 'good' : /^(exit|killed)/.test(end) ? 'bad' : 'side';
 
 /*
- * The rows of the picture, children below their parents; childless processes of a program that end
- * alike share one: { depth, name, members: rows of the table, processes: their number }.
+ * Returns the rows of the picture, children below their parents: { depth, name, members: rows of
+ * the table, processes: their number }. Childless processes of one program share a row if they
+ * ended alike.
  */
 function familyRows() {
 	const children = new Map(), begun = new Map(), lines = [];
@@ -17,7 +18,7 @@ function familyRows() {
 	for (let row = 0; row < FAMILY.rows; row++) {
 		const pid = FAMILY.pid[row], parent = begun.get(FAMILY.parent[row]) < begun.get(pid) ? FAMILY.parent[row] : 0;
 		const siblings = children.get(parent) || new Map();
-		/* a process that executes another program has a row for each */
+		/* a process that executes another program has a row for each of the programs */
 		children.set(parent, siblings.set(pid, (siblings.get(pid) || []).concat(row)));
 	}
 	const add = (parent, depth) => {

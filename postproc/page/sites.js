@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of call sites. Part of one function: see model.js. */
+/* The table of call sites. This file is a part of one function: see model.js. */
 
 /* ---- sites ---- */
 
-/* What some sites had live at the ends of the steps, as a path, and the most of it. */
+/* Returns the live amount of some sites at the ends of the steps as a path, and its maximum. */
 function sparkPath(sites, width, height) {
 	const change = new Float64Array(BINS + 1), values = M.spans[inBytes() ? 'bytes' : 'count'];
 	for (const site of sites)
@@ -32,7 +32,7 @@ const curveOfPath = (path, width, height) => svg('svg', { class: 'spark', viewBo
 	svg('path', { d: `M0 ${height}${path}H${width}V${height}Z` }));
 const spark = site => curveOfPath(once(`spark ${site} ${inBytes()} ${state.process}`, () => sparkPath([site], 90, 20)).path, 90, 20);
 
-/* Whether the search matches a function or file of the backtrace, or one of `words`. */
+/* Whether the search text matches a function or file of the backtrace, or one of `words`. */
 function matches(node, ...words) {
 	const wanted = state.search.toLowerCase();
 	if (!wanted || words.some(each => each.toLowerCase().includes(wanted)))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The state of the page, which its address contains. Part of one function: see model.js. */
+/*
+ * The state of the page, which is a part of its address. This file is a part of one function: see
+ * model.js.
+ */
 
 /* ---- the state, which is in the URL, so that a link shows the same view ---- */
 
@@ -32,13 +35,15 @@ function readState() {
 		state.axis = '';
 }
 
-/* The ranges of steps that the axis of time was zoomed to, from the whole run to what it shows. */
+/*
+ * The ranges of steps to which the time axis was zoomed, from the whole run to the current range.
+ */
 const ranges = () => [[0, BINS], ...state.axis.split('_').filter(Boolean).map(each => each.split('-').map(Number))];
 const axis = () => ranges().pop();
 
 /*
- * No tab has the id '', so addressOf() always writes the tab: an address without a state shows the first
- * finding.
+ * No tab has the id '', so addressOf() always writes the tab; an address without a state would show
+ * the first finding.
  */
 const INITIAL = { ...state, tab: '' };
 
@@ -52,7 +57,8 @@ function addressOf(chosen) {
 
 function choose(changes, replace) {
 	Object.assign(state, changes);
-	if (replace !== 'not yet') /* not during a drag: browsers refuse hundreds of states */
+	/* not during a drag: browsers refuse hundreds of history entries */
+	if (replace !== 'not yet')
 		history[replace ? 'replaceState' : 'pushState'](null, '', addressOf(state));
 	draw();
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers for people, and sums over the window. Part of one function: see model.js. */
+/* Numbers as text, and sums over the window. This file is a part of one function: see model.js. */
 
-/* ---- numbers for people, in the form of the text reports (base/human.c) ---- */
+/* ---- numbers as text, as in the text reports (base/human.c) ---- */
 
-/* One digit after the point, as C prints it: 1.25 is 1.2, which is 1.3 for toFixed(). */
+/*
+ * Formats with one digit after the point, rounded as in C: 1.25 becomes 1.2, but toFixed() returns
+ * 1.3.
+ */
 const tenth = x => (x * 4 % 4 === 1 ? x - 0.01 : x).toFixed(1);
 
 function bytes(n) {
@@ -23,7 +26,7 @@ function time(ns) {
 	for (const [below, unit, word] of units) {
 		const tenths = Math.floor((ns + unit / 20) / (unit / 10));
 		if (ns < below)
-			/* C rounds halves to even numbers */
+			/* C rounds halves to even */
 			return (tenths < 1000 && tenths % 10 ? (tenths / 10).toFixed(1) : tenths % 20 === 5 ? (tenths - 5) / 10 : Math.round(tenths / 10)) + ' ' + word;
 	}
 	const seconds = Math.floor(ns / 1e9), minutes = Math.floor(seconds / 60);
@@ -53,7 +56,7 @@ function counts(cost, begin, end, a, b, peak) {
 	return false;
 }
 
-/* Turns the change in each bin into the amount that is live at the end of the bin. */
+/* Converts the change in each bin to the live amount at the end of the bin. */
 function addUp(change) {
 	for (let i = 1; i <= BINS; i++)
 		change[i] += change[i - 1];
@@ -68,7 +71,8 @@ function addSpan(change, i, values) {
 }
 
 /*
- * The largest live amount of a class in each bin; for several processes, the sum of their largest amounts.
+ * Returns the largest live amount of a class in each bin; for several processes, the sum of their
+ * largest amounts.
  */
 function liveCurve(number, by) {
 	return once(`live ${number} ${by} ${state.process}`, () => curveOf(number, by));
@@ -93,7 +97,10 @@ function peakBin(curve, a, b) {
 	return best;
 }
 
-/* The cost of each site of a class in the window: its size, and its number of objects (`times`). */
+/*
+ * Returns the cost of each site of a class in the window: its size, and its number of objects
+ * (`times`).
+ */
 function siteCosts(cost, number, a, b) {
 	const size = new Float64Array(M.sites.rows), times = new Float64Array(size.length);
 	const peak = cost === 'peak' ? peakBin(liveCurve(number, 'size'), a, b) : 0;
@@ -108,7 +115,7 @@ function siteCosts(cost, number, a, b) {
 	return { size, times };
 }
 
-/* All costs that the table of sites shows, computed in one pass. */
+/* Returns all costs that the table of sites shows, computed in one pass. */
 function allCosts(number, a, b) {
 	const all = {}, { site: sites, acquired_step: acquired, released_step: released, bytes, count } = M.spans;
 	for (const cost of ['live', 'kept', 'acquired', 'released', 'temporary'])
@@ -138,9 +145,9 @@ function allCosts(number, a, b) {
 }
 
 /*
- * The report `peak` has the objects that were live at the peak of one process. They are shown if that peak
- * is in the window. Otherwise, the objects are shown that were live at the end of the bin with the largest
- * amount, because the model has no finer times.
+ * The report `peak` lists the objects that were live at the peak of one process. They are shown if
+ * that peak is in the window. Otherwise, the objects that were live at the end of the bin with the
+ * largest amount are shown, because the model has no finer times.
  */
 const PEAKS = sheet('peaks'), PEAK_SITES = sheet('peak_sites');
 const peakRow = () => (PEAKS.class || []).findIndex((each, i) => text(each) === classes[state.class].name && isChosenPid(PEAKS.pid[i]));
@@ -152,9 +159,9 @@ function hasPeak() {
 /* ---- waits ---- */
 
 /*
- * The time that the waits of row `i` lasted between the edges `from` and `to`. All waits of a row began in
- * one bin, W.step, and ended in one bin, W.end_step. W.offset is the sum of the times from the start of the
- * first bin to the start of each wait.
+ * Returns the time that the waits of row `i` took between the edges `from` and `to` of bins. All
+ * waits of a row began in one bin, W.step, and ended in one bin, W.end_step. W.offset is the sum of
+ * the times from the start of the first bin to the start of each wait.
  */
 function waitedIn(i, from, to) {
 	const W = M.waits, began = W.count[i] * edges[W.step[i]] + W.offset[i];
@@ -167,7 +174,7 @@ function waitedIn(i, from, to) {
 const KINDS_OF_WAITS = ['lock', 'semaphore', 'condition', 'thread', 'call'].filter(kind =>
 	(M.waits.object_kind || []).some(each => text(each) === kind));
 
-/* Time waited in each bin, by kind. */
+/* Returns the time waited in each bin, by kind. */
 function waitCurve(kind) {
 	return once(`waits ${kind} ${state.process}`, () => {
 		const waited = new Float64Array(BINS), full = new Float64Array(BINS + 1), W = M.waits;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The findings, and the tables of the reports. Part of one function: see model.js. */
+/*
+ * The findings, and the tables of the reports. This file is a part of one function: see model.js.
+ */
 
 /* ---- findings: the sentences of the summary; each links to a view ---- */
 
 const FINDINGS = sheet('findings'), FINDINGS_MOST = 4;
 
-/* The state of the page that shows a finding. */
+/* Returns the state of the page that shows a finding. */
 function pictureOf(row) {
 	const name = text(FINDINGS.class[row]), number = classes.findIndex(each => each.name === name);
 	const whole = { from: 0, to: BINS, search: '', zoom: '', process: 0, class: Math.max(0, number), by: 'size', tree: 'down' };
@@ -49,7 +51,7 @@ function drawFindings() {
 	if (others.children.length)
 		list.append(others);
 	list.hidden = false;
-	/* where the view is not on the first screen */
+	/* on a narrow screen, the view is below the visible part */
 	list.addEventListener('click', () => innerWidth < 600 && requestAnimationFrame(() => $('tabs').scrollIntoView()));
 }
 
@@ -61,7 +63,9 @@ const KINDS = {
 };
 const isNumber = kind => kind !== 'text' && kind !== 'backtrace';
 
-/* Makes a column for table(): the texts of the cells, and the values by which they are sorted. */
+/*
+ * Makes a column for table(): the texts of the cells, and the values by which the rows are sorted.
+ */
 function column(values, { heading, kind, meaning, units }) {
 	const value = row => values[row];
 	const said = row => {
@@ -76,7 +80,7 @@ function column(values, { heading, kind, meaning, units }) {
 		text: row => value(row) === null ? '' : said(row) };
 }
 
-/* All backtraces of a row in full, side by side, such as those of a waiter and a holder. */
+/* Shows all backtraces of a row in full, side by side, such as those of a waiter and a holder. */
 function backtraces(found, row) {
 	const parts = make('div', { class: 'two' });
 	for (const [i, each] of found.columns.entries())
@@ -115,9 +119,9 @@ function viewReport(report) {
 	};
 }
 
-/* Reports without a view of their own: the other views draw their tables. */
+/* Reports without a view of their own, because other views show their tables. */
 const OWN = ['model'];
-/* Two runs have no common time, so nothing is drawn over time. */
+/* Two runs have no common time, so nothing is drawn over time in a comparison. */
 const IS_DIFF = page.sheets.some(each => each.report === 'diff');
 const hasRows = report => page.sheets.some(each => each.report === report && each.values.length && each.values[0].length);
 

@@ -2,7 +2,7 @@
 /*
  * Prints tables as one page of HTML that loads nothing: page.html with its style and script, and
  * the tables, column by column, as JSON packed by gzip. Texts, functions and nodes of the call tree
- * are written once and referred to by number.
+ * are written once, and the tables contain their numbers.
  */
 #include "postproc/print/tables.h"
 
@@ -24,10 +24,10 @@
 #include "base/human.h"
 
 #define FRAMES_MAX 1024
-#define WORDS_MAX  3 /* functions of a backtrace that are shown in a row */
+#define WORDS_MAX  3 /* number of functions of a backtrace that a row shows */
 #define NONE	   UINT32_MAX
 
-/* page.html, page.css and the files of the script, as they are. */
+/* the contents of page.html, page.css and the files of the script */
 /* clang-format off */
 #define SCRIPT(name) ".incbin \"postproc/page/" name ".js\"\n"
 extern const char html_page[], html_style[], html_script[];
@@ -59,17 +59,17 @@ struct node {
 	uint32_t parent, frame, words;
 };
 
-/* The numbered objects of the page. */
+/* The objects of the page that have numbers. */
 struct page {
 	const struct tables_job *job;
 	struct json json;
 	struct pool pool;
 	struct hash_table text_index, frame_index;
-	struct map node_index; /* by (parent, frame): number + 1 */
+	struct map node_index; /* key: parent and frame; value: number + 1 */
 	ARRAY_OF(const char *) texts;
 	ARRAY_OF(const struct frame *) frames;
 	ARRAY_OF(struct node) nodes;
-	struct map backtraces; /* by address: node + 2 */
+	struct map backtraces; /* key: address of a backtrace; value: node + 2 */
 	struct naming_symbol *symbols;
 };
 
@@ -80,7 +80,7 @@ static bool is_text(const void *item, const void *key)
 	return strcmp(((const struct text *)item)->text, key) == 0;
 }
 
-/* The number of a text; NONE if `words` is NULL. */
+/* Returns the number of a text; NONE if `words` is NULL. */
 static uint32_t text_number(struct page *page, const char *words)
 {
 	uint64_t hash;
@@ -147,7 +147,8 @@ static uint32_t node_number(struct page *page, uint32_t parent, uint32_t frame)
 }
 
 /*
- * The innermost functions as text reports print them: "zmalloc <- aeCreateEventLoop <- initServer".
+ * Returns the innermost functions in the form of text reports: "zmalloc <- aeCreateEventLoop <-
+ * initServer".
  */
 static uint32_t words_of(struct page *page, const struct trace_node *backtrace)
 {
@@ -192,7 +193,7 @@ static void print_number(struct page *page, uint32_t number)
 		json_unsigned(&page->json, number);
 }
 
-/* The kind of a column, which tells the script how to print its numbers. */
+/* The kind of a column, from which the script knows how to print its numbers. */
 static const char *kind_word(enum table_kind kind, const struct table_cell *cell)
 {
 	switch (tables_shape(kind)) {
@@ -207,7 +208,7 @@ static const char *kind_word(enum table_kind kind, const struct table_cell *cell
 		return "hex";
 	case SHAPE_HUNDREDTHS:
 		return "percent";
-	case SHAPE_STEPS: /* the page draws better curves from the model */
+	case SHAPE_STEPS: /* the page draws better curves from the model, so these are left out */
 		return "key";
 	case SHAPE_UNSIGNED:
 		break;
@@ -231,7 +232,7 @@ static const struct table_cell *first_set(const struct table *table, unsigned co
 	return NULL;
 }
 
-/* The unit of a cell's number: objects, bytes or ns. */
+/* The unit of a cell's number: objects (count), bytes or ns. */
 static unsigned unit_of(const struct table_cell *cell)
 {
 	return cell->has_bytes ? 1 : cell->has_ns ? 2 : 0;
@@ -332,7 +333,7 @@ static void print_table(struct page *page, const struct table *table)
 	print_facts(page, table);
 	json_open(&page->json, "values", '[');
 	for (unsigned i = 0; i < table->facts.column_count; i++) {
-		/* prints the values of a column, without rows that --top leaves out */
+		/* prints the values of a column, without the rows that --top removes */
 		json_begin(&page->json, '[');
 		for (size_t g = 0; g < table->groups.count; g++) {
 			const struct table_group *group = &table->groups.items[g];
@@ -447,9 +448,12 @@ static void print_base64(struct out *out, const unsigned char *bytes, size_t siz
 	}
 }
 
-#define PACK_SIZE (3u * 16384u) /* of a piece of output: a multiple of base64's three bytes */
+/* size of a piece of output; a multiple of 3 bytes, as base64 requires */
+#define PACK_SIZE (3u * 16384u)
 
-/* Prints the compressed bytes; only the last piece may end within a group of three bytes. */
+/*
+ * Prints the compressed bytes. Only the last piece may have a size that is not a multiple of three.
+ */
 static void print_compressed(z_stream *stream, unsigned char *packed, struct out *out)
 {
 	print_base64(out, packed, PACK_SIZE - stream->avail_out);
@@ -487,7 +491,7 @@ static int print_gzip(int fd, struct out *out)
 
 /* ---- the page ---- */
 
-/* Prints the model. It is written to a memfd first, and then packed. */
+/* Prints the model: first as JSON to a memfd, then from there in packed form. */
 static int print_packed(struct page *page, struct out *out)
 {
 	cleanup_fd int fd = memfd_create("holdtrace-page", MFD_CLOEXEC);
@@ -514,7 +518,9 @@ static void page_begin(struct page *page, const struct tables_job *job)
 	page->symbols = memory_zalloc(FRAMES_MAX, sizeof(*page->symbols));
 }
 
-/* Prints the template up to a mark: @STYLE@, @MODEL@ or @SCRIPT@. Returns the rest. */
+/*
+ * Prints the template up to a mark (@STYLE@, @MODEL@ or @SCRIPT@). Returns the part after the mark.
+ */
 static const char *print_until(struct out *out, const char *template, const char *mark)
 {
 	const char *found = strstr(template, mark);

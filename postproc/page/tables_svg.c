@@ -10,16 +10,17 @@
 
 /*
  * Prints trees as flame graphs in one file that loads nothing: a graph for each group, callers
- * below callees. It is a complete picture without its script, which zooms and searches. A
- * comparison of two runs has two graphs for each group, the old run's first, with the same scale
- * and order: red functions grew or are new, blue ones shrank or are gone.
+ * below callees. The picture is complete without its script, which only zooms and searches. For a
+ * comparison of two runs, it has two graphs for each group, first that of the old run, with the
+ * same scale and order. Functions that grew or are new are red; functions that shrank or are gone
+ * are blue.
  */
 #define WIDTH	    1200.0
 #define ROW	    17u	  /* height of a function */
 #define HEAD	    24u	  /* height of a graph's title, and of the file's */
 #define LETTER	    6.6	  /* width of a letter */
-#define NARROWEST   0.1	  /* narrower functions are left out */
-#define NAME_LENGTH 4096u /* bytes of a name that are shown */
+#define NARROWEST   0.1	  /* narrower boxes are left out */
+#define NAME_LENGTH 4096u /* limit of the bytes of a name */
 
 extern const char flame_script[];
 __asm__(".section .rodata\n"
@@ -29,28 +30,29 @@ __asm__(".section .rodata\n"
 	".previous\n");
 
 /*
- * A row of a tree: a function, or several, each of which is the only callee of the one before it.
+ * A box of the graph: a function, or several, each of which is the only callee of the one before
+ * it.
  */
 struct bar {
 	const struct table_branch *branch;
 	uint64_t total, used; /* used: sum of the callees that have been placed so far */
-	uint64_t other;	      /* the total in the other run */
+	uint64_t other;	      /* the total of the same functions in the other run */
 	uint64_t from;
-	uint32_t depth; /* in functions */
-	size_t parent;	/* number of the parent + 1; 0: none */
+	uint32_t depth; /* number of functions above it */
+	size_t parent;	/* index of the parent + 1; 0: none */
 };
 
 struct graph {
 	const struct tables_job *job;
 	const struct table_group *group;
 	ARRAY_OF(struct bar) bars;
-	ARRAY_OF(size_t) above; /* by depth: the last row at that depth, as its number + 1 */
+	ARRAY_OF(size_t) above; /* indexed by depth: index + 1 of the last bar at that depth */
 	struct tables_steps steps;
 	enum tables_run run; /* which run of a comparison is being drawn */
 	bool is_comparison;
 	uint64_t total, other;
-	uint64_t scale;	 /* the value that takes the whole width of the picture */
-	uint32_t height; /* in functions */
+	uint64_t scale;	 /* the value that corresponds to the whole width */
+	uint32_t height; /* number of functions on top of each other */
 	bool has_bytes, has_ns;
 	uint64_t left_out;
 };
@@ -82,8 +84,8 @@ static bool add_bar(struct graph *graph, const struct table_branch *branch, uint
 }
 
 /*
- * Adds up the totals, from the last row to the first because callees follow their caller. Then sets
- * the position of each bar.
+ * Adds up the totals, from the last row to the first because callees come after their caller. Then
+ * computes the position of each bar.
  */
 static void place_bars(struct graph *graph)
 {
@@ -109,8 +111,8 @@ static void place_bars(struct graph *graph)
 }
 
 /*
- * Reads the row's own amount: from column "self", or from "count" in a table whose rows do not
- * include each other.
+ * Reads the rows' own amounts: from column "self" or, in a table whose rows do not include each
+ * other, from "count".
  */
 static void add_rows(struct graph *graph, const struct table *table)
 {
@@ -187,7 +189,7 @@ static size_t length_of(const char *name, size_t most)
 	return length;
 }
 
-/* Writes a warm colour; the functions of a module have the same hue. */
+/* Writes a warm colour. The functions of a module have the same hue. */
 static void put_colour(struct out *out, const char *module, const char *name)
 {
 	uint32_t hue = 5381, shade = 5381;
@@ -199,7 +201,7 @@ static void put_colour(struct out *out, const char *module, const char *name)
 	out_format(out, "hsl(%u,%u%%,%u%%)", hue % 60, 65 + shade % 20, 58 + shade / 32 % 12);
 }
 
-/* Writes a colour, as on the HTML page: the larger the change, the more saturated. */
+/* Writes the colour of a change, as on the HTML page: the larger the change, the more saturated. */
 static void put_change_colour(struct out *out, const struct graph *graph, const struct bar *bar)
 {
 	double now = (double)(graph->run == TABLES_NEW ? bar->total : bar->other);
@@ -326,8 +328,8 @@ static void put_graph(struct out *out, struct graph *graph, const char *title, d
 /* ---- the file ---- */
 
 /*
- * Draws the graphs of a group below each other, beginning at `top`. out NULL: only adds up heights.
- * Returns the position below the last graph.
+ * Draws the graphs of a group below each other, beginning at `top`. out NULL: draws nothing, but
+ * adds up heights. Returns the position below the last graph.
  */
 static double walk_group(struct graph *graph, const struct table *table, struct out *out,
 			 double top)
@@ -350,7 +352,10 @@ static bool is_drawn(const struct table *table)
 	return column_of(&table->facts, TABLE_BRANCH) >= 0 || tables_is_comparison(&table->facts);
 }
 
-/* Draws all graphs; out NULL: only adds up heights. Returns the height of the picture. */
+/*
+ * Draws all graphs; out NULL: draws nothing, but adds up heights. Returns the height of the
+ * picture.
+ */
 static double walk_graphs(struct graph *graph, struct out *out)
 {
 	const struct tables *tables = graph->job->tables;

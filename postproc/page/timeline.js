@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The timeline: live objects and waiting threads over the run, and the window. Part of one function: see model.js. */
+/*
+ * The timeline: live objects and waiting threads over the run, and the window. This file is a part
+ * of one function: see model.js.
+ */
 
 /* ---- timeline ---- */
 
 /*
- * The curves of the largest sites of the class, one for each layer, and the curve of all other sites (key:
- * -1).
+ * Returns the curves of the largest sites of the class, one for each layer, and the curve of all
+ * other sites (key: -1).
  */
 function layers() {
 	const by = inBytes() ? 'bytes' : 'count', totals = new Map();
@@ -28,7 +31,7 @@ function layers() {
 	return curves;
 }
 
-/* The x coordinates at which time axes begin and end are the same in all pictures. */
+/* The x coordinates where time axes begin and end; they are the same in all pictures. */
 const left = () => innerWidth < 600 ? 96 : 150;
 const RIGHT = 6;
 const axisOf = (width, from, to) => at => left() + (width - left() - RIGHT) * (Math.max(from, Math.min(to, at)) - from) / (to - from);
@@ -50,13 +53,13 @@ function drawTicks(context, from, to, x, bottom) {
 	}
 }
 
-/* A time with as many digits as neighbours need to differ. */
+/* Formats a time with as many digits as are needed to distinguish neighbouring times. */
 function tickText(at, step) {
 	const unit = [1e9, 1e6, 1e3].find(each => at >= each) || 1, word = { 1e9: 's', 1e6: 'ms', 1e3: 'us', 1: 'ns' }[unit];
 	return (at / unit).toFixed(Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9))).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') + ' ' + word;
 }
 
-/* Shows the legend: the names of the layers, largest first. */
+/* Shows the legend: the names of the layers, the largest first. */
 function drawLegend(curves) {
 	const legend = clear($('legend'));
 	if (KINDS_OF_WAITS.length)
@@ -89,7 +92,7 @@ function drawTitle(context, top, ...words) {
 	words.forEach((each, line) => context.fillText(each, left() - 6, top + 6 + 16 * line));
 }
 
-/* Classes that have a track of their own below that of the chosen one. */
+/* The classes that have a track of their own below the track of the chosen class. */
 const sideTracks = () => ['fd', 'thread'].map(name => classes.findIndex(each => each.name === name))
 	.filter(number => number >= 0 && number !== state.class && Math.max(...liveCurve(number, 'count')) > 0);
 
@@ -152,7 +155,9 @@ function drawLayers(context, x, bottom) {
 		for (let i = from; i < to; i++)
 			base[i] += curve[i];
 	}
-	/* the amount that was live in only a part of the bin, at least one pixel wide and high */
+	/*
+	 * draw the amount that was live in only a part of the bin, at least one pixel wide and high
+	 */
 	context.fillStyle = colour('faint');
 	context.globalAlpha = 0.5;
 	for (let i = from; i < to; i++)
@@ -208,7 +213,10 @@ function binAt(event) {
 	return Math.max(from, Math.min(next < 0 ? to : next, to) - 1);
 }
 
-/* Shows another range on the axis. A window that was the whole axis, or is no longer in it, becomes the axis. */
+/*
+ * Shows another range on the axis. A window that covered the whole axis, or is now outside of it,
+ * becomes the axis.
+ */
 function showRange(a, b, crumbs) {
 	const [from, to] = axis(), isWhole = state.from === from && state.to === to;
 	const way = crumbs.filter(each => each[0] <= a && each[1] >= b && (each[0] < a || each[1] > b));
@@ -218,7 +226,7 @@ function showRange(a, b, crumbs) {
 	choose(changes, true);
 }
 
-/* Makes the axis longer or shorter, around a step that stays where it is. */
+/* Makes the range of the axis shorter or longer; the step `centre` keeps its position. */
 function zoomAxis(isIn, centre) {
 	const [a, b] = axis(), length = isIn ? Math.max(4, Math.floor((b - a) * 0.7)) : Math.ceil((b - a) / 0.7);
 	if (length >= BINS)
@@ -238,7 +246,7 @@ const isSelected = () => state.from > axis()[0] || state.to < axis()[1];
 const zoomToWindow = () => isSelected() && choose({ axis: [...ranges().slice(1), [state.from, state.to]].map(each => each.join('-')).join('_') });
 const middle = () => (Math.max(state.from, axis()[0]) + Math.min(state.to, axis()[1])) / 2;
 
-/* Leaves the last of: the function that is zoomed to, the window, the range of the axis. */
+/* Undoes the last of these: the function that is zoomed to, the window, the range of the axis. */
 function leave() {
 	const way = ranges(), [a, b] = axis();
 	if (state.zoom)
@@ -278,7 +286,7 @@ function listenTimeline() {
 	canvas.addEventListener('pointerleave', event => showTip(event, ''));
 	canvas.addEventListener('wheel', event => {
 		const isSideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
-		if (!isZoomed() && (isSideways || event.deltaY > 0)) /* the page scrolls */
+		if (!isZoomed() && (isSideways || event.deltaY > 0)) /* let the page scroll */
 			return;
 		event.preventDefault();
 		if (isSideways)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Deadlocks as cycles, and threads over time. Part of one function: see model.js. */
+/* Deadlocks as cycles, and threads over time. This file is a part of one function: see model.js. */
 
 /* ---- a deadlock: a cycle of threads and locks ---- */
 
 const BLOCKED = sheet('blocked_at_exit');
 const DEADLOCK = [...(BLOCKED.state || []).keys()].filter(i => text(BLOCKED.state[i]) === 'deadlock');
 
-/* The rows of a cycle: each thread waits for a lock that the thread of the next row holds. */
+/*
+ * Returns the rows of a cycle: each thread waits for a lock that the thread of the next row holds.
+ */
 function cycleFrom(first) {
 	const cycle = [];
 	for (let i = first; i !== undefined && !cycle.includes(i);
@@ -23,7 +25,7 @@ function svg(name, attributes, ...children) {
 	return element;
 }
 
-/* Draws boxes around a ring, each with an arrow to the next box: { kind, words, arrow }. */
+/* Draws boxes around an ellipse, each with an arrow to the next box: { kind, words, arrow }. */
 function drawCycle(nodes, label) {
 	const width = 640, height = nodes.length < 5 ? 210 : 330, middle = [width / 2, height / 2], parts = [];
 	/** @type {(turn: number) => [number, number]} */
@@ -32,7 +34,7 @@ function drawCycle(nodes, label) {
 	const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', class: 'graph cycle', 'aria-label': label },
 		svg('defs', {}, svg('marker', { id: 'tip-of-arrow', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: 'auto' },
 			svg('path', { d: 'M0 0L8 4L0 8Z' }))));
-	/* an arrow is the part of the ring between two boxes */
+	/* an arrow is the part of the ellipse between two boxes */
 	const isIn = ([x, y], i) => Math.abs(x - at(turnOf(i))[0]) < 101 && Math.abs(y - at(turnOf(i))[1]) < 23;
 	nodes.forEach(({ kind, words, arrow }, i) => {
 		const [x, y] = at(turnOf(i)), middleOf = at(turnOf(i + 0.5));
@@ -76,7 +78,7 @@ function viewOrder(view) {
 	for (let row = 0; row < ORDERS.rows; row++)
 		groups.set(ORDERS.cycle[row], (groups.get(ORDERS.cycle[row]) || []).concat(row));
 	for (const [words, all] of groups) {
-		/* from each lock to the one that was locked while it was held */
+		/* the backtraces from each lock to the lock that was locked while it was held */
 		const rows = [all[0]], stacks = make('div', { class: 'two' });
 		while (rows.length < all.length) {
 			const next = all.find(row => !rows.includes(row) && ORDERS.holds[row] === ORDERS.locks[rows[rows.length - 1]]);
@@ -97,7 +99,7 @@ function viewOrder(view) {
 
 const THREADS = sheet('threads');
 
-/* The name of a thread and its id; "main" or "thread" if it has no name. */
+/* Returns the name of a thread and its id; "main" or "thread" if it has no name. */
 function threadName(pid, thread) {
 	const names = once('names of threads', () => new Map([...(THREADS.tid || []).keys()]
 		.map(i => entry(THREADS.pid[i] + '.' + THREADS.tid[i], text(THREADS.thread[i]).trim()))));
@@ -105,10 +107,11 @@ function threadName(pid, thread) {
 	return name && name !== '(no name)' ? `${name} ${thread}` : `${pid === thread ? 'main' : 'thread'} ${thread}`;
 }
 
-const LANE = 17, LANES_MOST = 40; /* pixels; lanes that are drawn */
+const LANE = 17, LANES_MOST = 40; /* height of a lane in pixels; limit of lanes */
 
 /*
- * The threads with waits or holds in the window, the longest waiting first, each with its waits and holds.
+ * Returns the threads with waits or holds in the window, those that waited longest first, each with
+ * its waits and holds.
  */
 function lanesIn(a, b) {
 	const lanes = new Map(), W = M.longWaits, H = M.longHolds;
@@ -132,8 +135,8 @@ function lanesIn(a, b) {
 }
 
 /*
- * Threads that do nothing but wait again and again at one call site, not for a lock, are the idle
- * threads of a pool or of an event loop: they share the last lane, unless there are no others.
+ * A thread that only waits again and again at one call site, but not for a lock, is an idle thread
+ * of a pool or of an event loop. Such threads share the last lane, unless there are no others.
  */
 const IDLE_WAITS = 3, IDLE_SHARE = 0.9;
 function foldIdle(lanes, length) {
@@ -146,7 +149,10 @@ function foldIdle(lanes, length) {
 	return rest;
 }
 
-/* The waits of other threads for the lock of a hold, clipped to the time of the hold: [wait, from, to]. */
+/*
+ * Returns the waits of other threads for the lock of a hold, clipped to the time of the hold:
+ * [wait, from, to].
+ */
 function waitedDuring(hold) {
 	const H = M.longHolds, W = M.longWaits, until = H.since[hold] + H.hold_time[hold];
 	return (once('waits by lock', () => {
@@ -161,7 +167,7 @@ function waitedDuring(hold) {
 		.filter(([i, from, to]) => to > from && W.thread[i] !== H.thread[hold]);
 }
 
-/* How a wait ended, or why it has not ended. */
+/* Returns how a wait ended, or why it has not ended. */
 function wakerText(i) {
 	const { is_open: isOpen, waker, object_kind: kind } = M.longWaits;
 	if (!isOpen[i])

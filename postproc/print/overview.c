@@ -83,7 +83,7 @@ static bool are_complete(const struct summary *summary)
 	return true;
 }
 
-/* Adds how a process ended, and after what time; after_ns 0: leaves the time out. */
+/* Adds how a process ended, and after what time. after_ns 0: leaves out the time. */
 static void add_end(const struct summary *summary, struct line *line,
 		    const struct summary_process *process, uint64_t after_ns)
 {
@@ -136,7 +136,7 @@ static void add_end(const struct summary *summary, struct line *line,
 		line_add(line, ", exit status unknown");
 }
 
-/* ---- the first line ---- */
+/* ---- the headline ---- */
 
 static void add_counts(struct line *line, const struct summary *summary)
 {
@@ -158,7 +158,7 @@ static void add_counts(struct line *line, const struct summary *summary)
 		line_add(line, "%s%s %s%s", i ? ", " : " (", summary->losses.items[i].reason,
 			 COUNT(summary->losses.items[i].count),
 			 i + 1 == summary->losses.count ? ")" : "");
-	/* after the numbers, because no number includes the damaged part */
+	/* after the numbers: say that they do not include the damaged part */
 	if (summary->damaged && summary->processes.count > 1)
 		line_add(line, ", %s of %zu traces DAMAGED", COUNT(summary->damaged),
 			 summary->processes.count);
@@ -169,7 +169,10 @@ static void add_counts(struct line *line, const struct summary *summary)
 			 PLURAL(summary->unread));
 }
 
-/* For a process that the kernel ended for memory: what was live, and where most was allocated. */
+/*
+ * Adds, for a process that the kernel killed for lack of memory, what was live at that time and
+ * which call site had allocated most.
+ */
 static void add_live_then(struct overview *overview, struct line *line,
 			  const struct summary_process *process)
 {
@@ -289,7 +292,7 @@ static void print_processes(struct overview *overview)
 	cleanup_free bool *is_chosen = memory_zalloc(count, sizeof(*is_chosen));
 	struct line line = { .length = 0 };
 
-	/* a single process is described in the headline */
+	/* the headline describes a single process */
 	if (count < 2)
 		return;
 	room += room == 1;
@@ -322,7 +325,7 @@ static void print_left_out(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 2);
 }
 
-/* Shared memory and semaphores that no process of the run has removed. */
+/* Lists the shared memory and semaphores that no process of the run has removed. */
 static void print_lasting(struct overview *overview)
 {
 	const struct lasting *lasting = &overview->summary->lasting;
@@ -355,7 +358,7 @@ static void print_lost(struct overview *overview)
 	const struct summary *summary = overview->summary;
 	bool was_full = false;
 
-	/* --patience=forever is only advised if events were dropped because a ring was full */
+	/* advise --patience=forever only if events were dropped because a ring was full */
 	for (size_t i = 0; i < summary->losses.count; i++)
 		was_full |= !strcmp(summary->losses.items[i].reason, "full");
 	if (summary->lost)
@@ -409,7 +412,7 @@ static void print_allocators(struct overview *overview)
 			   summary->inner.mapper ? summary->inner.mapper : "the program");
 }
 
-/* Says which objects of Python are not recorded, and that lines are missing. */
+/* Says which objects of Python are not recorded, and whether lines are missing. */
 static void print_python(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -477,7 +480,7 @@ static void print_doubts(struct overview *overview)
 	print_allocators(overview);
 	print_python(overview);
 	print_modules(overview);
-	/* without this line, a screen without waits would mean that no thread waited */
+	/* without this line, a screen without waits would seem to say that no thread waited */
 	if (coverage_is_low(&summary->blocked_time))
 		screen_say(&overview->screen, 8, "UNSEEN  waits: %s",
 			   coverage_say(&summary->blocked_time, text));
@@ -561,9 +564,9 @@ static void add_had(struct line *line, const struct summary_process *process)
 }
 
 /*
- * Adds how many of the objects from before the attach the process has released since. memory,
- * others: numbers of released blocks and other objects of all processes; the mappings are those of
- * this process.
+ * Adds how many of the objects that existed before the attach were released since. memory, others:
+ * numbers of released blocks and other objects of all processes; the mappings are those of this
+ * process.
  */
 static void add_released(struct line *line, const struct summary_process *process, uint64_t memory,
 			 uint64_t others)
@@ -605,7 +608,7 @@ static void print_attached(struct overview *overview)
 	}
 }
 
-/* Prints which events --keep dropped. */
+/* Says which events --keep has removed. */
 static void print_kept(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -633,7 +636,7 @@ static void print_kept(struct overview *overview)
 			   COUNT(gone), PLURAL(gone), gone == 1 ? "was" : "were");
 }
 
-/* Prints the processes that --follow did not choose. */
+/* Lists the processes that --follow excluded. */
 static void print_unchosen(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -683,7 +686,7 @@ static void print_incomplete(struct overview *overview)
 }
 
 /*
- * Lists the modules whose missing names the user can obtain, the module with the most unnamed
+ * Lists the modules for which the user can get the missing names, the module with the most unnamed
  * frames first.
  */
 static void print_missing(struct overview *overview)
@@ -695,8 +698,8 @@ static void print_missing(struct overview *overview)
 
 	for (size_t i = 0; i < count && i < most && !missing[i].is_exhausted; i++) {
 		/*
-		 * the share of events with a frame of the module: the missing names affect every
-		 * report
+		 * print the share of events with a frame of the module, because the missing names
+		 * affect every report on them
 		 */
 		double percent =
 			touched_percent(&summary->touched, missing[i].module, summary->events);
@@ -721,7 +724,7 @@ static void print_missing(struct overview *overview)
 
 /* ---- the last lines ---- */
 
-/* Adds the command for a report, in the form in which the user called this program. */
+/* Adds the command for a report, with the program name that the user called. */
 static void add_report(struct line *line, const char *what)
 {
 	const char *own = program_invocation_name, *end = strstr(own, "-postproc");
@@ -735,7 +738,7 @@ static void add_report(struct line *line, const char *what)
 }
 
 /*
- * Returns the length of a trace's path without the number of a stream, which follows the path of a
+ * Returns the length of a trace's path without the number of the stream that follows the path of a
  * bundle.
  */
 static size_t file_length(const char *path)
@@ -748,7 +751,7 @@ static size_t file_length(const char *path)
 
 /*
  * Returns the path of the file with the process's stream, and sets *length to the length of this
- * path. NULL: the file is the same as that of the previous process.
+ * path. Returns NULL if the previous process is in the same file.
  */
 static const char *file_of(const struct summary *summary, size_t index, size_t *length)
 {
@@ -771,8 +774,8 @@ static size_t count_files(const struct summary *summary)
 }
 
 /*
- * Returns the length of the path of the directory that contains all files of the run, or 0 if they
- * are in several directories.
+ * Returns the length of the path of the directory that contains all files of the run, or 0 if there
+ * are several directories.
  */
 static size_t common_directory(const struct summary *summary)
 {
@@ -811,8 +814,8 @@ static void add_file(struct overview *overview, struct line *line, const char *p
 }
 
 /*
- * Prints the next command. path: trace of the first call site with live objects. If the traces are
- * the newest run, the command names all its files or their directory.
+ * Prints the next command. path: the trace with the first call site that has live objects. If the
+ * traces are the newest run, the command names all its files or their directory.
  */
 static void print_next(struct overview *overview, const char *path)
 {
@@ -869,7 +872,7 @@ static void compose_screen(struct overview *overview)
 
 	print_headline(overview);
 	print_selection(overview);
-	/* before the first number, because no number includes the damaged part */
+	/* before the first number: say that no number includes the damaged part */
 	if (summary->damaged)
 		screen_say(&overview->screen, 9,
 			   "DAMAGED  a part of %s could not be read: no number here includes it",
@@ -904,8 +907,8 @@ static void compose_screen(struct overview *overview)
 	bottom = overview->screen;
 	overview->screen = top;
 	/*
-	 * + 2: the last two lines; + 4: lines that print_missing() may add after the call sites
-	 * have names
+	 * + 2: the last two lines; + 4: lines that print_missing() may add once the call sites have
+	 * names
 	 */
 	used = top.count + bottom.count + 2 + 4;
 	overview_sites(overview, used + 3 < OVERVIEW_LINES_MAX ? OVERVIEW_LINES_MAX - used : 3);
@@ -915,8 +918,8 @@ static void compose_screen(struct overview *overview)
 }
 
 /*
- * Prints the screen. The length of the lists is chosen for a terminal of usual width; on other
- * terminals the same rows take more or fewer lines.
+ * Prints the screen. The number of rows is chosen for a terminal of the usual width, so on other
+ * terminals the screen may have more or fewer lines.
  */
 static void print_screen(struct overview *overview, size_t width, struct out *out)
 {

@@ -21,7 +21,7 @@ struct overview_style {
 
 /*
  * Looks up the names of the call sites that are shown, and prints the screen. Resets the counts of
- * shown and unnamed frames (naming_restart()). options: options of the report `leaks`, for its
+ * shown and unnamed frames (naming_restart()). options: those of the report `leaks`, which name its
  * suppressions. Returns 0 or a negative errno of suppress_fill().
  */
 int overview_print(const struct summary *summary, struct naming *naming,

@@ -11,12 +11,12 @@
 #include "base/memory.h"
 #include "hook_table.h"
 
-#define OTHERS_MAX 4  /* limit of classes of other tracers in the table */
+#define OTHERS_MAX 4  /* limit of rows for classes of other tracers */
 #define WORDS_MIN  16 /* minimum width of the last cell of a row */
 
 /* ---- the table ---- */
 
-/* The words for acquired and for live objects of a class. */
+/* For each class, the verb for its acquisitions and the verb for its live objects. */
 static const struct {
 	const char *used, *held;
 } words[RESOURCE_COUNT] = {
@@ -45,7 +45,7 @@ static const struct {
 	[RESOURCE_PROCESS] = { "created", "never waited for" },
 };
 
-/* The cells of a row: class, used, peak, live at exit. */
+/* The cells of a row: class, acquired, peak, live at exit. */
 #define CELLS	 4
 #define ROWS_MAX (RESOURCE_COUNT + OTHERS_MAX)
 
@@ -53,7 +53,7 @@ struct row {
 	struct line cells[CELLS];
 };
 
-/* Adds a number of bytes: "12.3 MB", or if memory was sampled "about 12.3 MB +- 0.4 MB". */
+/* Adds a number of bytes: "12.3 MB" or, if memory was sampled, "about 12.3 MB +- 0.4 MB". */
 static void add_bytes(struct line *line, const struct summary_class *class, uint64_t bytes,
 		      double variance)
 {
@@ -81,14 +81,14 @@ static void fill_used(struct line *line, const struct summary_class *class)
 			 PLURAL(class->notified));
 	else
 		line_add(line, "%s %s", COUNT(class->acquired), words[class->known].used);
-	/* failures are not shown for other classes: failed opens and busy locks are normal */
+	/* do not show failures of other classes: failed opens and busy locks are normal */
 	if (class->failed && (class->known == RESOURCE_MEMORY || class->known == RESOURCE_THREAD))
 		line_add(line, ", %s FAILED", COUNT(class->failed));
 }
 
 /*
- * Fills the cell of the peak: that of the process with the highest peak. The peak of all processes
- * together is unknown, because processes are read one after the other.
+ * Fills the cell of the peak: the highest peak of a process. The peak of all processes together is
+ * unknown, because processes are read one after the other.
  */
 static void fill_peak(const struct overview *overview, struct line *line,
 		      const struct summary_class *class)
@@ -102,7 +102,7 @@ static void fill_peak(const struct overview *overview, struct line *line,
 		add_bytes(line, class, class->peak.amount, class->peak.variance);
 	else
 		line_add(line, "%s", COUNT(class->peak.amount));
-	/* detached threads are not in the peak, because their end is unknown */
+	/* the peak does not include detached threads, because their end is unknown */
 	if (class->known == RESOURCE_THREAD && class->lost)
 		line_add(line, " joinable");
 	if (overview->summary->pids > 1 && process)
@@ -127,8 +127,8 @@ static void fill_held(const struct overview *overview, struct line *line,
 		line_add(line, "none");
 	if (is_fd) {
 		/*
-		 * adds the number of descriptors that belong to live objects of other classes, and
-		 * these classes
+		 * add the number of descriptors that belong to live objects of other classes, and
+		 * the names of these classes
 		 */
 		const char *between = " by ";
 
@@ -140,10 +140,13 @@ static void fill_held(const struct overview *overview, struct line *line,
 				between = "/";
 			}
 	}
-	/* the unit of the size is unknown; if every object has size 1, it only repeats the count */
+	/*
+	 * the unit of the size is unknown; if every object has the size 1, the size would only
+	 * repeat the count
+	 */
 	if (class->known == RESOURCE_NONE && class->held_bytes > class->held)
 		line_add(line, ", %s in size", COUNT(class->held_bytes));
-	/* live objects of killed processes may not be leaks, so they are counted separately */
+	/* count live objects of killed processes separately, because they may not be leaks */
 	if (class->killed && overview->summary->pids > 1)
 		line_add(line, ", %s in killed processes",
 			 has_bytes ? BYTES(class->killed_bytes) : COUNT(class->killed));
@@ -161,13 +164,12 @@ static void fill_held(const struct overview *overview, struct line *line,
 static bool was_used(const struct overview *overview, const struct summary_class *class)
 {
 	/*
-	 * the class has no row if opens only failed or inherited streams were closed, as in most
-	 * programs
+	 * no row if opens only failed or inherited streams were closed, as happens in most programs
 	 */
 	if (class->known == RESOURCE_FD || class->known == RESOURCE_FILE)
 		return class->acquired ||
 		       (class->known == RESOURCE_FD && images_last(overview->summary)->inherited);
-	if (class->known == RESOURCE_CALL) /* see overview_waits() */
+	if (class->known == RESOURCE_CALL) /* overview_waits() prints this class */
 		return false;
 	return class->acquired || class->waited || class->notified || class->failed;
 }
@@ -271,7 +273,7 @@ void overview_table(struct overview *overview)
 #define COLUMN_AMOUNT	 6
 #define AMOUNT_WIDTH_MAX 34
 #define EXAMPLE_SHORT	 16 /* an example up to this length follows the amount */
-/* minimum width of the terminal for an amount and its backtrace in one line */
+/* a narrower terminal has an amount and its backtrace in separate lines */
 #define WIDTH_BESIDE 64
 
 #define SITES_MAX 10
@@ -314,7 +316,7 @@ static void add_amount(const struct overview *overview, struct line *line,
 		line_add(line, " %s", entry->site->example);
 }
 
-/* Returns the column where backtraces begin: after the widest amount. */
+/* Returns the column where backtraces begin: behind the widest amount. */
 static size_t find_column(const struct overview *overview, const struct live_row *entries,
 			  size_t count)
 {
@@ -407,7 +409,8 @@ void overview_sites(struct overview *overview, size_t room)
 	for (; live.count && wanted; wanted--) {
 		overview->screen = (struct screen){ .width = above.width };
 		/*
-		 * print_missing() must count only the frames of call sites that are on the screen
+		 * count only the frames of call sites that are on the screen: print_missing() needs
+		 * these counts
 		 */
 		naming_restart(overview->naming);
 		print_entries(overview, &live, wanted);

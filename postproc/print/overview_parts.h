@@ -26,15 +26,19 @@ struct overview {
 	const struct summary *summary;
 	struct naming *naming;
 	struct screen screen;
-	unsigned tight; /* 0: lists have their full length; each increment halves them */
+	/* how much the lists are shortened: 0: not at all; each increment halves them */
+	unsigned tight;
 	bool has_colour;
 	/* the traces are the newest run, which a command without a file reads */
 	bool is_newest;
 	struct suppress suppress; /* the suppressions of the report `leaks` */
 	bool has_no_leaks;	  /* all live objects are suppressed */
-	uint32_t first;		  /* number of the process whose call site is shown first */
+	/* number of the process to which the first shown call site belongs */
+	uint32_t first;
 	struct findings_leaks leaks;
-	/* `rows` is set: it is the number of call sites that fit at the usual width */
+	/*
+	 * whether `rows` is set: the number of call sites that fit on the screen at the usual width
+	 */
 	bool has_rows;
 	size_t rows;
 };
@@ -64,8 +68,8 @@ const char *overview_name(const struct summary_process *process);
 
 /*
  * Adds the frames of a call site, then the text `behind`. sites: the number of backtraces with this
- * call site. If there is only one, its callers follow as long as the line does not exceed `height`
- * lines of the screen.
+ * call site. If it is 1, adds the callers, as long as the line does not exceed `height` lines of
+ * the screen.
  */
 void overview_frames(struct overview *overview, struct line *line, size_t indent, size_t height,
 		     const struct trace_node *backtrace, uint64_t sites, const char *behind);
@@ -81,8 +85,8 @@ void overview_sites(struct overview *overview, size_t room);
 /* ---- overview_waits.c ---- */
 
 /*
- * overview_waits() prints how long calls waited, overview_blocked() the calls that still wait, and
- * overview_unusual() findings that no sum shows.
+ * overview_waits() prints how long calls waited, overview_blocked() lists the calls that still
+ * wait, and overview_unusual() prints findings that the sums do not show.
  */
 void overview_waits(struct overview *overview);
 void overview_blocked(struct overview *overview);

@@ -10,7 +10,7 @@
 #include "postproc/findings/findings.h"
 
 #define BLOCKED_MAX 4
-#define PLACES	    3 /* limit of call sites that are shown for a finding */
+#define PLACES	    3 /* limit of the call sites of a finding */
 
 /* Adds a line of text and the frames of a backtrace. */
 static void print_frames(struct overview *overview, size_t column, size_t indent, size_t height,
@@ -26,7 +26,7 @@ static void print_frames(struct overview *overview, size_t column, size_t indent
 
 /* ---- waits ---- */
 
-/* The classes that calls wait for, and their names on this screen. */
+/* The classes of objects that calls wait for, and their names on this screen. */
 static const struct {
 	enum resource resource;
 	const char *name;
@@ -103,7 +103,7 @@ void overview_waits(struct overview *overview)
 		if (threshold)
 			line_add(&line, " (counting waits over %s)", DURATION(threshold));
 		screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN);
-		/* not for joins and barriers: long waits are normal there */
+		/* not for joins and barriers, where long waits are normal */
 		if ((class->known == RESOURCE_LOCK || class->known == RESOURCE_SEMAPHORE ||
 		     class->known == RESOURCE_CONDITION || class->known == RESOURCE_FUTEX) &&
 		    overview->tight < OVERVIEW_TIGHTEST &&
@@ -130,7 +130,7 @@ static const char *object_word(enum resource resource, const char *function)
 		return resource_table[RESOURCE_RWLOCK].type;
 	if (hook && hook->how == HOW_SPINS)
 		return resource_table[RESOURCE_SPINLOCK].type;
-	/* flockfile() locks a stream, all other functions a mutex */
+	/* flockfile() locks a stream; all other functions lock a mutex */
 	return hook && strstr(hook->name, "file") ? "stream" : "mutex";
 }
 
@@ -165,8 +165,8 @@ static void print_holder(struct overview *overview, const struct summary_blocked
 }
 
 /*
- * Prints what the thread waits for that released a lock by futex last. It may hold the lock again:
- * locks without a waiter are acquired by no recorded call.
+ * Prints the waits of the thread that last released a lock by a futex call. That thread may hold
+ * the lock again: acquiring a lock without waiting makes no futex call, and so is not recorded.
  */
 static void print_releaser(struct overview *overview, const struct summary_blocked *blocked)
 {
@@ -187,9 +187,7 @@ static void print_releaser(struct overview *overview, const struct summary_block
 	}
 }
 
-/*
- * Prints the last post or signal for the object: the wait could only have ended with another one.
- */
+/* Prints the last post or signal for the object. Only another one could have ended the wait. */
 static void print_notify(struct overview *overview, const struct summary_blocked *blocked)
 {
 	bool is_semaphore = blocked->resource == RESOURCE_SEMAPHORE;
@@ -207,7 +205,7 @@ static void print_notify(struct overview *overview, const struct summary_blocked
 	if (!is_semaphore && !is_futex && blocked->resource != RESOURCE_CONDITION)
 		return;
 	if (!blocked->notify_backtrace) {
-		/* a lock that no thread waits for is released without a wake */
+		/* releasing a lock that no thread waits for makes no futex call */
 		if (is_futex)
 			screen_say(&overview->screen, 8, "      no wake of it was recorded");
 		else
@@ -261,7 +259,7 @@ void overview_blocked(struct overview *overview)
 
 	if (!count)
 		return;
-	/* without a recorded end, the trace is a snapshot of a running program */
+	/* if no end is recorded, the trace is a snapshot of a running program */
 	for (size_t i = 0; i < summary->processes.count; i++)
 		if (summary->processes.items[i].has_end)
 			when = "waiting when the program ended";
@@ -350,7 +348,7 @@ static void name_top(struct overview *overview, enum finding finding)
 	}
 }
 
-/* Prints the most frequent misuse: the calls from the opening to the wrong call. */
+/* Prints the most frequent misuse of descriptors: the calls from the opening to the wrong call. */
 static void name_closed(struct overview *overview, enum finding finding)
 {
 	const struct misuses *misuses = &overview->summary->causes->misuses;
@@ -385,7 +383,7 @@ static void name_closed(struct overview *overview, enum finding finding)
 
 static const struct {
 	void (*say)(struct line *line, const struct summary_class *class);
-	/* prints the call sites of the finding; NULL: only the report has call sites */
+	/* prints the call sites of the finding; NULL: only the report lists call sites */
 	void (*name)(struct overview *overview, enum finding finding);
 } findings[FINDINGS] = {
 	[FINDING_CLOSED] = { say_closed, name_closed }, [FINDING_LOST] = { say_lost, NULL },

@@ -12,7 +12,7 @@
 #include "base/human.h"
 #include "base/memory.h"
 
-/* A line is broken at a comma or bracket if one is in this many columns before its end. */
+/* a line is broken at a comma or bracket if there is one in its last COMMA_NEAR columns */
 #define COMMA_NEAR 24
 
 void screen_free(struct screen *screen)
@@ -87,7 +87,7 @@ void line_to(struct line *line, size_t column)
 	line_add(line, "%*s", (int)blanks, "");
 }
 
-/* Whether the byte needs no quotes in a shell. */
+/* Whether the byte can be used without quotes in a shell. */
 static bool is_plain(char byte)
 {
 	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
@@ -141,8 +141,8 @@ void screen_add(struct screen *screen, struct line *line)
 }
 
 /*
- * Returns where to break the text so that its first part fits into `width`. Returns `length` if the
- * whole text fits, or has no blank.
+ * Returns the position where the text is broken so that its first part fits into `width`; `length`
+ * if the whole text fits or has no blank.
  */
 static size_t break_of(const char *text, size_t length, size_t indent, size_t width)
 {
@@ -151,8 +151,8 @@ static size_t break_of(const char *text, size_t length, size_t indent, size_t wi
 	if (length <= width)
 		return length;
 	/*
-	 * A word that is longer than the line, such as a path, is not broken, so that it can be
-	 * copied.
+	 * do not break a word that is longer than the line, such as a path, so that it can be
+	 * copied
 	 */
 	for (size_t at = indent + 1; at <= width || (at < length && !blank); at++) {
 		if (text[at] != ' ')
@@ -165,7 +165,7 @@ static size_t break_of(const char *text, size_t length, size_t indent, size_t wi
 		blank = at;
 	}
 	/*
-	 * breaks at an arrow or a comma first, which keeps a function and its line, or a number and
+	 * break at an arrow or a comma first: this keeps a function and its line, or a number and
 	 * its unit, together
 	 */
 	if (arrow)
@@ -188,7 +188,7 @@ size_t line_height(const struct screen *screen, const struct line *line, size_t 
 		if (at > screen->width)
 			return SIZE_MAX;
 		next += strspn(next, " ");
-		/* indented like the lines that screen_wrap() continues */
+		/* the rest is indented like the other lines that screen_wrap() continues */
 		rest.length = indent + strlen(next);
 		memmove(rest.text + indent, next, strlen(next) + 1);
 		memset(rest.text, ' ', indent);
@@ -235,7 +235,7 @@ void screen_move(struct screen *to, struct screen *from)
 #define DIM   "\033[2m"
 #define PLAIN "\033[0m"
 
-#define LEAKS "live at" /* exit or detach */
+#define LEAKS "live at" /* "live at exit" or "live at detach" */
 
 /* Returns the colour of a line, which depends on its first word. NULL: none. */
 static const char *colour_of(const struct screen *screen, enum screen_colours colours, size_t index)

@@ -23,15 +23,15 @@ struct screen {
 	size_t width; /* columns; see screen_width() */
 };
 
-/* A line that is being built; { "" } is an empty one. */
+/* A line that is being built. Initialise it with { "" }. */
 struct line {
 	char text[SCREEN_LINE_MAX];
 	size_t length;
 };
 
 /*
- * Returns the width to use on a terminal with this number of columns: limited at both ends, so that
- * the numbers fit and lines are easy to read.
+ * Returns the width to use on a terminal with this number of columns. It has a minimum, so that the
+ * numbers fit, and a maximum, so that lines are easy to read.
  */
 size_t screen_width(size_t columns);
 
@@ -56,8 +56,8 @@ void line_add_word(struct line *line, const char *text);
 struct select_tally;
 
 /*
- * Adds the selected share of the events, such as "12 of 31 events (--function=malloc)", if there
- * are filters.
+ * If there are filters, adds how many events were selected, such as "12 of 31 events
+ * (--function=malloc)".
  */
 void line_add_selection(struct line *line, const struct select_tally *selection);
 
@@ -84,7 +84,8 @@ void screen_move(struct screen *to, struct screen *from);
 enum screen_colours { SCREEN_PLAIN, SCREEN_COLOURS, SCREEN_COLOURS_OF_LEAKS };
 
 /*
- * Prints the lines. With colours, the first line and headings are bold, and alarms and leaks red.
+ * Prints the lines. With colours, the first line and headings are bold, and warnings and leaks are
+ * red.
  */
 void screen_print(const struct screen *screen, enum screen_colours colours, struct out *out);
 

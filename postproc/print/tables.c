@@ -62,8 +62,8 @@ struct reader {
 };
 
 /*
- * Writes the texts and call sites of a row as the key by which rows are merged; the numbers of
- * merged rows are added up. Returns NULL if the key is too long.
+ * Writes the texts and call sites of a row as a key. Rows with the same key are merged, and their
+ * numbers added up. Returns NULL if the key is too long.
  */
 static const char *read_row(void *user, const struct table *table, const struct table_cell *row)
 {
@@ -90,7 +90,7 @@ int tables_fold_same(struct tables *tables, struct naming *naming, const char *b
 	struct reader reader = { .naming = naming };
 	int rc = tables_fold(tables, by, top, read_row, &reader, err);
 
-	/* the names were only used to compare rows, not shown: reset the counts of shown names */
+	/* the names were only compared, not shown: reset the counts of shown names */
 	naming_restart(naming);
 	return rc;
 }

@@ -27,8 +27,8 @@ struct tables_style {
 	bool is_verbose;  /* print whole names and backtraces */
 	bool shows_empty; /* print a separate line for each table without rows */
 	/*
-	 * The command for the next report is before_next, the report's name and behind_next:
-	 * "holdtrace report ", " FILE". before_next NULL: no such command is printed.
+	 * The command for the next report consists of before_next, the report's name and
+	 * behind_next: "holdtrace report ", " FILE". before_next NULL: the command is not printed.
 	 */
 	const char *before_next, *behind_next;
 	/* for --format=baseline: the value of each limit in this run */
@@ -52,7 +52,7 @@ void tables_print(const struct tables *tables, const struct report_run *run, str
  */
 bool tables_fit(const struct tables *tables, const struct writer *format);
 
-/* The arguments of tables_print_NAME (formats.def). */
+/* The parameters of tables_print_NAME() (formats.def). */
 struct tables_job {
 	const struct tables *tables;
 	const struct report_run *run;
@@ -64,7 +64,7 @@ struct tables_job {
 };
 
 /*
- * For text, after tables_finish(): merges rows with the same call site. by, top: as for
+ * For text, after tables_finish(): merges rows with the same call site. by, top: the same as for
  * tables_finish().
  */
 int tables_fold_same(struct tables *tables, struct naming *naming, const char *by, size_t top,
@@ -77,14 +77,14 @@ int tables_fold_same(struct tables *tables, struct naming *naming, const char *b
 bool tables_is_chart(const struct table *table);
 void tables_print_chart(const struct tables_job *job, const struct table *table);
 
-/* The form of a cell in JSON, CSV and HTML; it depends on the kind of the column. */
+/* The form of a cell in JSON, CSV and HTML, which depends on the kind of the column. */
 enum tables_shape {
 	SHAPE_TEXT,
 	SHAPE_BACKTRACE,
 	SHAPE_BRANCH,
 	SHAPE_SIGNED,
 	SHAPE_HEX,
-	SHAPE_HUNDREDTHS, /* 1234 is 12.34 */
+	SHAPE_HUNDREDTHS, /* hundredths: 1234 means 12.34 */
 	SHAPE_STEPS,	  /* an array of unsigned numbers */
 	SHAPE_UNSIGNED,
 };

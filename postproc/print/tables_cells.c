@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Formats a cell of a table for people, by the kind of its column. */
+/* Formats the cells of a table as text, by the kind of their column. */
 #include "tables_text.h"
 
 #include <inttypes.h>
@@ -18,8 +18,8 @@ bool tables_is_left(enum table_kind kind)
 }
 
 /*
- * Writes each step of a curve as a digit from 0 to 8, relative to the largest step; 0 is only for a
- * step without an amount. tables_text.c draws the digits.
+ * Writes each step of a curve as a digit from 0 to 8, relative to the largest step; 0 is used only
+ * if the amount is 0. tables_text.c draws the digits.
  */
 static void format_steps(char *text, const struct table_cell *cell)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints a table of curves as a chart. The rows of the table go from left to right. Each curve has
- * a few lines, with a mark above its highest point. If the table has more rows than the terminal
- * has columns, a column of the chart shows the maximum of several rows, so that every peak is
- * visible.
+ * Prints a table of curves as a chart. Each row of the table is a point in time, from left to
+ * right. Each curve has a few lines, with a mark above its highest point. If the table has more
+ * rows than the terminal has columns, a column of the chart shows the maximum of several rows, so
+ * that every peak is visible.
  */
 #include <string.h>
 
@@ -63,7 +63,7 @@ static const char *format_number(struct human *human, const struct curve *curve,
 		       : human_count(human, value);
 }
 
-/* Whether a column contains the errors of the column before it, so that it is not a curve. */
+/* Whether a column contains the errors of the column before it, and so is not a curve. */
 static bool is_error(const struct table *table, unsigned column)
 {
 	return column < table->facts.column_count &&
@@ -99,15 +99,15 @@ static void print_mark(const struct curve *curve)
 }
 
 /*
- * Returns how many eighths of a character cell are filled. point: column of the cell; below: the
- * height, in eighths, at which the line of the cell begins.
+ * Returns how many eighths of a character cell to fill. point: column of the cell; below: the
+ * height, in eighths, where the line of the cell begins.
  */
 static unsigned level_of(const struct curve *curve, unsigned point, unsigned below)
 {
 	unsigned levels = curve->lines * 8;
 	unsigned level = (unsigned)((double)curve->points[point] * levels / (double)curve->most);
 
-	/* a value above 0 gets at least one eighth, to be visible */
+	/* show a value above 0 as one eighth at least, so that it is visible */
 	if (!level && curve->points[point])
 		level = 1;
 	level = level > below ? level - below : 0;
@@ -147,7 +147,7 @@ static void print_curve(struct curve *curve)
 	measure_curve(curve);
 	if (!curve->most)
 		return;
-	/* a maximum below LINES_MAX gets one line for each unit */
+	/* with a maximum below LINES_MAX, each unit gets one line */
 	curve->lines = curve->most < LINES_MAX ? (unsigned)curve->most : LINES_MAX;
 	print_title(curve);
 	print_mark(curve);

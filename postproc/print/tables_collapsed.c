@@ -12,15 +12,16 @@
 
 /*
  * Prints trees in the format that flamegraph.pl, speedscope and other programs read. Each branch
- * with a number of its own gets a line: its functions from the root on, separated by semicolons,
- * and the number. The number is column "self"; in a tree without that column, it is "count" of the
- * branch without its children. If the table has groups, the group's name is the first function. A
- * comparison of two runs has two numbers, as difffolded.pl prints them.
+ * with an amount of its own gets a line: its functions from the root on, separated by semicolons,
+ * and the amount. The amount is in column "self"; in a tree without that column, it is "count" of
+ * the branch minus that of its children. If the table has groups, the group's name is the first
+ * function. A comparison of two runs has two numbers, as difffolded.pl prints them.
  */
 struct walk {
 	const struct tables_job *job;
-	int branch, value;			     /* columns */
-	ARRAY_OF(const struct table_branch *) above; /* by depth: the callers of the current row */
+	int branch, value; /* numbers of columns */
+	/* indexed by depth: the callers of the current row */
+	ARRAY_OF(const struct table_branch *) above;
 };
 
 static int branch_column(const struct table_facts *facts)
@@ -57,8 +58,8 @@ static void print_name(struct out *out, const char *name)
 }
 
 /*
- * Prints the class as the first function, with a note if memory was sampled, because every program
- * that reads these lines shows this function.
+ * Prints the class as the first function. If memory was sampled, adds a note to it, because every
+ * program that reads these lines shows this function.
  */
 static void print_class(const struct walk *walk, const char *class)
 {

@@ -9,7 +9,10 @@
 
 #define FRAMES_MAX 256
 
-/* A row of the table, with the functions of its backtrace, outermost first. Each has a name. */
+/*
+ * A row of the table, with the functions of its backtrace, outermost first. Each function has a
+ * name.
+ */
 struct path {
 	const struct table_cell *row;
 	size_t count;
@@ -23,8 +26,8 @@ bool tables_is_comparison(const struct table_facts *facts)
 }
 
 /*
- * Reads the functions of a row without the functions that call main(). A row without a backtrace
- * gets one function, "no backtrace".
+ * Reads the functions of a row, without those that call main(). A row without a backtrace gets one
+ * function, "no backtrace".
  */
 static void read_path(struct path *path, struct pool *pool, struct naming *naming,
 		      const struct table_cell *row, int backtrace)
@@ -49,7 +52,7 @@ static void read_path(struct path *path, struct pool *pool, struct naming *namin
 	}
 }
 
-/* Returns the number of outermost functions that two paths have in common. */
+/* Returns how many outermost functions two paths have in common. */
 static size_t in_common(const struct path *one, const struct path *two)
 {
 	size_t least = one->count < two->count ? one->count : two->count, same = 0;
@@ -70,8 +73,8 @@ static int by_names(const void *a, const void *b)
 }
 
 /*
- * Adds the steps of a path, except for the outermost steps that it shares with the previous path.
- * before: the previous path, or NULL. Equal paths share all steps.
+ * Adds the steps of a path, without the outermost steps that the previous path has already added.
+ * before: the previous path, or NULL. Paths with the same functions share all steps.
  */
 static void add_path(struct tables_steps *steps, const struct path *path, const struct path *before,
 		     const struct table_facts *facts)

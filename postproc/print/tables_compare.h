@@ -13,8 +13,8 @@
 enum tables_run { TABLES_OLD, TABLES_NEW, TABLES_RUNS };
 
 /*
- * A function in the tree. Its callers are the last steps before it at smaller depths. amounts: its
- * own amounts, without its callees.
+ * A function in the tree. Its callers are the last steps before it that have smaller depths.
+ * amounts: its own amounts, without those of its callees.
  */
 struct tables_step {
 	struct table_branch *branch;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints the last column of a table. A cell gets the rest of the line and continues in the next
- * lines; it is broken only between frames or words.
+ * Prints the last column of a table. A cell uses the rest of the line and continues in the next
+ * lines. Lines are broken only between frames or words.
  */
 #include "tables_text.h"
 
@@ -14,7 +14,7 @@
 #define FRAMES_WHOLE  256
 #define LINES_MAX     3 /* limit of lines of the last column in a row */
 #define BRANCH_INDENT 2u
-/* frames of a row of a tree that are shown: half of them outermost, half innermost */
+/* number of frames in a row of a tree: half of them outermost, half innermost */
 #define BRANCH_FRAMES 4u
 
 struct flow {
@@ -60,9 +60,8 @@ static bool flow_piece(struct flow *flow, const char *between, const char *text)
 }
 
 /*
- * Prints the frames of the call site in full, at every width, because rows are merged by call site.
- * sites: the number of backtraces with this call site. If there is only one, its callers follow as
- * far as there is room.
+ * Prints all frames of the call site, at every width, because rows are merged by call site. sites:
+ * the number of backtraces with this call site. If it is 1, prints as many of its callers as fit.
  */
 static void flow_frames(struct flow *flow, const struct trace_node *backtrace, uint64_t sites)
 {
@@ -89,7 +88,7 @@ static void flow_words(struct flow *flow, const char *text)
 	for (size_t length; *text; text += length + strspn(text + length, " ")) {
 		length = strcspn(text, " ");
 		snprintf(word, sizeof(word), "%.*s", (int)length, text);
-		/* a sentence is never cut, so the limit of lines does not apply */
+		/* never cut a sentence: the limit of lines does not apply */
 		flow->lines = 0;
 		if (!flow_piece(flow, " ", word))
 			break;
@@ -97,8 +96,8 @@ static void flow_words(struct flow *flow, const char *text)
 }
 
 /*
- * Prints a branch of a tree. If it is long, its middle is left out, because its start and end say
- * most. The indentation is limited to half of the space.
+ * Prints a branch of a tree. If it is long, leaves out its middle, which is the least informative
+ * part. The indentation is limited to half of the space.
  */
 static void flow_branch(struct flow *flow, const struct table_branch *branch)
 {

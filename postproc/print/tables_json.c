@@ -13,8 +13,8 @@
 #define SCHEMA	   1	 /* version of this format; see holdtrace-report(1) */
 
 /*
- * The cached JSON of a frame. Most frames occur in many backtraces, always at the same depth of the
- * JSON.
+ * The cached JSON of a frame. Most frames occur in many backtraces, and always at the same depth of
+ * nesting.
  */
 struct kept_frame {
 	uint32_t id, length;
@@ -24,8 +24,8 @@ struct kept_frame {
 struct printer {
 	const struct tables_job *job;
 	struct json json;
-	struct kept_frame *kept; /* indexed by id of the frame */
-	struct out aside;	 /* a buffer without a file */
+	struct kept_frame *kept; /* indexed by the frame's id */
+	struct out aside;	 /* a buffer in memory */
 };
 
 static void print_optional(struct json *json, const char *key, const char *text)
@@ -178,7 +178,7 @@ static void print_run(const struct tables_job *job, struct json *json)
 	json_add_unsigned(json, "processes", run->processes.count);
 	json_add_unsigned(json, "events", run->events);
 	json_key(json, "dropped");
-	/* if a trace or its end is missing, the number of dropped events is unknown */
+	/* if traces or their ends are missing, the number of dropped events is unknown */
 	if (run->lost || !(gaps.incomplete || gaps.damaged || gaps.unread))
 		json_unsigned(json, run->lost);
 	else

@@ -7,7 +7,7 @@
 #include "tables_text.h"
 
 #define TEXT_WIDTH_MIN 12
-#define BAR_WIDTH_MIN  8u /* of bars beside shares */
+#define BAR_WIDTH_MIN  8u /* minimum width of the bars beside shares */
 #define BAR_WIDTH_MAX  30u
 
 unsigned tables_width(const struct tables_job *job)
@@ -79,7 +79,7 @@ static void measure_columns(struct layout *layout)
 	}
 }
 
-/* The minimum width to which a column of texts may be cut. */
+/* The minimum width to which a column of texts may be narrowed. */
 static size_t least_text(const struct layout *layout)
 {
 	size_t third = tables_width(layout->job) / 3;
@@ -89,7 +89,7 @@ static size_t least_text(const struct layout *layout)
 
 /*
  * The minimum width of the last column: a constant for backtraces and branches, enough for
- * LINES_MAX lines for texts, the full width for other kinds.
+ * LINES_MAX lines for texts, and the full width for other kinds.
  */
 static size_t least_last(const struct layout *layout)
 {
@@ -154,7 +154,7 @@ static void narrow_texts(struct layout *layout, size_t room)
 	}
 }
 
-/* If the columns of numbers do not fit into a line, continues them in further lines. */
+/* If the columns of numbers do not fit into a line, continues them in the next lines. */
 static void fold_numbers(struct layout *layout, size_t width)
 {
 	size_t at = INDENT;
@@ -184,8 +184,8 @@ static void spare_curves(struct layout *layout, size_t width)
 }
 
 /*
- * In a picture for a terminal (with colours), the first column of shares gets bars if there is room
- * for them. The last column keeps most of the line.
+ * If the format has colours, gives the first column of shares bars, if there is space for them. The
+ * last column keeps most of the line.
  */
 static void add_bar(struct layout *layout, size_t width)
 {
@@ -211,7 +211,10 @@ static void add_bar(struct layout *layout, size_t width)
 	layout->last_at += 1 + layout->bar_width;
 }
 
-/* If the line is too short, the last column moves to a new line; only then are texts cut. */
+/*
+ * If the line is too short, moves the last column to a new line. Texts are cut only if this is not
+ * enough.
+ */
 void tables_lay_out(struct layout *layout)
 {
 	size_t width = tables_width(layout->job);
@@ -223,7 +226,7 @@ void tables_lay_out(struct layout *layout)
 		add_bar(layout, width);
 		return;
 	}
-	/* a last column of numbers stays with the others, under its heading */
+	/* a last column of numbers stays in the line of the others, under its heading */
 	if (!tables_is_left(layout->table->facts.columns[layout->last].kind))
 		layout->last = layout->table->facts.column_count;
 	layout->last_at = 3 * INDENT;

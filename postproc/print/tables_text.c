@@ -29,7 +29,7 @@ static void cut_text(char *text, size_t width)
 	memcpy(text, dots, strlen(dots));
 }
 
-/* Draws the digits that tables_format_cell() wrote for a curve, as a curve of one line. */
+/* Draws the digits that tables_format_cell() wrote for a curve as a curve of one line. */
 static void draw_steps(const struct tables_job *job, const char *digits)
 {
 	text_colour(job, COLOUR_BAR);
@@ -167,7 +167,7 @@ static void print_row(const struct layout *layout, const struct table_cell *row)
 		}
 	}
 	if (is_folded)
-		at = SIZE_MAX; /* the last column then begins a new line */
+		at = SIZE_MAX; /* so that the last column begins a new line */
 	if (layout->last < facts->column_count)
 		tables_print_last(layout, at, gap, &row[layout->last]);
 	out_char(out, '\n');
@@ -182,7 +182,10 @@ static void end_headings(const struct tables_job *job, struct line *headings)
 	line_begin(headings);
 }
 
-/* Prints the headings. The last column gets one only if its cells are in the row's first line. */
+/*
+ * Prints the headings. The last column has a heading only if its cells begin in the first line of
+ * their rows.
+ */
 static void print_headings(const struct layout *layout)
 {
 	const struct tables_job *job = layout->job;
@@ -233,7 +236,10 @@ static void add_sums(struct line *line, const struct layout *layout, const struc
 	}
 }
 
-/* Prints the name of a group with its sums. A sentence without sums may take several lines. */
+/*
+ * Prints the name of a group with its sums. If the name is a sentence without sums, it may take
+ * several lines.
+ */
 static void print_group_name(const struct layout *layout, const struct table_group *group)
 {
 	const struct tables_job *job = layout->job;
@@ -288,8 +294,8 @@ static bool has_error(const struct table_facts *facts)
 }
 
 /*
- * The word to print for an empty table. It is not just "nothing" if the table could not be made, or
- * if only samples of memory were recorded.
+ * The word to print for an empty table. If the table could not be made, or if only samples of
+ * memory were recorded, the word says so.
  */
 static const char *word_of_nothing(const struct tables_job *job, const struct table *table)
 {
@@ -337,7 +343,7 @@ static void print_table(const struct tables_job *job, const struct table *table)
 
 /* ---- the last lines ---- */
 
-/* Adds a gap of the recording: "1 trace damaged", "2 of 5 traces damaged". */
+/* Adds a gap in the recording: "1 trace damaged", "2 of 5 traces damaged". */
 static void add_gap(struct line *line, uint64_t number, uint64_t all, const char *thing,
 		    const char *what)
 {
@@ -398,7 +404,7 @@ static void print_sample(const struct tables_job *job)
 	print_words(job, "", strlen("estimates:"), text.text);
 }
 
-/* Prints in one line what is missing in the numbers above. */
+/* Prints in one line which events or traces are missing in the numbers above. */
 static void print_gaps(const struct tables_job *job)
 {
 	struct report_gaps gaps;
@@ -450,8 +456,8 @@ static bool has_table(const struct tables_job *job, const char *names)
 }
 
 /*
- * Whether a report was requested. report: "leaks" or "waits --table=signals,posts"; of several
- * tables, only the first is compared.
+ * Whether a report was requested. report: "leaks" or "waits --table=signals,posts"; if it names
+ * several tables, only the first one is compared.
  */
 static bool is_asked(const struct tables_job *job, const char *report)
 {

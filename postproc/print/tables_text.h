@@ -3,9 +3,9 @@
 #define PRINT_TABLES_TEXT_H
 
 /*
- * Shared by the files that print a table as text: tables_cells.c formats cells, tables_layout.c
- * sets widths, tables_flow.c prints the last column, tables_chart.c prints charts, tables_text.c
- * prints everything else. No other file includes this one.
+ * Declarations that the files share which print a table as text: tables_cells.c formats cells,
+ * tables_layout.c sets widths, tables_flow.c prints the last column, tables_chart.c prints charts,
+ * tables_text.c prints everything else. No other file includes this one.
  */
 
 #include <stdbool.h>
@@ -43,14 +43,14 @@ struct layout {
 	const struct tables_job *job;
 	const struct table *table;
 	size_t widths[COLUMNS_MAX]; /* 0: the column is not shown */
-	/* width of the longest word, which is not broken; a path may be wider */
+	/* width of the longest word, because words are not broken; a path may be wider */
 	size_t words[COLUMNS_MAX];
 	unsigned last;		  /* number of the last column */
-	int by;			  /* the column that the rows are sorted by, or -1 */
+	int by;			  /* the column by which the rows are sorted, or -1 */
 	size_t last_at;		  /* column of the terminal where the last column begins */
 	unsigned bar;		  /* the column of shares with bars beside its numbers */
 	size_t bar_width;	  /* width of these bars; 0: there are none */
-	bool begins[COLUMNS_MAX]; /* the column begins a new line of the row */
+	bool begins[COLUMNS_MAX]; /* whether the column begins a new line within the row */
 	/* the column has sentences in lines of their own, at last_at, which are never cut */
 	bool is_sentence[COLUMNS_MAX];
 };
@@ -78,10 +78,10 @@ static inline void text_line(const struct tables_job *job, const char *code, con
 /* Whether a column is aligned to the left; numbers are aligned to the right. */
 bool tables_is_left(enum table_kind kind);
 
-/* Draws a share as a bar of at most width columns, and returns how many it takes. */
+/* Draws a share as a bar of at most `width` columns. Returns the width of the bar. */
 size_t tables_draw_bar(const struct tables_job *job, const struct table_cell *cell, size_t width);
 
-/* Formats a cell; text has room for CELL_MAX. */
+/* Formats a cell. text: a buffer of CELL_MAX bytes. */
 void tables_format_cell(char *text, enum table_kind kind, const struct table_cell *cell);
 
 /* The width of the terminal. */

@@ -4,8 +4,8 @@
 
 /*
  * An amount over time, in at most CURVE_STEPS steps of equal length. Each step has its maximum and
- * its last amount, with their exact times. As time goes on, pairs of steps are merged, so the size
- * is fixed. The maximum and the last amount of the whole curve are always exact.
+ * its last amount, with their exact times. When the curve gets longer, pairs of steps are merged,
+ * so its size is fixed. The maximum and the last amount of the whole curve are always exact.
  */
 
 #include <stdbool.h>
@@ -19,18 +19,18 @@ struct curve_step {
 	bool is_set; /* false: the amount did not change in this step */
 };
 
-/* All zeros at the start. */
+/* Initialise it with zeros. */
 struct curve {
 	unsigned shift; /* a step is 1 << shift ns */
-	uint64_t first; /* number of the first step: its start >> shift */
+	uint64_t first; /* number of the first step: the time of its start >> shift */
 	uint64_t now_ns;
 	bool has_begun;
 	struct curve_step steps[CURVE_STEPS];
 };
 
 /*
- * Sets the amount from time_ns on. If time_ns is earlier than that of the previous call, the
- * previous time is used.
+ * Sets the amount from time_ns on. If time_ns is earlier than in the previous call, uses the time
+ * of that call.
  */
 void curve_add(struct curve *curve, uint64_t time_ns, uint64_t amount);
 

@@ -7,7 +7,7 @@
  * receives events or, through the ledger, acquisitions and releases. It does not print tables, and
  * resolves names only to match them. Each fold is a file (in memory/, waits/, descriptors/ or run/)
  * and a row of reports.def. If there is no memory left, the program ends (base/memory.h), so no
- * function in postproc/ returns an error for that.
+ * function in postproc/ returns an error for it.
  */
 
 #include "account/ledger.h"
@@ -21,17 +21,17 @@
 
 struct report_options {
 	/*
-	 * for temporary objects: maximum number of calls of the thread from acquisition to release;
-	 * 0 means 1
+	 * for the report on temporary objects: maximum number of calls of the thread from
+	 * acquisition to release; 0 means 1
 	 */
 	uint64_t within;
-	/* for leaks: minimum time for which a listed object was held */
+	/* for the report `leaks`: minimum time for which a listed object was held */
 	uint64_t min_age_ns;
 	const char *const *suppression_files; /* files of --suppress, for leaks */
 	size_t suppression_count;
 	bool has_limits;    /* --fail-on is given */
 	const char *object; /* for history: the argument of --object */
-	/* the argument of --by, for reports that measure by it; NULL: not given */
+	/* the argument of --by, for reports in which it selects a measure; NULL: not given */
 	const char *by;
 	bool has_paths;	    /* --path is given */
 	size_t top;	    /* number of rows to print; 0: all */
@@ -49,47 +49,50 @@ struct report_run {
 	size_t path_count;
 	const struct trace_options *reading; /* options for opening the traces */
 	/*
-	 * How detailed a model may be: the maximum number of its spans. The numbers of its call
+	 * Limit of the model's details: the maximum number of its spans. The numbers of its call
 	 * sites and other parts are limited in proportion. 0: no limit.
 	 */
 	uint32_t detail;
 	bool is_base; /* the older run of a comparison (diff) is being read */
-	/* the processes and the address map; also the classes if a fold has wants_summary */
+	/*
+	 * the processes and the address map of the run; if a fold has wants_summary, also the
+	 * classes
+	 */
 	struct summary *summary;
 	struct ledger *ledger;
-	struct naming *naming; /* resolves names of the address map; NULL: there are no names */
+	struct naming *naming; /* resolves names of the address map; NULL: names are not resolved */
 	/*
-	 * The windows of the curves that report_hold() makes: `windows` for the whole run, `life`
+	 * The time axes of the curves that report_hold() makes: `windows` for the whole run, `life`
 	 * for the current process.
 	 */
 	struct rises_axis windows, life;
 };
 
 struct report {
-	/* the class that all tables of the report are about; NULL: there are several classes */
+	/* the class of all objects in the tables of the report; NULL: there are several classes */
 	const char *about;
 	bool wants_ledger;  /* run->ledger must receive all calls */
 	bool wants_summary; /* run->summary must receive all calls */
-	bool takes_by;	    /* --by selects what the fold measures, not the column to sort by */
+	bool takes_by;	    /* --by selects the measure of the fold, not the column to sort by */
 	bool has_detail;    /* the size of its tables depends on run->detail */
 	bool wants_base;    /* the report compares two runs */
-	/* only facts about processes are needed: see skips_calls of struct trace_options */
+	/* the fold needs only facts about processes: see skips_calls of struct trace_options */
 	bool skips_calls;
-	bool is_screen; /* as text the report is a screen and has no table */
-	/* the fold is about files: run->paths are directories, and the fold receives no events */
+	bool is_screen; /* in the text format, the report is a screen and has no table */
+	/* the fold examines files: run->paths are directories, and the fold receives no events */
 	bool wants_directories;
 	/* the fold is used only with --object, which disables the other folds of the report */
 	bool wants_object;
 	/*
-	 * Size of the state that the callbacks receive. The state begins with a struct report_run *
-	 * that report_begin() sets; the rest is 0 at first. If the size is 0, the callbacks receive
-	 * the struct report_run instead.
+	 * Size of the state that the callbacks receive. The first member of the state is a struct
+	 * report_run *, which report_begin() sets; the other members are 0 at first. If the size is
+	 * 0, the callbacks receive the struct report_run instead.
 	 */
 	size_t state_size;
 	/* Called before the first event. Returns 0 or a negative errno; may be NULL. */
 	int (*begin)(void *state, struct report_run *run, struct error *err);
 	/*
-	 * Receives each move of the ledger. NULL: the fold needs no moves, or calls
+	 * Receives each move (change) of the ledger. NULL: the fold needs no moves, or calls
 	 * report_listen().
 	 */
 	ledger_listener *move;
@@ -120,7 +123,7 @@ struct report {
 struct report_row {
 	const char *name, *question;
 	const char *next; /* the report to read next */
-	/* the command to use if `report NAME` is not accepted; NULL: it is accepted */
+	/* the command to use if `report NAME` is not a command; NULL: it is one */
 	const char *instead;
 };
 
@@ -132,10 +135,10 @@ int report_begin(const struct report *report, void **state, struct report_run *r
 		 struct error *err);
 void report_destroy(const struct report *report, void *state);
 
-/* The report with that index in reports.def; NULL: there are fewer. */
+/* Returns the report with that index in reports.def, or NULL if there are fewer. */
 const struct report_row *report_at(unsigned index);
 
-/* The report with that name, or NULL. */
+/* Returns the report with that name, or NULL. */
 const struct report_row *report_find(const char *name, size_t length);
 
 /*
@@ -144,11 +147,11 @@ const struct report_row *report_find(const char *name, size_t length);
  */
 const char *report_renamed(const char *name, size_t length);
 
-/* The report that a table belongs to, and the fold that fills the table. */
+/* Return the report that a table belongs to, and the fold that fills the table. */
 const struct report_row *report_of(enum table_id id);
 const struct report *report_fold(enum table_id id);
 
-/* The table with that name; TABLE_ID_COUNT: there is none. */
+/* Returns the table with that name; TABLE_ID_COUNT: there is none. */
 enum table_id report_table(const char *name, size_t length);
 
 /* Converts a time to ns since the start of the run. The start must be known already. */
@@ -158,9 +161,9 @@ static inline uint64_t report_time(const struct report_run *run, uint64_t ns)
 }
 
 /*
- * For merge(): number of the process that is being merged, from 1. By this number merge() counts a
- * process only once: several sites of one process may belong to the same place, for example if a
- * library was mapped twice.
+ * For merge(): number of the process that is being merged, from 1. merge() compares it to count a
+ * process only once: several sites of one process may belong to the same call site of the run, for
+ * example if a library was mapped twice.
  */
 static inline uint32_t report_process(const struct report_run *run)
 {
@@ -168,8 +171,8 @@ static inline uint32_t report_process(const struct report_run *run)
 }
 
 /*
- * Kinds of events, as numbers and as bits. A limit depends on some kinds, and a recording may lack
- * events of some kinds.
+ * Kinds of events, as numbers and as bits of a set. A limit depends on some kinds, and a recording
+ * may lack events of some kinds.
  */
 enum report_kind_number {
 #define KIND(name, class) REPORT_KIND_##name,
@@ -188,8 +191,8 @@ enum report_kind {
 };
 
 /*
- * Reasons why numbers may be wrong: a member for each reason counts the events, processes or other
- * things that the reason affects. `events` and `traces` are totals.
+ * Reasons why numbers may be wrong. Each reason has a member, the number of events, processes or
+ * other things that it affects. `events` and `traces` are totals.
  */
 struct report_gaps {
 	uint64_t events; /* all events, recorded or dropped */
@@ -207,18 +210,21 @@ void report_find_gaps(const struct report_run *run, unsigned kinds, uint64_t lim
 		      struct report_gaps *gaps);
 
 /*
- * The file of a language's runtime whose locks are waited for by conditions or semaphores. NULL:
- * the run has no such file.
+ * Returns the file of a language's runtime whose locks use conditions or semaphores to wait, or
+ * NULL if the run has no such file.
  */
 const char *report_language(const struct summary *summary);
 
-/* The sum of all waits for conditions and semaphores. */
+/* Returns the sum of all waits for conditions and semaphores. */
 uint64_t report_indirect_ns(const struct summary *summary);
 
 bool report_is_incomplete(const struct summary_process *process);
 bool report_is_untraced(const struct summary_process *process);
 
-/* The kinds of events that are not recorded because the process caused them by syscall(2). */
+/*
+ * Returns the kinds of events that are not recorded because the process made system calls directly,
+ * by syscall(2).
+ */
 unsigned report_made_directly(const struct summary_process *process);
 
 bool report_is_unhooked(const struct summary *summary, const struct summary_process *process);
@@ -238,29 +244,29 @@ struct tally *report_listen(struct report_run *run, size_t size,
 			    ledger_listener *on_move, void *state);
 
 /*
- * For on_move(): adds the move to the curve of a place, in bytes if the class has bytes, else in
- * objects.
+ * For on_move(): adds the move to the curve of a call site, in bytes if the class has bytes, else
+ * in objects.
  */
 void report_hold(struct report_run *run, struct rises *rises, const struct ledger_move *move);
 
-/* Puts the curve of a place into a cell. If `rises` is NULL, the cell stays unset. */
+/* Puts the curve of a call site into a cell. If `rises` is NULL, the cell stays unset. */
 void report_curve(const struct report_run *run, struct table *table, struct table_cell *cell,
 		  const struct rises *rises);
 
-/* For end(): calls put() for each place of the run. */
+/* For end(): calls put() for each call site of the run. */
 void report_places(const struct report_run *run, struct table *table,
 		   void (*put)(void *state, struct table *table, uint32_t place), void *state);
 
 /*
  * If memory was sampled, appends a sentence that ends with `words` to the table's note, and sets
- * is_unknown, so that a lack of rows is not read as zero.
+ * is_unknown, so that readers do not take a lack of rows for zero.
  */
 void report_note_samples(const struct report_run *run, struct table *table, const char *words);
 
 /*
  * Appends to the table's note how long threads were blocked, and in which kinds of calls. If more
- * than a tenth of this time was not observed, sets is_unknown, so that a lack of rows is not read
- * as zero.
+ * than a tenth of this time was not observed, sets is_unknown, so that readers do not take a lack
+ * of rows for zero.
  */
 void report_note_coverage(const struct report_run *run, struct table *table);
 

@@ -16,13 +16,13 @@ static const struct report_row rows[] = {
 };
 
 /*
- * The rows of reports.def in their order: a table belongs to the last report and the last fold
+ * The rows of reports.def, in the same order. A table belongs to the last report and the last fold
  * before it.
  */
 static const struct {
 	const struct report *fold; /* NULL: the same as in the previous row */
 	bool begins_report;
-	int table; /* enum table_id of a TABLE row; -1: another row */
+	int table; /* for a TABLE row its enum table_id, else -1 */
 } entries[] = {
 #define REPORT(name, question, next)	 { NULL, true, -1 },
 #define COMMAND(name, question, instead) { NULL, true, -1 },
@@ -113,7 +113,7 @@ void report_hold(struct report_run *run, struct rises *rises, const struct ledge
 	int64_t bytes = (int64_t)(move->is_acquisition ? move->bytes : -move->bytes);
 	uint64_t time_ns = move->event->time_ns;
 
-	/* If the event is late, use the latest time so far. */
+	/* if the event is late, use the latest time so far */
 	rises_reach(&run->life, time_ns);
 	time_ns = run->life.now_ns;
 	rises_reach(&run->windows, time_ns);
@@ -189,8 +189,8 @@ bool report_is_untraced(const struct summary_process *process)
 }
 
 /*
- * Whether the process was still running when the collector ended or holdtrace detached from the
- * process.
+ * Whether the process was still running when the collector ended or when holdtrace detached from
+ * the process.
  */
 static bool report_ran_on(const struct summary_process *process)
 {
@@ -199,8 +199,8 @@ static bool report_ran_on(const struct summary_process *process)
 
 /*
  * Whether a thread may have been blocked for longer than limit_ns without a recorded wait. limit_ns
- * 0: the limit is not a time, so COVERAGE_SLACK_NS is used. Times below COVERAGE_EXACT_NS cannot be
- * measured.
+ * 0: the limit is not a time; then COVERAGE_SLACK_NS is the limit. Times below COVERAGE_EXACT_NS
+ * cannot be measured.
  */
 static bool report_is_unobserved(const struct summary_process *process, uint64_t limit_ns)
 {
@@ -210,7 +210,7 @@ static bool report_is_unobserved(const struct summary_process *process, uint64_t
 	       (limit_ns > COVERAGE_EXACT_NS ? limit_ns : COVERAGE_EXACT_NS);
 }
 
-/* Whether a list in the form of --events ("memory,fd") includes the class. */
+/* Whether a list like the argument of --events ("memory,fd") contains the class. */
 static bool is_listed(const char *list, const char *class)
 {
 	size_t size = strlen(class);
@@ -224,7 +224,9 @@ static bool is_listed(const char *list, const char *class)
 	return false;
 }
 
-/* The kinds of events whose classes are in the list. KIND_SCAN and KIND_NOTE belong to no class. */
+/*
+ * Returns the kinds of events whose classes are in the list. KIND_SCAN and KIND_NOTE have no class.
+ */
 static unsigned kinds_listed(const char *list)
 {
 	unsigned kinds = 0;
@@ -235,13 +237,16 @@ static unsigned kinds_listed(const char *list)
 	return kinds;
 }
 
-/* The kinds of events that --events excluded. */
+/* Returns the kinds of events that --events excluded. */
 static unsigned report_unrecorded(const struct summary_process *process)
 {
 	return process->recorded ? KIND_EVENTS & ~kinds_listed(process->recorded) : 0;
 }
 
-/* Whether neither options nor filters have excluded calls of this kind, from start to end. */
+/*
+ * Whether all calls of this kind were recorded and selected, from the start of the process to its
+ * end.
+ */
 static bool is_whole(const struct summary *summary, const struct summary_process *process,
 		     unsigned kind)
 {
@@ -271,29 +276,32 @@ bool report_has_unseen_zombie(const struct summary *summary, const struct summar
 }
 
 /*
- * Whether the memory of the process was not scanned. An image that exec has replaced holds nothing,
- * so it needs no scan.
+ * Whether the memory of the process was not scanned. A process image that exec has replaced has no
+ * live objects, so it needs no scan.
  */
 static bool report_is_unscanned(const struct summary_process *process)
 {
 	return process->end != SUMMARY_EXEC && !process->is_scanned;
 }
 
-/* As report_is_unscanned(), for the resident memory. */
+/* Like report_is_unscanned(), for the resident memory. */
 static bool report_is_unmeasured(const struct summary_process *process)
 {
 	return process->end != SUMMARY_EXEC && !process->is_measured;
 }
 
-/* Whether pages may have blocks that the process got from its parent, so its trace lacks them. */
+/*
+ * Whether resident pages may have blocks that the process inherited by fork, which its trace does
+ * not have.
+ */
 static bool report_has_forked_blocks(const struct summary_process *process)
 {
 	return process->is_measured && process->parent_stream != WIRE_NO_STREAM;
 }
 
 /*
- * The number of processes that a flight recorder left out. Each process has a count that was taken
- * at its end; the counts never decrease, so the largest is the total.
+ * Returns the number of processes that a flight recorder removed. Each process has the value of the
+ * counter at its end; the counter never decreases, so the largest value is the total.
  */
 static uint64_t report_gone(const struct summary *summary)
 {
@@ -327,8 +335,9 @@ uint64_t report_indirect_ns(const struct summary *summary)
 }
 
 /*
- * Whether waits for locks of a language's runtime may have been recorded as other waits: for more
- * than limit_ns, or, for limits on threads that wait for each other, at the end.
+ * Whether waits for locks of a language's runtime may have been recorded as waits for other
+ * objects: waits of more than limit_ns in sum or, for limits on threads that wait for each other,
+ * waits at the end.
  */
 static bool report_has_language_waits(const struct summary *summary, unsigned kinds,
 				      uint64_t limit_ns)
@@ -344,8 +353,8 @@ static bool report_has_language_waits(const struct summary *summary, unsigned ki
 }
 
 /*
- * The number of threads that wait for a futex of a lock, or of unknown kind, at the end. They may
- * wait for each other.
+ * Returns the number of threads that wait at the end for a futex which is a lock or of unknown
+ * kind. These threads may wait for each other.
  */
 static uint64_t report_ownerless(const struct report_run *run)
 {
@@ -361,9 +370,13 @@ static uint64_t report_ownerless(const struct report_run *run)
 	return threads;
 }
 
-#define HOLDERLESS_NS 100000000u /* a lock may be free for as long as its next holder wakes up */
+/* until its next holder wakes up, a lock may be free for this time */
+#define HOLDERLESS_NS 100000000u
 
-/* The number of threads that wait for a lock at the end, whose holder no recorded call tells. */
+/*
+ * Returns the number of threads that wait at the end for a lock whose holder no recorded call
+ * shows.
+ */
 static uint64_t report_holderless(const struct summary *summary)
 {
 	uint64_t threads = 0;
@@ -379,8 +392,8 @@ static uint64_t report_holderless(const struct summary *summary)
 }
 
 /*
- * Leaves out descriptors and zombies if the kernel reported them at the end: report_is_unhooked()
- * and report_has_unseen_zombie() then compare these numbers.
+ * Ignores descriptors and zombies if the kernel reported their numbers at the end: in that case
+ * report_is_unhooked() and report_has_unseen_zombie() compare these numbers.
  */
 unsigned report_made_directly(const struct summary_process *process)
 {

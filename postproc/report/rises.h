@@ -3,28 +3,28 @@
 #define REPORT_RISES_H
 
 /*
- * The amount that a place held over time, in at most RISES_WINDOWS windows of equal length. When
- * the run outgrows the windows, their length is doubled. Windows begin at multiples of their
- * length, so that the windows of several processes can be merged exactly. The changes of all
- * windows add up to the amount at the end.
+ * The live amount of a call site over time, in at most RISES_WINDOWS windows of equal length. When
+ * a longer run does not fit into the windows, their length is doubled. Windows begin at multiples
+ * of their length, so that the windows of several processes can be merged exactly. The changes of
+ * all windows add up to the amount at the end.
  */
 
 #include <stdint.h>
 
 #define RISES_WINDOWS 16u
-/* default of --growing: number of windows in which a growing place rises */
+/* default of --growing: number of windows in which the amount of a growing call site rises */
 #define RISES_LEAST 4u
 /* maximum of --growing: the first window cannot rise, because no window precedes it */
 #define RISES_MOST (RISES_WINDOWS - 1)
 
-/* The range of windows in use. All zeros at the start. */
+/* The range of windows in use. Initialise it with zeros. */
 struct rises_axis {
 	uint64_t first, last; /* numbers of the first and the last window: time >> shift */
 	unsigned shift;	      /* a window is 1 << shift ns; 0: there is no window yet */
 	uint64_t now_ns;      /* latest time so far */
 };
 
-/* The windows of one place. All zeros at the start. */
+/* The windows of one call site. Initialise it with zeros. */
 struct rises {
 	uint64_t first; /* number of the window at index 0 */
 	unsigned shift;
@@ -48,9 +48,9 @@ void rises_add(struct rises *rises, const struct rises_axis *axis, uint64_t time
 void rises_merge(struct rises *rises, const struct rises_axis *axis, const struct rises *process);
 
 /*
- * How often the minimum of a window is greater than that of the previous window, counted up to the
- * window with the largest minimum. 0 if a minimum fell before that window: an amount that rises and
- * falls does not grow.
+ * Returns how often the minimum of a window is greater than that of the previous window, counted up
+ * to the window with the largest minimum. Returns 0 if a minimum was smaller than the previous one
+ * before that window: an amount that rises and falls does not grow.
  */
 unsigned rises_count(const struct rises *rises, const struct rises_axis *axis);
 
@@ -58,7 +58,7 @@ unsigned rises_count(const struct rises *rises, const struct rises_axis *axis);
 unsigned rises_curve(const struct rises *rises, const struct rises_axis *axis,
 		     uint64_t curve[RISES_WINDOWS]);
 
-/* The last moment that is part of a window. window: its index in the curve. */
+/* The last time that belongs to a window. window: its index in the curve. */
 uint64_t rises_end(const struct rises_axis *axis, unsigned window);
 
 #endif

@@ -35,7 +35,7 @@ bool suppress_matches(const char *pattern, const char *text)
 		bool is_end = pattern[length] == '\0' && length && pattern[length - 1] == '$';
 		size_t literal = length - is_end;
 
-		/* The last piece, before $, must be at the end of the text. */
+		/* the last piece of a pattern that ends with $ must be at the end of the text */
 		if (is_end && !is_anchored) {
 			size_t left = strlen(text);
 
@@ -70,8 +70,8 @@ static bool is_one_of(const char *words, const char *module)
 }
 
 /*
- * Matches the name of the function or, for an internal name of libc, the public name: setlocale for
- * __GI_setlocale.
+ * Whether the pattern matches the name of the function. For an internal name of libc
+ * (__GI_setlocale), the public name (setlocale) is matched, too.
  */
 static bool matches_function(const char *pattern, const char *function)
 {
@@ -98,7 +98,7 @@ static bool matches_symbol(const struct suppress_pattern *pattern,
 	       (symbol->module && suppress_matches(text, symbol->module));
 }
 
-/* The bits of the symbol with that id. The array grows as needed. */
+/* Returns the bits of the symbol with that id. Enlarges the array if necessary. */
 static uint64_t *place_of(struct suppress *suppress, uint32_t id)
 {
 	size_t words = suppress->patterns.count / 64 + 1, symbols = suppress->symbols;
@@ -118,8 +118,8 @@ static uint64_t *place_of(struct suppress *suppress, uint32_t id)
 }
 
 /*
- * The bits of the patterns that match a symbol. Patterns are matched once for each symbol. Symbols
- * without an id share one entry, which has the bits of the latest such symbol.
+ * Returns the bits of the patterns that match a symbol. Compares each symbol with the patterns only
+ * once. Symbols without an id share one entry, which has the bits of the latest of them.
  */
 static const uint64_t *match_symbol(struct suppress *suppress, const struct naming_symbol *symbol)
 {
@@ -127,8 +127,8 @@ static const uint64_t *match_symbol(struct suppress *suppress, const struct nami
 	uint64_t *bits = place_of(suppress, symbol->id);
 	const struct naming_symbol *last = &suppress->last;
 	/*
-	 * a symbol without an id must also equal the latest such symbol: for example main in a
-	 * stripped program
+	 * the entry for symbols without an id is valid only if the latest one is the same symbol:
+	 * for example main in a stripped program
 	 */
 	bool is_same = symbol->id || (last->function == symbol->function &&
 				      last->file == symbol->file && last->module == symbol->module);
@@ -146,11 +146,12 @@ static const uint64_t *match_symbol(struct suppress *suppress, const struct nami
 }
 
 /*
- * Which of 64 patterns match the frames of a backtrace: the innermost frame, any frame, all frames.
+ * For 64 patterns, one bit each: whether the pattern matches the innermost frame, any frame, or all
+ * frames of a backtrace.
  */
 struct suppress_sum {
 	uint64_t first, any, all;
-	uint64_t called; /* all frames that a frame of the loader called */
+	uint64_t called; /* bits of the patterns that match all frames that the loader called */
 };
 
 static struct suppress_pattern *choose(struct suppress *suppress, const struct suppress_sum *sums)

@@ -3,9 +3,9 @@
 #define REPORT_SUPPRESS_H
 
 /*
- * Suppressions: patterns that select live objects, which the report `leaks` then leaves out. They
- * are read from files in LeakSanitizer's syntax, or built in (suppressions.def). The report lists
- * how much each pattern has left out.
+ * Suppressions: patterns for live objects that the report `leaks` does not list. The patterns are
+ * read from files in LeakSanitizer's syntax, or built in (suppressions.def). The report says how
+ * much each pattern has suppressed.
  */
 
 #include <stddef.h>
@@ -19,13 +19,13 @@
 struct report_options;
 struct summary;
 
-/* What a pattern is matched against. */
+/* The text with which a pattern is compared. */
 enum suppress_kind {
-	/* the function, file and module of each frame; one match suffices, as in LeakSanitizer */
+	/* the function, file and module of each frame; one match is enough, as in LeakSanitizer */
 	SUPPRESS_ANY,
 	SUPPRESS_INNERMOST, /* the module of the innermost frame */
-	SUPPRESS_ONLY,	    /* the modules of all frames: each must match */
-	/* the modules of the frames that the loader called: each must match */
+	SUPPRESS_ONLY,	    /* the modules of all frames; each must match */
+	/* the modules of the frames that the loader called; each must match */
 	SUPPRESS_INITIALIZER,
 };
 
@@ -33,8 +33,8 @@ struct suppress_pattern {
 	enum suppress_kind kind;
 	const char *text, *about;
 	/*
-	 * number of the call sites and objects that the pattern left out, and their bytes; counted
-	 * by the caller of suppress_find()
+	 * numbers of the call sites and objects that the pattern suppressed, and their bytes; the
+	 * caller of suppress_find() adds to them
 	 */
 	uint64_t sites, count, bytes;
 };
@@ -43,8 +43,8 @@ struct suppress {
 	struct pool pool;
 	ARRAY_OF(struct suppress_pattern) patterns;
 	/*
-	 * For each symbol, by its id: a bit for each pattern that matches, and one bit to say that
-	 * the patterns were compared with the symbol.
+	 * For each symbol, by its id: a bit for each pattern that matches, and one bit that is set
+	 * once the patterns were compared with the symbol.
 	 */
 	uint64_t *matches;
 	struct naming_symbol last; /* the latest symbol without an id */
@@ -59,11 +59,14 @@ struct suppress {
 int suppress_fill(struct suppress *suppress, const struct report_options *options,
 		  struct error *err);
 
-/* The first pattern that matches a backtrace, or NULL. If naming is NULL, no pattern matches. */
+/*
+ * Returns the first pattern that matches a backtrace, or NULL. If `naming` is NULL, no pattern
+ * matches.
+ */
 struct suppress_pattern *suppress_find(struct suppress *suppress, struct naming *naming,
 				       const struct trace_node *backtrace);
 
-/* How many of the run's live objects the patterns leave out. */
+/* How many of the run's live objects the patterns suppress. */
 struct suppress_sums {
 	uint64_t sites, bytes;
 	bool is_all;
@@ -71,7 +74,7 @@ struct suppress_sums {
 void suppress_sum(struct suppress *suppress, struct naming *naming, const struct summary *summary,
 		  struct suppress_sums *sums);
 
-/* The pattern with that index; NULL: there are fewer. */
+/* Returns the pattern with that index, or NULL if there are fewer. */
 const struct suppress_pattern *suppress_at(const struct suppress *suppress, size_t index);
 
 void suppress_free(struct suppress *suppress);

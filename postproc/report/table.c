@@ -39,7 +39,7 @@ struct table_facts table_facts(enum table_id id)
 	};
 }
 
-/* The unit in the key of a column of that kind: bytes, ns or percent; "" if there is none. */
+/* The unit in the key of a column of this kind: bytes, ns or percent; "" if the kind has none. */
 static const char *unit_of_kind(enum table_kind kind)
 {
 	if (kind == TABLE_BYTES || kind == TABLE_SIZE || kind == TABLE_CURVE_BYTES)
@@ -52,8 +52,8 @@ static const char *unit_of_kind(enum table_kind kind)
 }
 
 /*
- * Whether the name ends with the unit as a word: "bytes" and "live_bytes" do, "joins" does not end
- * with "ns".
+ * Whether the last word of the name is the unit: "bytes" and "live_bytes" end with "bytes", but
+ * "joins" does not end with the word "ns".
  */
 static bool names_unit(const char *name, const char *unit)
 {
@@ -121,8 +121,8 @@ void tables_free(struct tables *tables)
 }
 
 /*
- * The number of rows at which leave_out() is called next, if it has kept `kept` rows: so large that
- * sorting costs little per row.
+ * Returns the number of rows at which leave_out() is to be called next, after it has kept `kept`
+ * rows. The number is so large that sorting costs little per row.
  */
 static size_t limit_of(const struct table_bound *bound, size_t kept)
 {
@@ -183,7 +183,7 @@ void table_percent(struct table_cell *cell, uint64_t part, uint64_t whole)
 
 	if (!whole)
 		return;
-	/* In a damaged trace the part may exceed the whole. */
+	/* in a damaged trace, the part may be larger than the whole */
 	table_number(cell, hundredths < 0x1p63 ? (uint64_t)hundredths : INT64_MAX);
 	cell->weight = whole;
 }
@@ -283,11 +283,14 @@ void table_group(struct table *table, struct table_cell *cell, const char *name,
 
 struct order {
 	bool has_groups;
-	int by; /* index of the column; TABLE_COLUMN_NONE: as added */
+	/*
+	 * index of the column; TABLE_COLUMN_NONE: rows stay in the order in which they were added
+	 */
+	int by;
 	bool is_text, is_change;
 };
 
-/* The number to sort by: for a change its magnitude. */
+/* The number to sort by; for a change, its absolute value. */
 static uint64_t number_of(const struct table_cell *cell, bool is_change)
 {
 	return is_change && (int64_t)cell->number < 0 ? -cell->number : cell->number;
@@ -309,8 +312,8 @@ static int compare_cells(const struct table_cell *one, const struct table_cell *
 }
 
 /*
- * A row with its number before sorting, by which equal rows keep their order: qsort_r() is not
- * stable.
+ * A row with its number before sorting. Equal rows are sorted by this number and so keep their
+ * order, because qsort_r() is not stable.
  */
 struct numbered {
 	struct table_cell *row;
@@ -387,7 +390,10 @@ static struct table_group *find_left_out(const struct table *table, const char *
 	return NULL;
 }
 
-/* Begins the group with that name. Its sums start with those of its rows that were left out. */
+/*
+ * Begins the group with that name. The sums of the group start with those of its rows that were
+ * removed.
+ */
 static struct table_group *add_group(struct table *table, const char *name, size_t first)
 {
 	const struct table_group *left_out = find_left_out(table, name);
@@ -402,7 +408,10 @@ static struct table_group *add_group(struct table *table, const char *name, size
 	return group;
 }
 
-/* Makes the groups of the sorted rows. most: maximum number of rows of a group to show; 0: all. */
+/*
+ * Makes the groups of the sorted rows. most: maximum number of rows of a group that are shown; 0:
+ * all.
+ */
 static void make_groups(struct table *table, bool has_groups, size_t most)
 {
 	struct table_group *group = NULL;
@@ -432,7 +441,7 @@ static bool is_tree(const struct table_facts *facts)
 	return false;
 }
 
-/* The order in which to sort a table. Sets *is_known if the table has the column `by`. */
+/* Returns the order in which to sort a table. Sets *is_known if the table has the column `by`. */
 static struct order order_of(const struct table *table, const char *by, bool *is_known)
 {
 	const struct table_facts *facts = &table->facts;
@@ -440,7 +449,7 @@ static struct order order_of(const struct table *table, const char *by, bool *is
 	int asked = by && !is_tree(facts) ? table_column(facts, by) : TABLE_COLUMN_NONE;
 	enum table_kind kind;
 
-	/* A table without a column to sort by, such as a histogram, keeps its order. */
+	/* a table without a column to sort by, such as a histogram, keeps its order */
 	order.by = *facts->by ? table_column(facts, facts->by) : TABLE_COLUMN_NONE;
 	if (asked >= 0 && facts->columns[asked].kind != TABLE_BACKTRACE) {
 		order.by = asked;
@@ -456,7 +465,10 @@ static struct order order_of(const struct table *table, const char *by, bool *is
 
 /* ---- rows ---- */
 
-/* Adds up the rows that are not needed, and reuses their space for new rows. */
+/*
+ * Removes the rows that are not needed, after adding them to sums, and reuses their memory for new
+ * rows.
+ */
 static void leave_out(struct table *table)
 {
 	bool is_known = false;

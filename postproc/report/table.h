@@ -5,7 +5,7 @@
 /*
  * The tables that a report fills: rows of typed cells, for any printer. reports.def defines the
  * tables and the meaning of their columns. A cell has only a value; the printer adds units, widths
- * and names of functions. This file sorts rows, sums them up and leaves rows out.
+ * and names of functions. This file sorts rows, adds them up and removes rows that are not shown.
  *
  * Functions that fill tables return no errors: an error is stored in the tables, and
  * tables_finish() returns it.
@@ -22,54 +22,63 @@
 
 enum table_kind {
 	/*
-	 * a text, only in the first column: rows with the same text are adjacent and form a group
+	 * a text, only in the first column; rows with the same text are adjacent and form a group
 	 */
 	TABLE_GROUP,
-	TABLE_TEXT,	 /* perhaps from an untrusted file: the printer escapes it */
-	TABLE_NOTE,	 /* a text that is shown on a line below the row, not in a column */
+	TABLE_TEXT,	 /* may come from an untrusted file; the printer escapes it */
+	TABLE_NOTE,	 /* a text that is printed on a line below the row, not in a column */
 	TABLE_COUNT,	 /* a number that can be added up */
-	TABLE_PROCESSES, /* a number of processes: not shown if the run has only one */
-	TABLE_NUMBER,	 /* a number that cannot be added up: a pid */
+	TABLE_PROCESSES, /* a number of processes; not printed if the run has only one process */
+	TABLE_NUMBER,	 /* a number that cannot be added up, such as a pid */
 	TABLE_BYTES,	 /* a count of bytes */
-	TABLE_SIZE,	 /* bytes that cannot be added up: a limit, an average */
+	TABLE_SIZE,	 /* bytes that cannot be added up, such as a limit or an average */
 	/*
 	 * the maximum error, in either direction, of the number in the previous column; a sum is
 	 * the square root of the sum of the squares
 	 */
 	TABLE_ERROR,
-	TABLE_PART_ERROR, /* the same for a TABLE_PART or a curve; not added up */
+	TABLE_PART_ERROR, /* the same for a TABLE_PART or a curve; cannot be added up */
 	TABLE_AMOUNT,	  /* bytes or objects, depending on the row's class: see table_amount() */
-	/* an amount that includes amounts of other rows, or is included in them; not added up */
+	/*
+	 * an amount that includes amounts of other rows or is included in them; cannot be added up
+	 */
 	TABLE_PART,
-	TABLE_PART_COUNT, /* a number of the same kind */
+	TABLE_PART_COUNT, /* a number that includes numbers of other rows or is included in them */
 	TABLE_CHANGE,	  /* difference of an amount: an int64_t */
 	TABLE_NS,	  /* a duration in ns */
 	TABLE_LONGEST,	  /* the longest of several durations */
 	TABLE_TIME,	  /* a time in ns since the start of the run */
 	TABLE_PERCENT,	  /* in hundredths of a percent */
-	/* the same, as a share of the group: the shares of all rows add up to 100 % */
+	/* like TABLE_PERCENT; the shares of all rows of a group add up to 100 % */
 	TABLE_SHARE,
-	TABLE_BAR, /* the same, drawn as a bar if there is space */
-	/* a number that depends on the first column: a table with such columns is a chart */
+	TABLE_BAR, /* like TABLE_PERCENT; drawn as a bar if there is space */
+	/*
+	 * a number that depends on the first column; a table with such columns is printed as a
+	 * chart
+	 */
 	TABLE_CURVE,
 	TABLE_CURVE_BYTES,
-	/* a sequence of amounts: drawn as a line in text, printed as numbers for programs */
+	/*
+	 * a sequence of amounts: drawn as a small curve in text, printed as numbers in other
+	 * formats
+	 */
 	TABLE_STEPS,
-	TABLE_KEY,	 /* a number by which programs identify a row; not shown in text */
+	TABLE_KEY,	 /* a number by which programs identify a row; not printed in text */
 	TABLE_OBJECT,	 /* an address or handle */
 	TABLE_BACKTRACE, /* a backtrace in the address map of the run */
 	TABLE_BRANCH,	 /* functions of a tree, whose rows are in pre-order */
 };
 
-/* A row of a tree: a chain of functions, each of which leads only to the next one. */
+/* A row of a tree: a chain of functions, each of which calls only the next one. */
 struct table_branch {
-	uint32_t depth;	  /* number of rows above it on its path from the root */
+	uint32_t depth;	  /* number of rows above it on the path from the root */
 	bool is_outwards; /* frames are in the order from callee to caller */
 	uint32_t count;
 	const struct naming_symbol *frames[];
 };
 
-#define TABLE_ROWS_READ 4096 /* tables_fold() examines this many rows of a group, the largest */
+/* tables_fold() examines only this many rows of a group, the largest ones */
+#define TABLE_ROWS_READ 4096
 
 enum table_id {
 #define TABLE(name, by, title) TABLE_##name,
@@ -78,8 +87,8 @@ enum table_id {
 };
 
 /*
- * Numbers of columns, consecutive over all tables: COLUMN_table_name - FIRST_table is the index of
- * a column in its row.
+ * Numbers of columns. They are consecutive over all tables: COLUMN_table_name - FIRST_table is the
+ * index of a column in its row.
  */
 enum table_column_id {
 	TABLE_COLUMN_NONE = -1,
@@ -89,13 +98,13 @@ enum table_column_id {
 	TABLE_COLUMN_COUNT
 };
 
-/* A cell of a row, by table and column: CELL(row, leaks, bytes). */
+/* The cell of a row in a column of a table: CELL(row, leaks, bytes). */
 #define CELL(row, table, column) (&(row)[COLUMN_##table##_##column - FIRST_##table])
 
 struct table_column {
 	/*
-	 * the name without a unit. --by accepts this name, and also the key of table_key(), which
-	 * has the unit
+	 * the name, without a unit. --by accepts this name and the key of table_key(), which
+	 * includes the unit
 	 */
 	const char *name;
 	enum table_kind kind;
@@ -104,15 +113,19 @@ struct table_column {
 
 struct table_facts {
 	const char *name, *title;
-	const char *by; /* column to sort by, the largest number first; "": rows stay as added */
+	/*
+	 * column to sort by, the largest number first; "": rows stay in the order in which they
+	 * were added
+	 */
+	const char *by;
 	const struct table_column *columns;
 	unsigned column_count;
 };
 
 struct table_cell {
-	bool is_set : 1;    /* false: there is no value, or it is not known */
-	bool has_bytes : 1; /* for TABLE_AMOUNT and the like: the number is in bytes */
-	bool has_ns : 1;    /* for TABLE_AMOUNT and the like: the number is in ns */
+	bool is_set : 1;    /* false: there is no value, or it is unknown */
+	bool has_bytes : 1; /* for TABLE_AMOUNT and similar kinds: the number is in bytes */
+	bool has_ns : 1;    /* for TABLE_AMOUNT and similar kinds: the number is in ns */
 	/*
 	 * For an average or a percentage: the divisor. TABLE_BACKTRACE: number of rows that were
 	 * folded into this one. TABLE_STEPS: number of steps. TABLE_GROUP: rank of the group.
@@ -134,17 +147,17 @@ struct table_group {
 	const char *name; /* NULL: the table has no groups */
 	size_t first;	  /* index of its first row */
 	size_t shown;	  /* number of rows that are printed, from the first on */
-	size_t kept;	  /* number of its rows that the table has */
-	/* number of its rows, including those that were left out, see tables_bound() */
+	size_t kept;	  /* number of its rows that are still in the table */
+	/* number of its rows, including those that were removed, see tables_bound() */
 	size_t count;
 	/*
-	 * By column, for columns that can be added up: `sums` of all rows, `rest` of the rows that
+	 * One cell for each column that can be added up. sums: of all rows; rest: of the rows that
 	 * are not printed.
 	 */
 	struct table_cell *sums, *rest;
 };
 
-/* How many rows of a group are needed: see tables_bound(). */
+/* Which rows of a group are needed: see tables_bound(). */
 struct table_bound {
 	const char *by;
 	/* number of rows of a group: the first ones in the order of column `by`; 0: all */
@@ -156,17 +169,18 @@ struct table {
 	struct table_facts facts;
 	struct tables *tables; /* the set that this table belongs to */
 	ARRAY_OF(struct table_cell *) rows;
-	/* number of allocated rows; those after rows.count were left out, and are reused */
+	/* number of allocated rows; those after rows.count were removed, and are reused */
 	size_t made;
 	size_t limit; /* if rows.count reaches this number, leave_out() removes rows */
-	ARRAY_OF(struct table_group) left_out; /* groups with the sums of rows that were left out */
-	struct {			       /* the groups, which tables_finish() makes */
+	/* groups with the sums of the rows that were removed */
+	ARRAY_OF(struct table_group) left_out;
+	struct { /* the groups, which tables_finish() makes */
 		struct table_group *items;
 		size_t count, capacity;
 	} groups;
 	struct pool_recent recent; /* recent texts of cells, to share equal texts */
 	const char *note;	   /* a line about the whole table, see table_note(); NULL: none */
-	/* not everything was observed: an empty table does not mean that there was nothing */
+	/* not everything was observed, so an empty table does not mean that nothing happened */
 	bool is_unknown;
 };
 
@@ -176,14 +190,15 @@ struct tables {
 	struct table_bound bound;
 	struct table list[TABLE_ID_COUNT];
 	unsigned count;
-	const bool *wanted;    /* by id: whether the table is to be printed; NULL: all are */
-	struct tables *others; /* has the tables that are not printed */
-	struct error failure;  /* why the tables are not complete; number 0: they are */
+	/* indexed by table_id: whether the table is printed; NULL: all are */
+	const bool *wanted;
+	struct tables *others; /* the tables that are not printed */
+	struct error failure;  /* why the tables are incomplete; number 0: they are complete */
 };
 
 struct table_facts table_facts(enum table_id id);
 
-/* The index of the column with that name; TABLE_COLUMN_NONE (-1): there is none. */
+/* Returns the index of the column with that name; TABLE_COLUMN_NONE (-1): there is none. */
 int table_column(const struct table_facts *facts, const char *name);
 
 /*
@@ -197,8 +212,8 @@ struct table_key table_key(const struct table_column *column);
 
 /*
  * In some columns the unit (bytes, count or ns) differs from row to row. table_unit_column()
- * returns the first of them, -1 if there is none: JSON and CSV print the unit before that column.
- * table_unit() returns the unit of a row, NULL if no cell of the row needs it.
+ * returns the first of these columns, or -1 if there is none; JSON and CSV print the unit before
+ * that column. table_unit() returns the unit of a row, or NULL if no cell of the row needs a unit.
  */
 int table_unit_column(const struct table_facts *facts);
 const char *table_unit(const struct table_facts *facts, const struct table_cell *row);
@@ -210,16 +225,16 @@ void tables_free(struct tables *tables);
 int tables_failure(const struct tables *tables, struct error *err);
 
 /*
- * Limits memory: announces that tables_finish() and tables_fold() will be called with these values
- * of `by` and `top` (not 0). A sorted table then keeps only as many rows of each group as these
- * functions examine, and sums up the others. Call it before tables_begin().
+ * Limits memory: promises that tables_finish() and tables_fold() will be called with these values
+ * of `by` and `top` (not 0). A sorted table then stores only as many rows of each group as these
+ * functions examine, and adds up the others. Call it before tables_begin().
  */
 void tables_bound(struct tables *tables, const char *by, size_t top);
 
-/* Returns the table with that id, to be filled; makes it if needed. Never NULL. */
+/* Returns the table with that id, to be filled. Makes it if necessary. Never NULL. */
 struct table *tables_begin(struct tables *tables, enum table_id id);
 
-/* Adds a row with unset cells. Earlier rows must be complete, because rows may be left out now. */
+/* Adds a row with unset cells. Earlier rows must be complete, because this call may remove rows. */
 struct table_cell *table_add(struct table *table);
 
 void table_number(struct table_cell *cell, uint64_t number);
@@ -250,8 +265,8 @@ void *table_alloc(struct table *table, size_t size);
 void table_group(struct table *table, struct table_cell *cell, const char *name, uint32_t rank);
 
 /*
- * Completes all tables: sorts the rows, by the column that `by` names if the table has it (else, or
- * if `by` is NULL, by the table's own column), makes the groups and their sums, and marks the first
+ * Completes all tables: sorts the rows by the column `by` (if `by` is NULL or the table has no such
+ * column, by the table's default column), makes the groups and their sums, and marks the first
  * `top` rows of each group to be printed (0: all). Returns 0, or -EINVAL if no table has the
  * column.
  */
@@ -266,21 +281,22 @@ void table_add_to(enum table_kind kind, struct table_cell *sum, const struct tab
 /* Sets the error of an estimate from its variance. If the variance is 0, the cell stays unset. */
 void table_error(struct table_cell *cell, double variance, bool has_bytes);
 
-/* The same for an estimated number of objects. */
+/* Likewise for an estimated number of objects. */
 void table_count_error(struct table_cell *cell, uint64_t count, double variance);
 
 /*
- * Returns the text of a row without its numbers, or NULL if the row must not be folded. The text is
- * valid until the next call.
+ * Returns the text of a row without its numbers, or NULL if the row must not be joined with others.
+ * The text is valid until the next call.
  */
 typedef const char *table_reading(void *user, const struct table *table,
 				  const struct table_cell *row);
 
 /*
- * Call it after tables_finish(), for output without addresses. Joins rows of a group whose texts
- * are equal: the joined row has their sums, their maximum times and averages, and its backtrace has
- * their number as weight. Only the first TABLE_ROWS_READ rows of a group are joined. Tables with
- * columns that cannot be joined stay as they are. by, top: as for tables_finish().
+ * Call it after tables_finish(), for output without addresses. Joins the rows of a group that have
+ * the same text. The joined row has the sums of their numbers, or the maximum of their longest
+ * times and of their averages, and the weight of its backtrace is their number. Joins only the
+ * first TABLE_ROWS_READ rows of a group. Does not change tables with columns that cannot be joined.
+ * by, top: the same as for tables_finish().
  */
 int tables_fold(struct tables *tables, const char *by, size_t top, table_reading *reading,
 		void *user, struct error *err);

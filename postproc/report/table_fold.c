@@ -16,8 +16,8 @@ struct reading {
 };
 
 /*
- * Kinds of columns whose cells can be joined. How to join others (a time, a sum of times) depends
- * on the report.
+ * The kinds of columns whose cells can be joined. For other kinds, only the report would know how
+ * to join them (a time, a sum of times).
  */
 #define BIT(kind) (1ull << TABLE_##kind)
 #define FOLDABLE                                                                           \
@@ -49,8 +49,8 @@ static void join_cell(enum table_kind kind, struct table_cell *cell, const struc
 		cell->weight = weight;
 	} else if (kind == TABLE_STEPS) {
 		/*
-		 * Both arrays have the steps of the same run. Each cell has a copy of its own, so
-		 * it may be changed.
+		 * both arrays have the steps of the same run; each cell has its own copy, so it may
+		 * be changed
 		 */
 		for (uint64_t i = 0; i < cell->weight && i < other->weight; i++)
 			((uint64_t *)cell->steps)[i] += other->steps[i];
@@ -84,7 +84,7 @@ static bool fold_row(struct table *table, struct hash_table *by_text, struct tab
 	return false;
 }
 
-/* Folds the rows of a group, and moves the remaining rows to the index *to, which it advances. */
+/* Joins rows of a group, and moves the remaining rows to the index *to, which is advanced. */
 static void fold_group(struct table *table, const struct table_group *group, size_t *to,
 		       table_reading *reading, void *user)
 {

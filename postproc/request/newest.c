@@ -17,18 +17,19 @@
 #include "base/order.h"
 #include "notes.h"
 
-#define NOTES_READ 64 /* number of events in which the labels of a trace are looked for */
+/* the labels of a trace are among its first events: limit of events that are read */
+#define NOTES_READ 64
 
 /*
- * Whether the collector may have made a file with this name. With `-o x.htr` it makes x.htr,
- * x.htr.1 and x.htr.PROGRAM.PID.
+ * Whether a file with this name may have been made by the collector. With `-o x.htr` the collector
+ * makes x.htr, x.htr.1 and x.htr.PROGRAM.PID.
  */
 static bool may_be_trace(const char *name)
 {
 	return !strncmp(name, "holdtrace.", 10) || strstr(name, ".htr") || strstr(name, ".rtrace");
 }
 
-/* Reads the labels, which are in one of the first notes. */
+/* Reads the labels from one of the first notes. */
 static void read_labels(struct newest_trace *found, struct trace *trace)
 {
 	char labels[TRACE_LABELS_MAX];
@@ -91,7 +92,7 @@ static void look_at(struct newest *newest, const char *directory, const char *na
 	}
 	found.bytes = (uint64_t)facts.st_size;
 	found.modified = facts.st_mtim;
-	/* The collector keeps a lock on the file until the file is complete. */
+	/* the collector locks the file until the file is complete */
 	fd = open(found.path, O_RDONLY | O_CLOEXEC);
 	found.is_written = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 	*ARRAY_ADD(newest) = found;

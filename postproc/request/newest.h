@@ -17,12 +17,12 @@ struct newest_trace {
 	char *path;
 	uint64_t bytes;
 	struct timespec modified;
-	uint64_t session[2]; /* both 0: not from a run of holdtrace */
+	uint64_t session[2]; /* id of the run; 0, 0: the trace was not recorded by holdtrace */
 	uint64_t start_ns;   /* start of the process; 0: not known */
 	uint32_t pid;
 	char name[64];	 /* name of the program */
-	char *labels;	 /* of the run: NAME=VALUE,NAME=VALUE; NULL: none */
-	bool is_written; /* the collector has not completed the file */
+	char *labels;	 /* labels of the run: NAME=VALUE,NAME=VALUE; NULL: it has none */
+	bool is_written; /* the collector is still writing the file */
 };
 
 struct newest {
@@ -39,13 +39,14 @@ int newest_scan(struct newest *newest, const char *directory, const struct trace
 
 /*
  * Finds the traces of all processes of the newest run, in the order in which the processes started.
- * takes_written: accepts a run that is still being written. The caller frees *paths; the strings
- * are valid until newest_free(). Returns 0, -ENOENT (there is none) or another negative errno.
+ * takes_written: whether to accept a run whose files are still being written. The caller frees
+ * *paths; the strings are valid until newest_free(). Returns 0, -ENOENT (there is none) or another
+ * negative errno.
  */
 int newest_run(const struct newest *newest, bool takes_written, const char ***paths, size_t *count,
 	       struct error *err);
 
-/* The trace with that path, if the directory also has traces of other runs; else NULL. */
+/* Returns the trace with that path if the directory also has traces of other runs, else NULL. */
 const struct newest_trace *newest_guess(const struct newest *newest, const char *path);
 
 void newest_free(struct newest *newest);

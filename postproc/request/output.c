@@ -18,9 +18,9 @@
 
 extern char **environ;
 
-#define NEW_SUFFIX ".new" /* suffix of the file's name until the file is complete */
+#define NEW_SUFFIX ".new" /* suffix of the file name while the file is incomplete */
 
-/* Creates DIR/PID-N.SUFFIX with the first free N, so that no file is overwritten. */
+/* Creates DIR/PID-N.SUFFIX, with the first N that is not in use, so that no file is overwritten. */
 static int open_file(struct output *output, const struct trace_process *process, struct error *err)
 {
 	for (unsigned n = 0; n < UINT_MAX; n++) {
@@ -84,8 +84,8 @@ static int finish_file(struct output *output, int rc, struct error *err)
 }
 
 /*
- * Sets `path` to the resolver if it is in the directory of this program. Otherwise PATH is searched
- * later.
+ * Sets `path` to the resolver if it is in the directory of this program; otherwise to its name
+ * alone, which is then searched in PATH.
  */
 static void find_resolver(char *path, size_t size)
 {
@@ -195,7 +195,7 @@ bool output_is_named(const char *path)
 }
 
 /*
- * Creates the file in the directory of its final name, so that it can be renamed. Refuses to
+ * Creates the file in the directory of its final name, so that it can be renamed later. Refuses to
  * replace a symbolic link (/dev/fd/1).
  */
 static int open_fresh(struct output *output, struct error *err)

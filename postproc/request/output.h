@@ -21,13 +21,13 @@
 struct output {
 	const char *directory; /* NULL: standard output */
 	const char *suffix;    /* suffix of a file in that directory: "htr" */
-	bool is_resolved;      /* the text passes through holdtrace-resolve */
+	bool is_resolved;      /* whether the text passes through holdtrace-resolve */
 	bool is_quiet;	       /* pass -q to the child */
 
 	/* the following members are set while the output is open */
 	bool is_open;
 	bool is_over;	/* replace an existing file */
-	bool is_spoilt; /* the writer has failed, so output_close() removes the file */
+	bool is_spoilt; /* the writer has failed: output_close() removes the file */
 	struct out out;
 	int file; /* descriptor of the file; -1: standard output */
 	int pipe; /* descriptor of the pipe to the child; -1: none */
@@ -35,11 +35,11 @@ struct output {
 	char path[OUTPUT_PATH_MAX]; /* path of the file, or "standard output" */
 	/* temporary name until the file is complete; "": there is none */
 	char fresh[OUTPUT_PATH_MAX];
-	/* the file with the temporary name exists, so output_drop() removes it */
+	/* the file with the temporary name exists: output_drop() removes it */
 	volatile sig_atomic_t is_fresh;
 };
 
-/* Opens the output for a stream of that process. Returns 0 or a negative errno. */
+/* Opens the output for a stream of the process. Returns 0 or a negative errno. */
 int output_open(struct output *output, const struct trace_process *process, struct error *err);
 
 /*
@@ -52,12 +52,12 @@ int output_open_file(struct output *output, const char *path, bool is_over, stru
 /* Removes an incomplete file before a signal ends the program. Safe in a signal handler. */
 void output_drop(const struct output *output);
 
-/* Whether the path names a file, as opposed to standard output. */
+/* Whether the path names a file rather than standard output. */
 bool output_is_named(const char *path);
 
 /*
- * Returns 0 or the first error of writing. -EPIPE means that the reader has closed the pipe; the
- * caller does not report this as an error.
+ * Returns 0, or the first error of writing. -EPIPE: the reader has closed the pipe; the caller does
+ * not report this as an error.
  */
 int output_error(const struct output *output, struct error *err);
 

@@ -13,8 +13,8 @@
 #include "postproc/report/report.h"
 
 /*
- * The commands of holdtrace that print a report. For these, holdtrace starts this program and
- * passes their arguments on.
+ * Commands of holdtrace that print a report. For these, holdtrace starts this program and passes on
+ * their arguments.
  */
 
 /* Commands that print fixed reports, or some tables of them. */
@@ -28,7 +28,7 @@ static const struct {
 	{ "rows", "summary", NULL },
 };
 
-/* Whether each word of a list ("leaks,peak") is a name that `holdtrace report` accepts. */
+/* Whether each name in a list ("leaks,peak") is a report that `holdtrace report` accepts. */
 static bool are_reports(const char *what)
 {
 	for (size_t length; *what; what += length + (what[length] == ',')) {
@@ -40,9 +40,9 @@ static bool are_reports(const char *what)
 }
 
 /*
- * Finds the first name that is a list of reports; else the first name that may be a misspelt report
- * because no file has this name; else returns NULL. To read a file that has the name of a report,
- * the user writes ./leaks.
+ * Returns the first name that is a list of reports. If there is none, returns the first name that
+ * may be a misspelt report, because no file has this name; else NULL. A user who wants to read a
+ * file with the name of a report writes ./leaks.
  */
 static char **find_what(char **names)
 {
@@ -99,7 +99,10 @@ static int check_view(const struct options *options, struct error *err)
 	return 0;
 }
 
-/* Adds the names to the inputs. Replaces the name of a process by the traces of its run so far. */
+/*
+ * Adds the names to the inputs. A name of a running process is replaced by the traces of its run so
+ * far.
+ */
 static int add_inputs(struct options *options, char **names, struct error *err)
 {
 	char **process = names;
@@ -132,9 +135,9 @@ static int add_inputs(struct options *options, char **names, struct error *err)
 }
 
 /*
- * Sets in `options` which reports the command prints, and of which traces. names: the arguments
- * that are not options, followed by NULL; the other arguments are in `options` already. Returns 0,
- * -EINVAL (wrong usage), or the error of a request to a process that was named.
+ * Sets in `options` which reports the command prints, and on which traces. names: the arguments
+ * that are not options, followed by NULL; the options are already in `options`. Returns 0, -EINVAL
+ * (wrong usage), or the error of a request to a process that was named.
  */
 static int command_take(const char *command, struct options *options, char **names,
 			struct error *err)
@@ -212,8 +215,8 @@ static void name_reports(struct options *options)
 }
 
 /*
- * Splits the format NAME:WORD,WORD. The words `names` and `no-args` set the options of the letters
- * r and a.
+ * Splits the format NAME:WORD,WORD. The words `names` and `no-args` have the same effect as the
+ * options -r and -a.
  */
 static void split_format(struct options *options)
 {
@@ -228,7 +231,10 @@ static void split_format(struct options *options)
 	options->remove_args |= format_has_word(options->words, "no-args");
 }
 
-/* Refuses a --max-memory that is too small for any trace: most likely the unit was forgotten. */
+/*
+ * Refuses a --max-memory that is too small for any trace, because the user has probably forgotten
+ * the unit.
+ */
 static int check_memory(struct options *options, struct error *err)
 {
 	const option_size *most = &options->max_memory;
@@ -273,7 +279,7 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 		options->command = NULL;
 		options->newest = options->is_screen = true;
 	}
-	/* the first argument is the name of the viewer */
+	/* for `view`, the first argument is the name of the viewer */
 	if (options->command && !strcmp(options->command, "view") && argc > 1) {
 		format = argv[1];
 		argc--;
@@ -296,7 +302,7 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 	if (options->tables && (!options->report || !*options->report))
 		name_reports(options);
 	*options_given(&table, options, "report", strlen("report")) = options->report;
-	/* for options_check(): the format of streams, which a report does not have */
+	/* options_check() must check the format only for streams */
 	*options_given(&table, options, "format", strlen("format")) = options->report ? NULL
 								      : options->format
 									      ? options->format
@@ -311,7 +317,8 @@ void request_print_help(FILE *file, enum option_form form)
 }
 
 /*
- * Whether the help for a report lists the option. asked: options in which only this report is set.
+ * Whether the help for a report lists the option. asked: options in which only this report is
+ * requested.
  */
 static bool is_of_report(const struct option_row *row, struct options *asked)
 {

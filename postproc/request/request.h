@@ -9,15 +9,18 @@
 struct options {
 	struct option_values values;
 	const char *command; /* command of holdtrace that started this program; NULL: none */
-	/* paths of the traces of a running process, one a line; `inputs` points into them */
+	/* paths of the traces of a running process, one per line; `inputs` points into it */
 	char *paths;
-	char reports[400];     /* names of the reports of --table, if no report was named */
-	bool are_tables_named; /* `tables` comes from --table, not from the command */
+	/* names of the reports whose tables --table names, if no report was named */
+	char reports[400];
+	bool are_tables_named; /* whether `tables` comes from --table, not from the command */
 	bool newest;	       /* without a FILE, read the newest run in this directory */
 	bool is_screen;	       /* the launcher requested the screen at the end of a run */
 	char format_name[32];
 	const char *words; /* words after the format's name and its colon; NULL: none */
-	/* the filters that are given, "--function=f --since=1"; truncated if too long */
+	/*
+	 * the filters that are given, for example "--function=f --since=1"; truncated if too long
+	 */
 	char filters[240];
 #define OPTION(kind, name, word, letter, argument, with, text) option_##kind name;
 #define LETTER(kind, name, letter, with)		       option_##kind name;
@@ -28,7 +31,7 @@ struct options {
 };
 
 /*
- * Fills `options`, which are all 0, from the command line. Texts point into argv. Returns 0,
+ * Fills `options`, which must be all 0, from the command line. Texts point into argv. Returns 0,
  * -EINVAL (wrong usage, or options that cannot be combined), or the error of a request to a running
  * process.
  */
@@ -37,7 +40,7 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 /* Prints the list of options for --help. */
 void request_print_help(FILE *file, enum option_form form);
 
-/* Prints the options for the report with this name. "list": for all reports. */
+/* Prints the options for the report with this name; "list": those for all reports. */
 void request_print_report_help(FILE *file, const char *report, enum option_form form);
 
 void request_free(struct options *options);

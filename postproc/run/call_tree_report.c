@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on nested calls: which hooked function was called inside which. The calls of all
- * threads are merged by path. Calls that may be nested or may enclose others are sorted by entry in
- * a temporary file, 96 bytes each. Memory grows with the number of distinct paths.
+ * The report on nested calls: in which hooked function other hooked functions were called. The
+ * calls of all threads are merged by path. Calls that may be nested or may enclose others are
+ * sorted by entry in a temporary file, which needs 96 bytes for each. Memory grows with the number
+ * of distinct paths.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include "naming/paths.h"
 #include "postproc/report/report.h"
 
-/* Sums of some calls. Only the `timed` ones have a known duration. */
+/* Sums of calls. timed: the number of calls with a known duration. */
 struct calls_sum {
 	uint64_t count, timed, total_ns, min_ns, max_ns;
 };
@@ -30,25 +31,27 @@ struct calls {
 };
 
 /*
- * A thread. Most calls are neither nested nor enclose another call: these are counted immediately
- * and never sorted. If a call is recorded at its return, it encloses no call unless one was
- * recorded before it. A call that is recorded at its entry is kept in `waiting` until the thread's
- * next event.
+ * A thread. Most calls are not nested and do not enclose another call; these are counted
+ * immediately and never sorted. A call that is recorded at its return encloses no call, unless a
+ * nested call was recorded before it. A call that is recorded at its entry is stored in `waiting`
+ * until the thread's next event.
  */
 struct thread {
 	struct thread *next; /* the next thread in the order of appearance */
-	uint64_t handle;     /* handle of calltree_next_thread() */
+	uint64_t handle;     /* the handle that calltree_next_thread() returns */
 	uint64_t number;
 	/* newest call that was counted immediately; further events of this call are ignored */
 	uint64_t counted;
-	uint64_t in_tree; /* number of the newest call that has an event in the tree */
-	bool has_nested;  /* calls were recorded that may be inside the next outermost call */
+	uint64_t in_tree; /* number of the newest call with an event in the tree */
+	/* whether nested calls were recorded that may belong to the next outermost call */
+	bool has_nested;
 	bool has_waiting;
 	struct event waiting;
-	ARRAY_OF(struct calls_sum) alone; /* calls counted immediately, by number of the function */
+	/* calls that were counted immediately, indexed by number of the function */
+	ARRAY_OF(struct calls_sum) alone;
 };
 
-/* `count` calls of the next level are inside calls with the path of `parent`. */
+/* `count` calls of the next level are nested in calls with the path of `parent`. */
 struct wave {
 	struct branch *parent;
 	uint64_t count;
@@ -59,10 +62,10 @@ struct calls_state {
 	struct paths paths;
 	struct branches branches;
 	struct error failure; /* first error of the temporary files */
-	bool is_open;	      /* `tree` is in use: the current process has calls in it */
+	bool is_open;	      /* `tree` is in use: the current process has nested calls */
 	struct calltree tree;
 	struct {
-		/* number of the function + 1, by its id in the trace; 0: none yet */
+		/* indexed by a function's id in the trace: its number + 1; 0: none yet */
 		uint32_t *items;
 		size_t count, capacity;
 	} functions;
@@ -72,7 +75,7 @@ struct calls_state {
 	} waves;
 	struct pool pool;	       /* memory of struct thread */
 	struct hash_table threads;     /* threads of the current process, by handle */
-	struct thread *first, *newest; /* the same threads, in order of appearance */
+	struct thread *first, *newest; /* the same threads as a list, in order of appearance */
 	struct thread *last;	       /* result of the last lookup; NULL: none */
 	uint64_t thread_count, timed;
 };
@@ -188,7 +191,7 @@ static void put_in_tree(struct calls_state *state, struct thread *thread, const 
 	calltree_add(&state->tree, event, number - 1, 0, extra);
 }
 
-/* Takes a call that is or may be inside the waiting call. Puts both calls into the tree. */
+/* Processes a call that is or may be nested in the waiting call. Puts both calls into the tree. */
 static void on_nested(struct calls_state *state, struct thread *thread, const struct event *event)
 {
 	if (thread->has_waiting)
@@ -198,7 +201,7 @@ static void on_nested(struct calls_state *state, struct thread *thread, const st
 	put_in_tree(state, thread, event);
 }
 
-/* Takes an outermost call with a single, complete event. */
+/* Processes an outermost call that has a single, complete event. */
 static void on_outer(struct calls_state *state, struct thread *thread, const struct event *event)
 {
 	bool has_nested = thread->has_nested || thread->in_tree == event->call;
@@ -226,7 +229,7 @@ static void on_event(void *user, const struct event *event)
 					: thread_of(state, handle);
 	bool is_part = event->part || event->moment == MOMENT_HALF;
 
-	/* A trace of another tracer has no depths. */
+	/* traces of other tracers have no depths */
 	if (!event->has_tail)
 		count_alone(state, thread, event);
 	else if (is_part && thread->counted == event->call)
@@ -237,7 +240,7 @@ static void on_event(void *user, const struct event *event)
 		on_outer(state, thread, event);
 }
 
-/* ---- folding ---- */
+/* ---- merging the trees of threads ---- */
 
 static void expect(struct calls_state *state, struct branch *parent, uint64_t children)
 {
@@ -250,7 +253,7 @@ static void expect(struct calls_state *state, struct branch *parent, uint64_t ch
 		wave->count += children;
 		return;
 	}
-	/* Remove the processed part of the queue if it is at least half of the queue. */
+	/* remove the processed part of the queue if it is at least half of it */
 	if (first >= 1024 && first >= count / 2) {
 		state->waves.count -= first;
 		memmove(state->waves.items, state->waves.items + first,
@@ -260,7 +263,7 @@ static void expect(struct calls_state *state, struct branch *parent, uint64_t ch
 	*ARRAY_ADD(&state->waves) = (struct wave){ parent, children };
 }
 
-/* Takes a node. Nodes come level by level, so the node's parent is at the head of the queue. */
+/* Processes a node. Nodes come level by level, so the node's parent is at the head of the queue. */
 static void call_tree_report_take(struct calls_state *state, const struct calltree_node *node,
 				  uint64_t thread)
 {
@@ -280,7 +283,7 @@ static void call_tree_report_take(struct calls_state *state, const struct calltr
 	expect(state, branch, node->children);
 }
 
-/* Adds the calls of the thread that were counted immediately, and clears these counts. */
+/* Adds the thread's calls that were counted immediately, and clears these counts. */
 static void fold_alone(struct calls_state *state, struct thread *thread)
 {
 	if (thread->has_waiting)
@@ -320,7 +323,7 @@ static int fold_tree(struct calls_state *state, struct error *err)
 	return rc;
 }
 
-/* Adds the remaining counts of the process's threads, and removes the threads. */
+/* Adds the remaining counts of the process's threads, and frees the threads. */
 static void forget_threads(struct calls_state *state)
 {
 	for (struct thread *thread = state->first; thread; thread = thread->next) {

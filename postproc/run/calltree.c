@@ -10,16 +10,16 @@
 #define DEPTH_UNKNOWN UINT32_MAX
 
 /*
- * The latest thread with a tid. Tids and pthread_t values are reused, so each use gets a number
- * (life).
+ * The latest thread with a tid. Tids and pthread_t values are reused. Each thread that uses a tid
+ * gets a number, its life.
  */
 struct calltree_thread {
 	uint32_t id;
-	uint32_t life;	 /* number of its current life */
-	uint32_t handle; /* number of its handle */
+	uint32_t life;	 /* number of the thread that now has the tid */
+	uint32_t handle; /* number of its handle (calltree.handle_list) */
 	bool is_announced;
 	uint64_t pthread;
-	/* newest number of a call, and latest time, in the current life */
+	/* newest number of a call, and latest time, since this thread has the tid */
 	uint64_t newest_call, last_ns;
 };
 
@@ -100,8 +100,8 @@ static void begin_life(struct calltree *tree, struct calltree_thread *thread, ui
 }
 
 /*
- * The thread of the event. If the pthread_t differs from that of the known thread, the tid was
- * reused: begins another life of the tid.
+ * Returns the thread of the event. If the event has another pthread_t than the known thread with
+ * its tid, the tid was reused: begins another life.
  */
 static struct calltree_thread *thread_of(struct calltree *tree, const struct event *event)
 {
@@ -148,8 +148,8 @@ static enum calltree_rank rank_of(const struct event *event)
 }
 
 /*
- * Whether another thread reuses both tid and pthread_t, and no note said so. Then the numbers of
- * calls start again, at a time after all events of the earlier thread.
+ * Whether another thread reuses both tid and pthread_t without a note about its start. In that
+ * case, the numbers of calls start again, at a time after all events of the earlier thread.
  */
 static bool is_born_again(const struct calltree_thread *thread, const struct event *event)
 {
@@ -187,8 +187,8 @@ void calltree_add(struct calltree *tree, const struct event *event, uint32_t sym
 	if (rank >= CALLTREE_OPEN)
 		record.leave_ns = CALLTREE_NEVER;
 	/*
-	 * A note about an open call may lack the depth. The call is then inside all calls that were
-	 * entered before it and have not returned.
+	 * A note about an open call may lack the depth. Then the call is nested in all calls that
+	 * were entered before it and have not returned.
 	 */
 	if (event->kind == EVENT_NOTE && !event->depth)
 		record.depth = DEPTH_UNKNOWN;
@@ -201,8 +201,8 @@ void calltree_add(struct calltree *tree, const struct event *event, uint32_t sym
 }
 
 /*
- * Reads the first record of the next call, skipping further records of the current call. A record
- * with the same number that begins after the current call returned belongs to another call.
+ * Reads the first record of the next call; skips further records of the current call. A record with
+ * the same number that begins after the current call has returned belongs to another call.
  */
 static void next_record(struct calltree *tree)
 {
@@ -227,7 +227,7 @@ int calltree_finish(struct calltree *tree, struct error *err)
 	return spill_error(&tree->sort.spill, err);
 }
 
-/* ---- one thread: from pre-order to a queue for each level ---- */
+/* ---- one thread: converts pre-order to a queue for each level ---- */
 
 static void put_node(struct calltree *tree, uint32_t depth, const struct calltree_node *node)
 {
@@ -271,13 +271,13 @@ static bool contains(const struct calltree_open *open, const struct calltree_rec
 {
 	if (record->depth == DEPTH_UNKNOWN)
 		return open->until_ns == CALLTREE_NEVER;
-	/* the depth decides, unless the record of the real parent was dropped */
+	/* the depth shows the parent, unless the record of the real parent was dropped */
 	return open->depth < record->depth && open->until_ns >= record->enter_ns;
 }
 
 /*
- * Opens a call inside the innermost open call. Corrects times that are inconsistent because clocks
- * are rounded.
+ * Opens a call in the innermost open call. Corrects times that are inconsistent because clocks are
+ * rounded.
  */
 static void open_call(struct calltree *tree, const struct calltree_record *record)
 {
@@ -305,8 +305,8 @@ static void open_call(struct calltree *tree, const struct calltree_record *recor
 }
 
 /*
- * Returns how many of the open calls contain the call of the record. Also counts the steps inside
- * the innermost of these calls.
+ * Returns how many of the open calls enclose the call of the record, and the number of open steps
+ * inside the innermost of these calls.
  */
 static uint32_t count_around(const struct calltree *tree, const struct calltree_record *record)
 {
@@ -336,8 +336,8 @@ static const struct calltree_path *path_of(const struct calltree *tree, uint32_t
 }
 
 /*
- * The index of the first step of a path that is inside the enclosing call. outer: path of the
- * enclosing call. Both paths may lack their outer ends.
+ * Returns the index of the first step of a path that is inside the enclosing call. outer: path of
+ * the enclosing call. The outer ends of both paths may be missing.
  */
 static uint32_t skip_outer(const struct calltree_path *path, const struct calltree_path *outer)
 {
@@ -352,7 +352,7 @@ static uint32_t skip_outer(const struct calltree_path *path, const struct calltr
 
 /*
  * Opens nodes for the steps of the record's path. A step lasts until the next call that has other
- * steps, because it is not known how often the step itself was called.
+ * steps: it is not known how often the function of the step was called.
  */
 static void open_steps(struct calltree *tree, const struct calltree_record *record)
 {
@@ -366,8 +366,8 @@ static void open_steps(struct calltree *tree, const struct calltree_record *reco
 	if (at)
 		i = skip_outer(path, path_of(tree, tree->open[at - 1].path));
 	/*
-	 * The steps get the depth of the enclosing call. Without one they get UINT32_MAX, so that a
-	 * call of unknown depth inside them gets depth 0.
+	 * The steps get the depth of the enclosing call. If there is none, they get UINT32_MAX, so
+	 * that a call of unknown depth inside them gets depth 0.
 	 */
 	depth = at ? tree->open[at - 1].depth : UINT32_MAX;
 	while (at < tree->open_count && i < path->count &&

@@ -3,8 +3,8 @@
 #define RUN_CALLTREE_H
 
 /*
- * Finds out which hooked call was made inside which: builds a tree of calls for each thread of a
- * process, and returns the nodes breadth first. Each event has the number and the depth of its
+ * Finds out in which hooked call each hooked call was made: builds a tree of calls for each thread
+ * of a process, and returns the nodes breadth first. Each event has the number and the depth of its
  * call. Numbers rise in the order of entry, so the records sorted by number are the tree in
  * pre-order. A stack of open calls then finds the parent of each call, and a queue for each level
  * puts the nodes into breadth-first order.
@@ -25,14 +25,14 @@
 
 /* Calls nested deeper than this become siblings of the innermost call within the limit. */
 #define CALLTREE_LEVELS 4096u
-#define CALLTREE_BLOCK	128u /* number of nodes of a level that are kept in memory */
+#define CALLTREE_BLOCK	128u /* number of nodes of a level that are in memory */
 
 #define CALLTREE_NEVER UINT64_MAX /* in place of a time: the call has not returned */
 
-/* How complete a record is. If a call has several records, the first one in this order is used. */
+/* How complete a record is. If a call has several records, the first in this order is used. */
 enum calltree_rank {
 	CALLTREE_CALL, /* the call itself, which has returned */
-	/* another object that the call acquired or released, known after its return */
+	/* another object that the call acquired or released, recorded after its return */
 	CALLTREE_PART,
 	CALLTREE_OPEN, /* the call, which has not returned */
 	CALLTREE_HALF, /* the first half of the call */
@@ -40,12 +40,13 @@ enum calltree_rank {
 
 /* An event of a call; sorted by thread and number, then by rank and time. */
 struct calltree_record {
-	uint64_t place;	 /* number of the thread's handle, and of its life */
+	/* identifies the thread: number of its handle, and number of its life (calltree.c) */
+	uint64_t place;
 	uint64_t number; /* number of the call in its thread */
 	uint64_t enter_ns, leave_ns;
 	uint64_t extra[2];
 	uint32_t symbol, depth;
-	uint32_t path; /* number of its path, from 1; 0: none */
+	uint32_t path; /* number of the call's path, from 1; 0: it has none */
 	/* the call was left by a jump (longjmp, exception), some time after leave_ns */
 	bool is_unwound;
 };
@@ -75,51 +76,54 @@ struct calltree_path {
 };
 
 struct calltree_level {
-	/* the newest nodes, fewer than CALLTREE_BLOCK, which are not in a block yet */
+	/* the newest nodes (fewer than CALLTREE_BLOCK), which are not yet in a block */
 	struct calltree_node *nodes;
 	uint64_t count;
 	ARRAY_OF(uint64_t) blocks; /* offsets of full blocks in the spill file */
 };
 
-/* A call that is open at the current record. */
+/* A call that is open when the current record begins. */
 struct calltree_open {
 	struct calltree_node node;
-	/* when it returned, before this time was limited to that of its parent */
+	/* time of its return, before it was limited to that of its parent */
 	uint64_t until_ns;
-	uint64_t last_enter; /* entry of its newest child */
+	uint64_t last_enter; /* time of entry of its newest child */
 	uint64_t newest_ns;  /* latest return of a child */
 	uint32_t depth;
 	bool is_unwound;
 	/*
-	 * not a recorded call, but a step of a path: it lasts from its first child to its last one
+	 * this is not a recorded call, but a step of a path; it lasts from its first child to its
+	 * last child
 	 */
 	bool is_inferred;
-	uint32_t path; /* number of the call's path; 0: none */
+	uint32_t path; /* number of the call's path; 0: it has none */
 };
 
-struct calltree_thread; /* see calltree.c */
+struct calltree_thread; /* defined in calltree.c */
 
 struct calltree {
 	struct pool pool;
-	struct hash_table threads;	/* struct calltree_thread, by tid */
-	struct hash_table handles;	/* struct handle, by pthread_t */
-	ARRAY_OF(uint64_t) handle_list; /* the pthread_t of each handle, by number of the handle */
+	struct hash_table threads; /* struct calltree_thread, by tid */
+	struct hash_table handles; /* struct handle, by pthread_t */
+	/* the pthread_t of each handle, indexed by number of the handle */
+	ARRAY_OF(uint64_t) handle_list;
 	uint32_t lives;
 	uint64_t last_ns; /* latest time of all events */
 	/*
-	 * Paths by number from 1, or NULL. The steps of a call's path become nodes between the call
-	 * and the enclosing call. Set it before calltree_next_thread(). It must outlive the tree.
+	 * The paths, indexed by their number minus 1, or NULL. The steps of a call's path become
+	 * nodes between the call and the enclosing call. Set it before calltree_next_thread(). It
+	 * must outlive the tree.
 	 */
 	const struct calltree_path *paths;
 	struct spill_sort sort; /* sorts struct calltree_record */
 
-	/* the following members are about the thread that is being returned */
+	/* the following members belong to the thread that is being returned */
 	struct calltree_record record; /* the next record */
 	bool has_record;
 	uint64_t place;
 	struct calltree_open *open; /* outermost first */
 	uint32_t open_count;
-	uint64_t last_enter; /* entry of the newest outermost call */
+	uint64_t last_enter; /* time of entry of the newest outermost call */
 	uint64_t root_children;
 	struct spill_file spill;
 	struct calltree_level *levels;
@@ -131,21 +135,21 @@ struct calltree {
 	int64_t next_child;
 };
 
-/* directory: for temporary files, see spill_init(). */
+/* directory: for temporary files, as for spill_init(). */
 void calltree_init(struct calltree *tree, int directory);
 
 /*
  * Adds an event of a call, or a note about a call that has not returned. The event must have a
- * tail. `symbol` and `extra` are returned in the node. path: number of the call's path from 1; 0:
- * none. If a call has several events, the most complete one is used.
+ * tail. `symbol` and `extra` are returned in the node. path: number of the call's path, from 1; 0:
+ * it has none. If a call has several events, the most complete one is used.
  */
 void calltree_add(struct calltree *tree, const struct event *event, uint32_t symbol, uint32_t path,
 		  const uint64_t extra[2]);
 
-/* Takes a note that the event's thread begins. */
+/* Processes a note that the event's thread begins. */
 void calltree_begin_thread(struct calltree *tree, const struct event *event);
 
-/* Takes the time of an event. Calls that never return end at the latest of these times. */
+/* Processes the time of an event. Calls that never return end at the latest of these times. */
 void calltree_see_time(struct calltree *tree, uint64_t time_ns);
 
 /* Call it after the last event. Returns 0 or a negative errno. */

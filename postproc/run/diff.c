@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on differences from an older run. Places are matched by the functions and modules of
- * their backtraces, so addresses and line numbers do not matter. A frame without a name is matched
- * by its offset if both runs used the same build of the module.
+ * The report on differences from an older run. Call sites of the two runs are matched by the
+ * functions and modules of their backtraces, so different addresses and line numbers do not matter.
+ * A frame without a name is matched by its offset if both runs used the same build of the module.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +13,13 @@
 #include "naming/paths.h"
 #include "postproc/report/report.h"
 
-/* number of innermost functions that must match if another function was renamed */
+/* number of innermost functions that must be the same if another function was renamed */
 #define INNER	  2u
-#define WAITED_NS 1000000u /* ns: smaller sums of waits are ignored */
+#define WAITED_NS 1000000u /* in ns: smaller sums of waits are ignored */
 
-/* All places of both runs with the same path. */
+/* All call sites of both runs with the same path. */
 struct spot {
-	/* its backtrace is from the new run if the new run has such a place */
+	/* its backtrace is that of the new run if the call site exists there */
 	struct measure_place place;
 	uint32_t length;
 	const struct path_function *path[];
@@ -28,7 +28,7 @@ struct spot {
 /* Kinds of sums of a class. */
 enum { PEAK, GAINED, HELD, WAITED, TOTALS };
 
-/* A sum. [0]: of the new run; [1]: of the old run. */
+/* A sum. Index 0: in the new run; 1: in the old run. */
 struct total {
 	uint64_t amount[2];
 	double variance[2]; /* variance of the amounts, if they are estimates */
@@ -41,7 +41,7 @@ struct diff_state {
 	struct paths paths;
 	struct pool pool;
 	struct hash_table table;
-	struct hash_table lone; /* spots that only one of the runs has */
+	struct hash_table lone; /* spots that exist in only one of the runs */
 	ARRAY_OF(struct spot *) spots;
 };
 
@@ -147,7 +147,7 @@ static void add_place(struct diff_state *state, const struct measure_place *plac
 	}
 }
 
-/* ---- renamed ---- */
+/* ---- renamed functions ---- */
 
 /* The INNER innermost functions of a spot, which are the last ones of its path. */
 static const struct path_function *const *inner_of(const struct spot *spot)
@@ -179,7 +179,7 @@ static bool is_renamed(const void *item, const void *key)
 
 /*
  * Joins pairs of spots that differ only in a renamed function. The table `lone` has the spots that
- * are in one run only and have no match so far.
+ * exist in only one run and have no match so far.
  */
 static void join_renamed(struct diff_state *state)
 {
@@ -208,8 +208,8 @@ static void join_renamed(struct diff_state *state)
 /* ---- the table ---- */
 
 /*
- * A word for the change of a place. If memory was sampled, a place without samples may nevertheless
- * have existed, so it is not called new or gone.
+ * A word for the change of a call site. If memory was sampled, a call site without samples may
+ * nevertheless have existed, so it is not called new or gone.
  */
 static const char *fate_of(const struct measure_place *place)
 {
@@ -223,7 +223,8 @@ static const char *fate_of(const struct measure_place *place)
 }
 
 /*
- * Whether a place has changed. Times always differ a little, so a time must have doubled or halved.
+ * Whether a call site has changed. Times always differ a little, so a time must have doubled or
+ * halved.
  */
 static bool is_changed(const struct measure_place *place)
 {
@@ -245,8 +246,8 @@ static uint64_t error_of(const struct measure_place *place)
 }
 
 /*
- * Whether a difference of estimates may be due to chance. The limit is twice the error: with a
- * smaller limit, some unchanged places would be listed, because there are hundreds.
+ * Whether a difference of estimates may be due to chance. The limit is twice the error: there are
+ * hundreds of call sites, so with a smaller limit some unchanged ones would be listed.
  */
 static bool is_within(uint64_t one, uint64_t other, uint64_t error)
 {
@@ -314,8 +315,8 @@ static void put_total(struct diff_state *state, struct table *table, uint32_t cl
 }
 
 /*
- * Sets the note. left_out: number of places that are not listed because their change may be due to
- * chance.
+ * Sets the note. left_out: number of call sites that are not listed because their change may be due
+ * to chance.
  */
 static void put_note(const struct diff_state *state, struct table *table, size_t left_out)
 {

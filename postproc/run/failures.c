@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on calls that failed, by path or peer, error and call site; and the files that a
- * program looked for in several places. Calls that libc makes by itself are not recorded.
+ * The report on calls that failed, by path or peer, error and call site; and file names that a
+ * program looked for in several directories. Calls that libc makes by itself are not recorded.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,13 +11,21 @@
 #include "base/hash_table.h"
 #include "postproc/report/report.h"
 
-/* Equal failed calls; or, if `error` is 0, a file name that calls looked for. */
+/*
+ * Failed calls with the same error, function, path and call site; or, if `error` is 0, a file name
+ * that calls looked for.
+ */
 struct failure {
-	const char *path, *function; /* of a file name: without its directory, and "" */
+	const char *path, *function; /* for a file name: the name without its directory, and "" */
 	const struct trace_node *backtrace;
 	uint32_t error;
-	uint64_t count; /* of a file name: calls that did not find it since it was last found */
-	uint64_t most;	/* of a file name: the largest count, the path found then, the last call */
+	/*
+	 * number of these calls; for a file name: calls that did not find it since the last one
+	 * that did
+	 */
+	uint64_t count;
+	/* for a file name: the largest `count`; `found`: the path found then; `last`: its call */
+	uint64_t most;
 	const char *found;
 	const struct trace_node *last;
 };

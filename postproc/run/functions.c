@@ -14,7 +14,10 @@
 #include "hook_table.h"
 #include "postproc/report/report.h"
 
-/* distinct errors of a function that are counted; further errors only count as failures */
+/*
+ * number of different errors of a function that are counted; calls with further errors count only
+ * as failures
+ */
 #define ERRORS_KEPT 8u
 
 struct stat {
@@ -39,14 +42,14 @@ struct stats_state {
 	struct hash_table by_name;
 	ARRAY_OF(struct stat *) stats;
 	struct {
-		/* by id of the function in its trace; NULL: not looked up yet */
+		/* indexed by the function's id in its trace; NULL: not looked up yet */
 		struct stat **items;
 		size_t count, capacity;
 	} by_id;
 	ARRAY_OF(struct total) totals;
 };
 
-/* The class of a call. A failed call has no object, so its class is that of the hook. */
+/* The class of a call. A failed call has no object; its class is that of the hook. */
 static const char *class_of(const struct event *event)
 {
 	if (event->function->hook)
@@ -99,7 +102,7 @@ static void add_error(struct stat *stat, uint32_t number)
 
 /*
  * Whether the call has failed. free(NULL) is flagged as failed because it releases nothing, but it
- * has not failed.
+ * is not a failure.
  */
 static bool has_failed(const struct event *event)
 {
@@ -137,7 +140,7 @@ static void on_event(void *user, const struct event *event)
 
 	if (!*stat)
 		*stat = find_stat(state, event);
-	/* A call may have several events (halves and parts), but is counted once. */
+	/* a call may have several events (halves and parts), but counts once */
 	if (!event->part && event->moment != MOMENT_HALF)
 		add_call(*stat, event);
 	if (event_is_alloc(event) &&

@@ -33,8 +33,9 @@ static void raise_most(struct high *high, const int64_t *live)
 }
 
 /*
- * Merges entries that now have the same step. These follow each other among the entries of their
- * class: the list is in the order of processes, and within a process in the order of time.
+ * Merges entries that now have the same step. Among the entries of their class, such entries are
+ * adjacent, because the list is in the order of processes, and for each process in the order of
+ * time.
  */
 void highs_widen(struct highs *highs, unsigned shift)
 {
@@ -65,7 +66,7 @@ void highs_widen(struct highs *highs, unsigned shift)
 	highs->shift = shift;
 }
 
-/* Extends the steps to a time, and returns its step. */
+/* Extends the steps to a time. Returns the step that contains this time. */
 static uint64_t reach(struct highs *highs, uint64_t time_ns)
 {
 	uint64_t step = time_ns >> highs->shift;

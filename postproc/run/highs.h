@@ -4,8 +4,8 @@
 
 /*
  * The most objects and bytes of each class that were live within each step of time. The sums of
- * spans.h give only the amounts at the ends of steps, so they do not show a short peak. As time
- * goes on, pairs of steps are merged, as in spans.h.
+ * spans.h give only the amounts at the ends of steps, so they do not show a short peak. When the
+ * run gets longer, pairs of steps are merged, as in spans.h.
  */
 
 #include "account/ledger.h"
@@ -23,11 +23,11 @@ struct high {
 
 struct highs {
 	unsigned shift;	      /* a step is 1 << shift ns */
-	uint64_t first, last; /* range of the steps in use; first > last: no step yet */
+	uint64_t first, last; /* range of the steps in use; first > last: no step is used yet */
 	ARRAY_OF(struct high) list;
 	/*
-	 * by class, for the current process: index of the newest entry + 1 (0: none), and the live
-	 * amount
+	 * indexed by class, for the current process: index of the newest entry + 1 (0: none), and
+	 * the live amount
 	 */
 	size_t newest[LEDGER_CLASSES];
 	int64_t live[LEDGER_CLASSES][HIGHS_UNITS];
@@ -46,7 +46,7 @@ void highs_change(struct highs *highs, uint32_t class, uint32_t process, uint64_
 /* Call it when the process executed another program at time_ns: releases all its objects. */
 void highs_release(struct highs *highs, uint32_t process, uint64_t time_ns);
 
-/* Makes steps 1 << shift ns long, if they are shorter. */
+/* Makes the steps 1 << shift ns long if they are shorter. */
 void highs_widen(struct highs *highs, unsigned shift);
 
 #endif

@@ -13,7 +13,7 @@
 #include "hook_table.h"
 #include "postproc/report/report.h"
 
-#define CALLS_MAX 10000u /* only the newest calls are kept */
+#define CALLS_MAX 10000u /* only the newest calls are stored */
 /* number of earlier rows that a use is compared with, to merge equal uses */
 #define USES_MAX 64u
 
@@ -21,7 +21,7 @@ struct history_call {
 	uint64_t time_ns, object, size, index;
 	uint64_t times; /* number of equal calls since the object was last acquired or released */
 	uint32_t pid, thread;
-	/* pointers to the summary or to constants, which outlive the trace */
+	/* these point to the summary or to constants, which outlive the trace */
 	const char *function, *what, *class;
 	const struct trace_node *backtrace;
 };
@@ -34,7 +34,7 @@ struct history_state {
 	bool has_base;
 	/* number of the first call since the object was last acquired or released */
 	uint64_t life;
-	struct history_call *calls; /* the newest calls, as a ring */
+	struct history_call *calls; /* the newest calls, as a ring buffer */
 	uint64_t count;
 };
 
@@ -55,7 +55,8 @@ static bool covers(const struct history_state *state, const struct event *event)
 
 static bool is_of_object(struct history_state *state, const struct event *event)
 {
-	if (!state->run->options->object) /* --path selects the objects */
+	/* --path selects the objects, so each event is about a wanted object */
+	if (!state->run->options->object)
 		return true;
 	if (state->is_fd)
 		return event->resource->known == RESOURCE_FD && event->object == state->wanted;
@@ -80,8 +81,8 @@ static bool is_of_object(struct history_state *state, const struct event *event)
 }
 
 /*
- * A word for what the call did to the object. A call that should have acquired or released the
- * object, but did neither, has failed.
+ * A word for the effect of the call on the object. A call that should have acquired or released the
+ * object, but did not, has failed.
  */
 static const char *word_of(const struct event *event)
 {
@@ -125,7 +126,8 @@ static void on_event(void *user, const struct event *event)
 	if (!is_of_object(state, event))
 		return;
 	/*
-	 * Copy the names of functions and of the program's own classes: they belong to the trace.
+	 * copy the names of functions and of the program's own classes, because they belong to the
+	 * trace
 	 */
 	call = (struct history_call){
 		.times = 1,

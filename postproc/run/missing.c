@@ -14,7 +14,7 @@
 
 #define SYMBOLS_MAX 64
 
-/* Resolves every backtrace of the run, to find all modules without names. */
+/* Resolves all backtraces of the run, which finds all modules without names. */
 static void look_up(const struct report_run *run)
 {
 	const struct tallies *tallies = &run->summary->tallies;
@@ -171,7 +171,7 @@ static void put_run(struct table *table, const struct report_run *run)
 			     "%s",
 			     summary->inner.path, summary->inner.refused, summary->inner.reason);
 	}
-	/* processes that the collector refused, which have no stream */
+	/* processes that the collector refused have no stream */
 	for (size_t i = 0; i < summary->refused.count; i++)
 		put_for_run(table, "refused", summary->refused.items[i].count,
 			    summary->refused.items[i].program);
@@ -239,7 +239,7 @@ static void missing_end(void *state, struct tables *tables)
 
 	for (size_t i = 0; i < run->summary->processes.count; i++)
 		put_process(missing, run->summary, &run->summary->processes.items[i]);
-	/* programs of spawned children, which have no trace */
+	/* programs of spawned children have no trace */
 	for (size_t i = 0; i < run->summary->spawned.count; i++) {
 		const struct summary_spawned *spawned = &run->summary->spawned.items[i];
 		struct table_cell *row =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report on the processes of a run, and on the programs that --follow left out. */
+/* The report on the processes of a run, and on the programs that --follow excluded. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -6,10 +6,10 @@
 #include "base/array.h"
 
 #define SHIFT_FIRST 12u /* the first steps are 4 us long */
-#define STEPS_LEAST 32u /* minimum number of steps: a curve needs that many */
+#define STEPS_LEAST 32u /* a curve needs at least this many steps */
 /*
- * first limit for the number of spans, several times the number that remains after sites are merged
- * into places
+ * first limit of the number of spans; when sites are merged into call sites of the run, several
+ * times fewer remain
  */
 #define MOST_FIRST 1000000u
 
@@ -57,7 +57,7 @@ static bool is_nothing(const struct span *span)
 	return !span->count && !span->bytes;
 }
 
-/* Inserts all spans again because their keys have changed. Leaves out spans that are 0. */
+/* Inserts all spans again, because their keys have changed. Removes spans whose amounts are 0. */
 static void rebuild(struct spans *spans)
 {
 	struct span **items = spans->list.items;
@@ -115,8 +115,8 @@ void spans_reach(struct spans *spans, uint64_t time_ns)
 }
 
 /*
- * Limits the number of spans while the trace is read, so that memory does not grow with the product
- * of places and steps.
+ * Limits the number of spans while the trace is read, so that memory does not grow with the number
+ * of call sites times the number of steps.
  */
 static void limit_spans(struct spans *spans)
 {
@@ -158,8 +158,8 @@ void spans_add_wait(struct spans *spans, uint32_t site, uint64_t since_ns, uint6
 }
 
 /*
- * The spans of these sites are the last ones in the list. Their changed keys are never looked up
- * again, so the table is not rebuilt.
+ * the spans of these sites are the last ones in the list; their changed keys are never looked up
+ * again, so the table is not rebuilt
  */
 void spans_release(struct spans *spans, uint32_t from_site, uint64_t lost_ns, bool is_left)
 {

@@ -4,10 +4,10 @@
 
 /*
  * Sums of objects by (site, step of time of the acquisition, step of the release). From these,
- * three amounts can be computed for every window between two steps: held at the end of the window,
- * acquired in the window and still held at its end, and both acquired and released in the window.
- * There are at most SPANS_STEPS steps: as time goes on, pairs of steps are merged, so memory grows
- * with sites and not with events.
+ * three amounts can be computed for every window between two steps: live at the end of the window,
+ * acquired in the window and still live at its end, and both acquired and released in the window.
+ * There are at most SPANS_STEPS steps: when the run gets longer, pairs of steps are merged, so
+ * memory grows with the number of sites and not of events.
  */
 
 #include <stddef.h>
@@ -19,7 +19,7 @@
 
 #define SPANS_STEPS 256u
 #define SPANS_NEVER UINT64_MAX /* in place of a step: not released */
-/* a model may have this many spans for each call site with its own row */
+/* limit of the spans of a model for each call site that has its own row */
 #define SPANS_A_PLACE 40u
 
 struct span {
@@ -29,14 +29,17 @@ struct span {
 	/* the objects were not released; `lost` is then the step in which their process ended */
 	bool is_left;
 	int64_t count, bytes;
-	uint64_t since_ns; /* sum of the start times of waits, modulo 2^64 */
+	uint64_t since_ns; /* sum of the start times of its waits, modulo 2^64 */
 };
 
 struct spans {
 	unsigned shift; /* a step is 1 << shift ns */
-	/* if there are more spans, the length of steps is doubled until there are few enough */
+	/*
+	 * limit of the number of spans: if there are more, the length of the steps is doubled until
+	 * there are few enough
+	 */
 	size_t most;
-	uint64_t first, last; /* range of the steps in use; first > last: no step yet */
+	uint64_t first, last; /* range of the steps in use; first > last: no step is used yet */
 	struct pool pool;
 	struct hash_table index;
 	ARRAY_OF(struct span *) list;
@@ -56,13 +59,13 @@ void spans_add(struct spans *spans, uint32_t site, uint64_t acquired_ns, uint64_
 void spans_add_wait(struct spans *spans, uint32_t site, uint64_t since_ns, uint64_t until_ns);
 
 /*
- * Ends, at lost_ns, the spans of all objects that are still held, for the sites with the number
- * from_site or above. is_left: the process has ended; otherwise the objects were released. Nothing
- * may be added for these sites afterwards.
+ * Ends the spans of all live objects at lost_ns, for the sites with the number from_site or above.
+ * is_left: the process has ended; otherwise the objects were released. Add nothing for these sites
+ * afterwards.
  */
 void spans_release(struct spans *spans, uint32_t from_site, uint64_t lost_ns, bool is_left);
 
-/* Extends the steps to that time. */
+/* Extends the steps to this time. */
 void spans_reach(struct spans *spans, uint64_t time_ns);
 
 /*
@@ -73,7 +76,7 @@ void spans_reach(struct spans *spans, uint64_t time_ns);
 void spans_settle(const struct spans *spans, const uint32_t *renumber, size_t most,
 		  struct spans *settled);
 
-/* Makes steps 1 << shift ns long, if they are shorter. */
+/* Makes the steps 1 << shift ns long if they are shorter. */
 void spans_widen(struct spans *spans, unsigned shift);
 
 #endif

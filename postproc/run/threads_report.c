@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on threads, as a tree: which thread created which, how long each lived and waited, and
- * how it ended. If many threads have the same creator, call site, name and end, they share a row.
+ * The report on threads, as a tree: which thread created which, how long each thread lived and
+ * waited, and how it ended. If many threads have the same creator, call site, name and end, they
+ * share a row.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,8 @@
 #include "postproc/report/report.h"
 #include "postproc/totals/threads.h"
 
-#define ALIKE_MAX 6u  /* more similar threads than this share a row */
-#define DEPTH_MAX 30u /* maximum indentation of the tree */
+#define ALIKE_MAX 6u  /* more than this number of similar threads share a row */
+#define DEPTH_MAX 30u /* limit of the indentation in the tree */
 
 /* A row of the table: one thread, or several similar threads. */
 struct line {
@@ -31,8 +32,8 @@ struct node {
 	uint32_t first, next;
 	uint32_t last; /* last child */
 	/*
-	 * for similar siblings: the first of them, and the next one; only in the first one: the
-	 * last one, and their number
+	 * similar siblings form a list. In each: the first sibling of the list, and the next one.
+	 * Only in the first: the last one, and their number
 	 */
 	uint32_t alike, next_alike;
 	uint32_t last_alike, count; /* count: includes the first one */
@@ -44,7 +45,7 @@ struct threads_state {
 	struct report_run *run;
 	struct threads threads;
 	struct pool pool;
-	struct node *nodes; /* nodes of the current process, by index of the thread */
+	struct node *nodes; /* nodes of the current process, indexed by thread */
 	ARRAY_OF(struct line) lines;
 	uint64_t forgotten; /* number of threads that were neither joined nor detached */
 };
@@ -91,7 +92,7 @@ struct alike_key {
 	uint32_t parent, index;
 };
 
-/* Compares threads. Items of the table are not pointers, but the index of a thread plus 1. */
+/* Compares threads. The items of the table are not pointers, but indices of threads plus 1. */
 static bool is_alike(const void *item, const void *key)
 {
 	const struct alike_key *wanted = key;
@@ -224,8 +225,8 @@ static void tell(struct threads_state *state, uint32_t index, uint32_t depth)
 }
 
 /*
- * Adds the rows of a thread and of all its descendants. Not recursive, because the depth of the
- * tree is not limited.
+ * Adds the rows of a thread and of all its descendants. This is not a recursive function, because
+ * the depth of the tree is not limited.
  */
 static void tell_tree(struct threads_state *state, uint32_t root)
 {
@@ -340,7 +341,7 @@ static void threads_report_end(void *user, struct tables *tables)
 	for (size_t i = 0; i < state->run->summary->processes.count; i++)
 		put_process(blocked, &state->run->summary->processes.items[i]);
 	report_note_coverage(state->run, blocked);
-	/* if there are no rows, no thread was measured, or filters removed some waits */
+	/* a lack of rows means that no thread was measured, or that filters removed some waits */
 	blocked->is_unknown = true;
 	if (state->forgotten)
 		table_note(

@@ -17,8 +17,8 @@ static void raise_step(struct timeline_step *step, const struct timeline_step *o
 }
 
 /*
- * Merges pairs of steps. Steps are numbered from time 0, so that the steps of all timelines have
- * the same limits.
+ * Merges pairs of steps. Steps are numbered from time 0, so that the steps of all timelines begin
+ * and end at the same times.
  */
 static void widen(struct timeline *timeline)
 {
@@ -103,8 +103,8 @@ void timeline_add(struct timeline *timeline, struct timeline *other)
 }
 
 /*
- * The report on live objects over time: bytes of memory, descriptors, threads and locks. As text it
- * is a chart.
+ * The report on live objects over time: bytes of memory, descriptors, threads and locks. In the
+ * text format it is a chart.
  */
 
 struct timeline_state {
@@ -112,7 +112,7 @@ struct timeline_state {
 	struct timeline process, all;
 };
 
-/* By class: enum timeline_level plus 1; 0: the class has none. */
+/* For each class: its enum timeline_level plus 1; 0: the class has no level. */
 static const unsigned char levels[RESOURCE_COUNT] = {
 	[RESOURCE_MEMORY] = TIMELINE_MEMORY + 1,
 	[RESOURCE_FD] = TIMELINE_DESCRIPTORS + 1,

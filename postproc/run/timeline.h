@@ -4,7 +4,7 @@
 
 /*
  * Amounts over time (levels), in steps of equal length, each with its maximum. There are at most
- * TIMELINE_STEPS steps: as time goes on, pairs of steps are merged, so the size is fixed.
+ * TIMELINE_STEPS steps: when the run gets longer, pairs of steps are merged, so the size is fixed.
  */
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@ struct timeline_step {
 	double variance; /* variance of the memory level, if memory was sampled */
 };
 
-/* The levels of a process or of the run. All zeros at the start. */
+/* The levels of a process or of the run. Initialise it with zeros. */
 struct timeline {
 	unsigned shift; /* a step is 1 << shift ns; 0: there is no step yet */
 	uint64_t first; /* number of the first step: its time >> shift */
@@ -34,12 +34,14 @@ struct timeline {
 	struct timeline_step now;
 };
 
-/* Extends the current levels to time_ns. Does nothing if time_ns is before the latest time. */
+/*
+ * Extends the current levels to time_ns. Does nothing if time_ns is earlier than the latest time.
+ */
 void timeline_advance(struct timeline *timeline, uint64_t time_ns);
 
 /*
- * Changes a level by `change` at time_ns, but not below 0. variance: of the change, if memory was
- * sampled; else 0.
+ * Changes a level by `change` at time_ns, but not below 0. variance: that of the change if memory
+ * was sampled, else 0.
  */
 void timeline_change(struct timeline *timeline, enum timeline_level level, int64_t change,
 		     double variance, uint64_t time_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of the traces in directories, from their first bytes. */
+/* The report on the traces in directories. It reads only their first bytes. */
 #include <inttypes.h>
 #include <time.h>
 

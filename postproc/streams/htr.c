@@ -14,7 +14,10 @@
 #include "packets.h"
 #include "trace/decode.h"
 
-/* compression level of zstd, higher than the collector's: no program waits for this writer */
+/*
+ * zstd's compression level; it is higher than the collector's, because no traced program waits for
+ * this writer
+ */
 #define LEVEL 3
 
 struct htr_writer {
@@ -22,7 +25,10 @@ struct htr_writer {
 	struct packets packets;
 	struct htr *htr;
 	struct pack *pack;
-	/* by function id: number of the function in the .htr file, + 1; 0: it has none yet */
+	/*
+	 * indexed by function id: 1 + number of the function in the .htr file; 0: it has no number
+	 * yet
+	 */
 	ARRAY_OF(uint32_t) functions;
 	uint64_t frames[DECODE_FRAMES_MAX];
 };
@@ -66,7 +72,7 @@ static int write_block(struct htr_writer *writer, struct error *err)
 	return rc;
 }
 
-/* Writes a call as an .htr event; false if it can only be written as packets. */
+/* Writes a call as an .htr event. Returns false if the call can be written only as packets. */
 static bool put_event(struct htr_writer *writer, const struct event *event)
 {
 	struct encode_packet_call packet;

@@ -3,8 +3,8 @@
 #define STREAMS_PACKETS_H
 
 /*
- * Turns events back into packets. For packets that a collector wrote on a machine with this byte
- * order and pointer size, the result is byte for byte the same.
+ * Converts events back to packets. If a collector wrote the original packets on a machine with this
+ * byte order and pointer size, the result is byte for byte the same.
  */
 
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "trace/event.h"
 
 struct packets {
-	uint8_t *bytes; /* room for the packets of one event */
+	uint8_t *bytes; /* buffer for the packets of one event */
 	size_t room;
 	uint64_t frames[WIRE_FRAMES_MAX]; /* frames of the event's backtrace */
 	bool has_asides; /* hide events that sp-rtrace's tools must not count (collect/aside.h) */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes sp-rtrace text, byte for byte as sp-rtrace 1.8 prints it. Events before the first call are
- * gathered, because the order of their lines, and whether calls have a <type>, depend on all of
- * them. Later events are printed where they occur; with --format=text:sp-rtrace these, too, precede
- * the first call.
+ * stored, because the order of their lines depends on all of them, and so does the decision whether
+ * calls get a <type>. Later events are printed where they occur; with --format=text:sp-rtrace, they
+ * are also printed before the first call.
  */
 #include "formats/writers.h"
 
@@ -25,12 +25,12 @@ struct text_writer {
 	struct out *out;
 	const struct trace *trace;
 	const struct trace_process *process; /* the process of the first stream */
-	bool has_begun;			     /* the lines before the first call were printed */
+	bool has_begun;			     /* the lines before the first call have been printed */
 	ARRAY_OF(struct event) gathered;
-	size_t comment_at; /* index in `gathered`: comments before this index were printed */
+	size_t comment_at; /* index in `gathered`: the comments before it have been printed */
 	/* the registered classes that the filters select */
 	ARRAY_OF(const struct resource_class *) classes;
-	/* mappings that were printed once more, after all others */
+	/* mappings that were printed a second time, after all others */
 	ARRAY_OF(const struct trace_mapping *) again;
 };
 
@@ -62,8 +62,8 @@ static void add_pair(struct text_header *header, const char *key, const char *va
 }
 
 /*
- * Writes the names of the filters in the order leaks, compress, resolve. Groups in the input are
- * not preserved.
+ * Writes the names of the filters in the order leaks, compress, resolve. Does not preserve groups
+ * in the input.
  */
 static void make_filter(const struct text_writer *writer, struct header_words *words)
 {
@@ -128,7 +128,7 @@ static void header_of_packets(const struct trace_process *process, struct header
 	add_pair(header, "origin", "holdtrace " PACKAGE_VERSION);
 }
 
-/* Makes the header from the pairs of the input's header, with the changes of the options. */
+/* Makes the header from the pairs in the header of the input, changed according to the options. */
 static void header_of_text(const struct trace_process *process, struct header_words *words)
 {
 	struct text_header *header = &words->header;
@@ -237,7 +237,7 @@ static void print_other(struct text_writer *writer, const struct event *event)
 	}
 }
 
-/* Prints the comments with an index below this one that were not printed yet. */
+/* Prints the comments below this index that have not been printed yet. */
 static void print_comments(struct text_writer *writer, uint64_t index)
 {
 	for (; writer->comment_at < writer->gathered.count; writer->comment_at++) {
@@ -252,8 +252,8 @@ static void print_comments(struct text_writer *writer, uint64_t index)
 }
 
 /*
- * Prints the gathered events by section in sp-rtrace's order, because texts of other programs may
- * have another order.
+ * Prints the stored events by section in the order of sp-rtrace, because text files of other
+ * programs may have another order.
  */
 static void print_gathered(struct text_writer *writer)
 {
@@ -293,7 +293,7 @@ static void print_line(struct text_writer *writer, const struct event *event)
 	if (writer->options.is_reordered)
 		print_comments(writer, event->index);
 	/*
-	 * If there is only one class, calls do not name it, except in a trace of holdtrace, where
+	 * If there is only one class, calls do not name it. In traces of holdtrace they do, because
 	 * more classes may be registered later.
 	 */
 	if (writer->classes.count > 1 ||
@@ -301,7 +301,8 @@ static void print_line(struct text_writer *writer, const struct event *event)
 		line.type = slice_of(event->resource->type);
 	text_print_call(writer->out, &line);
 	/*
-	 * the format has no field for the process, so with several processes an argument names it
+	 * the format has no field for the process: if there are several, an argument names the
+	 * process
 	 */
 	if (writer->options.is_merged) {
 		int length = snprintf(pid, sizeof(pid), "%" PRIu32, event->process->pid);
@@ -320,7 +321,7 @@ static void print_line(struct text_writer *writer, const struct event *event)
 
 /*
  * Prints the frames of a call and an empty line. A call without frames needs the empty line, too:
- * otherwise programs that read the text would give it the frames of the next call.
+ * otherwise programs that read the text would take the frames of the next call for its frames.
  */
 static void print_backtrace(struct text_writer *writer, const struct backtrace *backtrace)
 {
@@ -338,9 +339,12 @@ static void print_backtrace(struct text_writer *writer, const struct backtrace *
 	out_char(writer->out, '\n');
 }
 
-/* mappings that are printed once more */
+/* mappings that are printed a second time */
 
-/* Returns the mapping that a program which reads the text up to this line assumes at an address. */
+/*
+ * Returns the mapping that contains the address, for a program that has read the text up to this
+ * line.
+ */
 static const struct trace_mapping *last_printed(const struct text_writer *writer, uint64_t address)
 {
 	for (size_t i = writer->again.count; i-- > 0;)
@@ -350,8 +354,8 @@ static const struct trace_mapping *last_printed(const struct text_writer *writer
 }
 
 /*
- * Prints a mapping once more. Removes the mappings that it covers from the list, so that the list
- * stays short.
+ * Prints a mapping a second time. Removes the mappings that it covers from the list, so that the
+ * list stays short.
  */
 static void print_again(struct text_writer *writer, const struct trace_mapping *mapping)
 {
@@ -367,7 +371,7 @@ static void print_again(struct text_writer *writer, const struct trace_mapping *
 }
 
 /*
- * Prints the mappings of a backtrace once more if necessary. If mappings precede all calls,
+ * Prints the mappings of a backtrace a second time if necessary. Where mappings precede all calls,
  * programs that read the text use the last mapping of an address. So if another mapping was there
  * when the backtrace was taken, that mapping is printed again.
  */
@@ -424,7 +428,7 @@ int write_sp_rtrace_text_event(void *state, const struct event *event, struct er
 	return 0;
 }
 
-/* the end */
+/* the end of the stream */
 
 static int print_kept(void *user, struct kept *kept)
 {
@@ -449,7 +453,7 @@ static int print_groups(struct text_writer *writer, const struct compress *compr
 		text_print_group(writer->out, group->count, group->bytes);
 		print_backtrace(writer, group->backtrace);
 	}
-	/* an error of the output itself is reported by the owner of the output */
+	/* the owner of the output reports its errors */
 	return rc == out_error(writer->out) ? 0 : rc;
 }
 
@@ -478,8 +482,8 @@ static void print_estimate(struct out *out, const struct leaks_total *sum)
 }
 
 /*
- * Prints the sums of each class in order of registration. A class that was not registered is named
- * by its number.
+ * Prints the sums of each class in the order of registration. A class that was not registered has
+ * only a number.
  */
 static void print_leak_summary(struct text_writer *writer, const struct leaks *leaks)
 {

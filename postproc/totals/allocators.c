@@ -10,14 +10,14 @@
 #include "naming/runtime.h"
 #include "summary_fold.h"
 
-#define PLACES_MAX 256u /* maximum number of call sites that map memory and are examined */
-/* maximum number of frames that are examined, from the innermost outwards */
+#define PLACES_MAX 256u /* limit of the call sites that map memory and are examined */
+/* limit of the frames that are examined, from the innermost outwards */
 #define FRAMES_MAX   32u
 #define RECORDED_MAX 2048u
 
 /*
- * Mapped memory is not reported if it is less than MAPPED_LEAST bytes, or less than 1 /
- * MAPPED_PARTS of the process's peak of recorded memory.
+ * Mapped memory is reported only if it is at least MAPPED_LEAST bytes and at least 1 / MAPPED_PARTS
+ * of the process's peak of recorded memory.
  */
 #define MAPPED_LEAST 65536u
 #define MAPPED_PARTS 10u
@@ -72,8 +72,10 @@ void allocators_function(struct summary *summary, const struct event *note)
 		summary->inner.reason = copy_text(summary, reason);
 		summary->inner.path = copy_text(summary, path);
 	}
-	/* a malloc of the program itself: its other functions are refused with a reason, or
-	 * recorded */
+	/*
+	 * this is the program's own malloc: each of its functions is reported as recorded, or as
+	 * not recorded with a reason
+	 */
 	if (process->allocator && !strcmp(function, "malloc") && !strcmp(path, process->allocator))
 		process->allocator = NULL;
 	for (size_t i = 0; i < summary->inner.recorded.count; i++)
@@ -105,8 +107,8 @@ static uint64_t argument(const struct ledger_held *held, const char *name)
 }
 
 /*
- * Whether blocks may be allocated in the mapped memory: it belongs to no file, is neither shared
- * nor a stack, and has no code.
+ * Whether the mapped memory may contain blocks: it belongs to no file, is not shared, is not a
+ * stack, and has no code.
  */
 static bool is_memory(const struct ledger_held *held, const struct hook *hook)
 {
@@ -132,9 +134,9 @@ static bool is_heap(const struct space_module *module)
 }
 
 /*
- * Whether the recorded malloc maps this memory: `module` is the file of malloc, and the function
- * that called into this file is not the program. (The same file may also export functions that the
- * program calls to map memory.)
+ * Whether the recorded malloc maps this memory: `module` is the file that defines malloc, and the
+ * program did not call into this file directly. (The same file may also export functions by which
+ * the program maps memory.)
  */
 static bool is_of_malloc(const struct summary *summary, const struct trace_node *place,
 			 const struct space_module *module)
@@ -149,11 +151,11 @@ static bool is_of_malloc(const struct summary *summary, const struct trace_node 
 }
 
 #define LIBRARY	      "libholdtrace.so"
-#define THREAD_FRAMES 3u /* outermost frames of a thread that the library has started */
+#define THREAD_FRAMES 3u /* number of outermost frames of a thread that the library has started */
 
 /*
- * Whether a recorded call of an allocator maps this memory: then the library has called the
- * allocator.
+ * Whether a recorded call of an allocator maps this memory: the backtrace then contains a frame of
+ * the library.
  */
 static bool is_of_recorded(const struct summary *summary, const struct trace_node *place)
 {
@@ -169,7 +171,7 @@ static bool is_of_recorded(const struct summary *summary, const struct trace_nod
 
 struct own_memory {
 	uint64_t bytes, largest;
-	const char *by; /* file that mapped the largest piece; NULL: not known */
+	const char *by; /* file that mapped the largest piece; NULL: unknown */
 };
 
 static void take_mapping(struct summary *summary, const struct ledger_held *held,
@@ -208,7 +210,7 @@ void allocators_process(struct summary *summary)
 	struct own_memory mapped = { 0 };
 	struct ledger_held held;
 
-	/* if the program has a malloc of its own, that is already reported as not recorded */
+	/* a malloc of the program itself was already reported as not recorded */
 	if (process->allocator || !class ||
 	    !ledger_sum(summary->ledger, (uint32_t)(class - summary->classes))->count)
 		return;

@@ -3,25 +3,27 @@
 #define TOTALS_ALLOCATORS_H
 
 /*
- * Finds allocators without hooks, which may be linked into the program or into a library, or be an
- * arena of the program itself. The trace has notes about the functions that were hooked when the
- * program started. It does not have the blocks of other allocators, but it has their calls of mmap
- * and sbrk. A known allocator is recognised by a function on the stack of such a call
- * (allocators.def). Of other allocators, and in stripped files, only the mapped bytes are known.
+ * Finds allocators that are not hooked. They may be linked into the program or into a library, or
+ * be a memory pool (arena) of the program itself. The trace has notes about the functions that were
+ * hooked when the program started. It does not have the blocks of other allocators, but it has
+ * their calls of mmap and sbrk. A known allocator is recognised by a function on the stack of such
+ * a call (allocators.def). For other allocators, and in stripped files, only the number of mapped
+ * bytes is known.
  */
 
 #include "naming/naming.h"
 #include "summary.h"
 
-/* Takes the note with the addresses of the process's allocation functions. */
+/* Processes the note with the addresses of the process's allocation functions. */
 void allocators_note(struct summary *summary, const struct event *note);
 
-/* Takes a note about a function whose calls are recorded, or could not be recorded. */
+/*
+ * Processes a note about a function of an allocator whose calls are recorded or cannot be recorded.
+ */
 void allocators_function(struct summary *summary, const struct event *note);
 
 /*
- * Call it when the process has ended: adds up the memory that the process has mapped and not
- * unmapped.
+ * Call it when the process has ended: adds up the memory that the process mapped and did not unmap.
  */
 void allocators_process(struct summary *summary);
 

@@ -9,7 +9,7 @@
 #include "base/pool.h"
 #include "base/hash_table.h"
 
-/* only this many places, with the largest sums, are joined by call site */
+/* only this many call sites, those with the largest sums, are joined */
 #define PLACES_READ 4096u
 
 /* ---- moves of memory ---- */
@@ -96,7 +96,10 @@ static bool is_called(const void *item, const void *call_site)
 	return !strcmp(((const struct named *)item)->call_site, call_site);
 }
 
-/* Joins places with the same call site. The joined places are moved to the front of the array. */
+/*
+ * Joins places that have the same call site on the screen. The joined places are moved to the front
+ * of the array.
+ */
 static void fold_sites(struct causes_top *top, struct naming *naming)
 {
 	size_t count = top->places.count < PLACES_READ ? top->places.count : PLACES_READ, kept = 0;
@@ -138,7 +141,7 @@ void causes_fold(struct causes *causes, struct naming *naming)
 {
 	fold_sites(&causes->peak, naming);
 	fold_sites(&causes->temp, naming);
-	/* these names were not shown, so reset the counts of shown frames */
+	/* these names were only compared, not shown: reset the counts of shown frames */
 	naming_restart(naming);
 }
 

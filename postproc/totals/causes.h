@@ -17,10 +17,10 @@
 #include "peaks.h"
 #include "tallies.h"
 
-/* Sums of all backtraces with the same call site. */
+/* Sums of all backtraces that have the same call site. */
 struct causes_place {
 	const struct trace_node *backtrace; /* the one with the largest sum */
-	/* count: number of blocks; bytes: their bytes at the peak */
+	/* count: number of blocks; bytes: the bytes of these blocks at the peak */
 	uint64_t count, bytes;
 	uint64_t sites; /* number of backtraces */
 };
@@ -43,7 +43,7 @@ struct causes {
 void causes_create(struct causes **causes, struct ledger *ledger, struct tallies *tallies);
 void causes_destroy(struct causes *causes);
 
-/* Takes the misuse of a descriptor by a call. */
+/* Adds the misuse of a descriptor by a call. */
 void causes_misuse(struct causes *causes, const struct event *event, enum descriptor_misuse misuse,
 		   const struct descriptor *of);
 

@@ -37,8 +37,8 @@ static struct coverage_thread *find_thread(const struct coverage *coverage, uint
 }
 
 /*
- * The thread of an event. The main thread (tid = pid) begins with the recording. Another thread
- * without a birth event was running before an attach.
+ * Returns the thread of an event. The main thread (tid = pid) begins with the recording. Another
+ * thread without a birth event was already running before an attach.
  */
 static struct coverage_thread *thread_of(struct coverage *coverage, const struct event *event)
 {
@@ -61,7 +61,7 @@ static void add_wait(struct coverage *coverage, const struct hook *hook, const s
 		return;
 	thread = thread_of(coverage, event);
 	thread->recorded_ns += event->leave_ns - event->enter_ns;
-	/* destructors of a main thread that calls pthread_exit() may wait */
+	/* the main thread calls pthread_exit(), and destructors that run after it may wait */
 	if (thread->ended_ns && thread->ended_ns < event->leave_ns)
 		thread->ended_ns = event->leave_ns;
 }
@@ -70,7 +70,9 @@ void coverage_event(struct coverage *coverage, const struct event *event)
 {
 	if (event->part || event->moment == MOMENT_HALF)
 		return;
-	/* no note tells the end of the main thread, which the kernel keeps until the process ends
+	/*
+	 * no note reports the end of the main thread, because the kernel keeps it until the process
+	 * ends
 	 */
 	if (event->operation == OPERATION_END && event->function->hook &&
 	    event->function->hook->resource == RESOURCE_THREAD) {
@@ -117,10 +119,10 @@ void coverage_note(struct coverage *coverage, const struct event *event)
 }
 
 /*
- * Computes the times of a thread. Times that a reading reports may include time before the thread's
- * birth event: time in the queue for a new thread, and also time on a processor for the main thread
- * or a thread that was attached to. How much is not known, so an equal part of the time between the
- * birth and the first reading counts as unmeasured.
+ * Computes the times of a thread. The first reading of the kernel's counters may include time
+ * before the thread's birth event: for a new thread, time in the queue; for the main thread, or a
+ * thread that ran before an attach, also time on a processor. It is not known how much. So the same
+ * amount of the time between the birth and the first reading counts as unmeasured.
  */
 static void measure(const struct coverage_thread *thread, uint64_t end_ns, struct coverage_sum *sum)
 {
@@ -138,8 +140,8 @@ static void measure(const struct coverage_thread *thread, uint64_t end_ns, struc
 		sum->unmeasured = minus(sum->unmeasured, minus(to, born)) + doubtful;
 	}
 	/*
-	 * If recorded waits exceed the measured blocked time, the excess was in unmeasured time. A
-	 * thread that was woken and is queued for a processor is still in its recorded wait.
+	 * if recorded waits exceed the measured blocked time, the excess was in unmeasured time; a
+	 * thread that was woken and is queued for a processor is still in its recorded wait
 	 */
 	outside = least(sum->unmeasured, minus(thread->recorded_ns, sum->blocked + sum->queued));
 	sum->blocked += outside;
@@ -153,7 +155,7 @@ static void measure(const struct coverage_thread *thread, uint64_t end_ns, struc
 	if (thread->futex + thread->other)
 		sum->unobserved = (uint64_t)((double)rest * (double)thread->futex /
 					     (double)(thread->futex + thread->other));
-	/* all samples found recorded calls: a small rest is inexactness */
+	/* all samples were in recorded calls: a small rest is a rounding error */
 	else if (rest < thread->in_recorded / 4)
 		sum->unobserved = 0;
 	if (sum->unobserved < futex)
@@ -167,7 +169,7 @@ static void measure_in_process(const struct coverage *coverage,
 			       struct coverage_sum *sum)
 {
 	measure(thread, end_ns, sum);
-	/* the only thread of a process waits for no other thread */
+	/* the only thread of a process does not wait for another thread */
 	if (coverage->threads.count > 1 && sum->unmeasured > COVERAGE_SLACK_NS)
 		sum->worst += sum->unmeasured;
 	if (coverage->is_partial)

@@ -3,14 +3,15 @@
 #define TOTALS_COVERAGE_H
 
 /*
- * How much of the blocked time of a process's threads the trace explains. The collector reads from
- * time to time how long each thread has run and has been queued for a processor. The note
- * ~scheduled has the numbers of the last reading; for the rest of its life up to that reading, the
- * thread was blocked. After the reading it was blocked at least for those recorded waits that do
- * not fit into the blocked time before. At each reading the collector also samples what the thread
- * does. Blocked time that no recorded wait explains is divided in the ratio of these samples: into
- * other system calls, and futexes that no hook saw. If there are no samples, all of this time
- * counts as not observed, unless it is little compared with the samples in recorded calls.
+ * How much of the blocked time of a process's threads the trace explains. From time to time, the
+ * collector reads how long each thread has run and has been queued for a processor. The note
+ * ~scheduled has the numbers of the last reading; for the rest of the time up to that reading, the
+ * thread was blocked. After that reading the thread was blocked for at least the recorded waits
+ * that do not fit into the blocked time before it. At each reading the collector also samples what
+ * the thread does. Blocked time that no recorded wait explains is divided in the ratio of these
+ * samples: into time in other system calls, and time in futexes that no hook saw. If there are no
+ * samples, all of this time counts as not observed, unless it is short compared with the samples in
+ * recorded calls.
  */
 
 #include <stdbool.h>
@@ -23,22 +24,24 @@
 /* If a thread's unmeasured time is longer than this, it counts as not observed. */
 #define COVERAGE_SLACK_NS 100000000u
 /*
- * The sums are not more exact than this, because the kernel updates the numbers of a running thread
- * only every few ms.
+ * The sums are not more exact than this, because the kernel updates the counters of a running
+ * thread only every few ms.
  */
 #define COVERAGE_EXACT_NS 10000000u
 
 /* Times of a thread or of several threads, in ns. */
 struct coverage_sum {
-	/* time on a processor and in its queue, while the thread was measured */
+	/* time on a processor and in the processor's queue, while the thread was measured */
 	uint64_t ran, queued;
 	uint64_t blocked;  /* blocked time; equals recorded + other + unobserved */
-	uint64_t recorded; /* the part of `blocked` in recorded waits */
+	uint64_t recorded; /* the part of `blocked` that recorded waits explain */
 	/* the part of `blocked` in system calls that are not recorded, and in page faults */
 	uint64_t other;
 	uint64_t unobserved; /* the part of `blocked` in futexes that no hook sees */
 	uint64_t unmeasured; /* time before the first and after the last reading */
-	/* for how long, at most, a single thread may have been blocked without being observed */
+	/*
+	 * the longest time for which a single thread may have been blocked without being observed
+	 */
 	uint64_t worst;
 };
 
@@ -48,13 +51,13 @@ struct coverage_thread {
 	uint64_t ended_ns;    /* end of the thread; 0: it ended with its process */
 	uint64_t recorded_ns; /* sum of its recorded waits */
 	bool is_main, is_read;
-	/* members of ~scheduled */
+	/* the members of ~scheduled */
 	uint64_t from, from_ran, from_queued, to, ran, queued, futex, other, in_recorded;
 };
 
 struct coverage {
 	ARRAY_OF(struct coverage_thread) threads; /* threads of the current process */
-	struct map by_number; /* by tid: index + 1 of the last thread with that tid */
+	struct map by_number; /* key: tid; value: index + 1 of the last thread with that tid */
 	bool is_partial;      /* filters removed some waits, so only `worst` can be computed */
 };
 
@@ -63,11 +66,14 @@ void coverage_init(struct coverage *coverage);
 /* Removes all threads, before the next process. */
 void coverage_clear(struct coverage *coverage);
 
-/* coverage_event() takes a call, coverage_note() a note. */
+/* coverage_event() processes a call, coverage_note() a note. */
 void coverage_event(struct coverage *coverage, const struct event *event);
 void coverage_note(struct coverage *coverage, const struct event *event);
 
-/* Sums up all threads of the process. end_ns: end of the process, or the last known time. */
+/*
+ * Adds up the times of all threads of the process. end_ns: end of the process, or the last known
+ * time.
+ */
 void coverage_of_process(const struct coverage *coverage, uint64_t end_ns,
 			 struct coverage_sum *sum);
 
@@ -82,7 +88,7 @@ void coverage_add(struct coverage_sum *a, const struct coverage_sum *b);
 bool coverage_is_low(const struct coverage_sum *sum);
 
 /*
- * Makes a text like "blocked 12.3 s in all threads: 3.1 s in recorded waits, ...". Returns `text`.
+ * Writes a text like "blocked 12.3 s in all threads: 3.1 s in recorded waits, ...". Returns `text`.
  */
 #define COVERAGE_TEXT_SIZE 256u
 const char *coverage_say(const struct coverage_sum *sum, char text[COVERAGE_TEXT_SIZE]);

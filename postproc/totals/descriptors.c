@@ -16,7 +16,8 @@
 
 /*
  * The kind of a descriptor. If `is_path` is set, `name` is its path in /proc/PID/fd. Otherwise
- * `name` is the function that created it, and the result is NULL for a copy or an unknown function.
+ * `name` is the function that created the descriptor; the result is NULL for a copy (dup) and for
+ * an unknown function.
  */
 static const char *kind_of(const char *name, bool is_path)
 {
@@ -89,9 +90,12 @@ static struct descriptor_step step_of(const struct event *event)
 	};
 }
 
-/* ---- the object behind a descriptor ---- */
+/* ---- what a descriptor refers to ---- */
 
-/* Reads an argument as a number. Returns false if the call does not have it, or it is negative. */
+/*
+ * Reads an argument as a number. Returns false if the call does not have the argument, or if the
+ * number is negative.
+ */
 static bool number_of(const struct event *event, const char *name, uint64_t *number)
 {
 	const char *text = event_argument(event, name);
@@ -105,8 +109,8 @@ static bool number_of(const struct event *event, const char *name, uint64_t *num
 }
 
 /*
- * If the call made a copy (dup), takes the kind and text of the original. Returns false if the call
- * did not make a copy.
+ * If the call made a copy (dup), copies the kind and text of the original. Returns false if the
+ * call did not make a copy.
  */
 static bool take_over(struct descriptors *descriptors, struct descriptor *descriptor,
 		      const struct event *event)
@@ -128,8 +132,8 @@ static bool take_over(struct descriptors *descriptors, struct descriptor *descri
 }
 
 /*
- * Describes the descriptor by the value of the first argument of `names` that the call has, with
- * the prefix of that name.
+ * Describes the descriptor by the call's first argument whose name is in `names`, with the prefix
+ * that belongs to that name.
  */
 static void describe(struct descriptor *descriptor, const struct event *event)
 {
@@ -164,10 +168,10 @@ static void identify(struct descriptors *descriptors, struct descriptor *descrip
 		descriptor->kind = kind;
 	if (!take_over(descriptors, descriptor, event))
 		describe(descriptor, event);
-	/* the path may show a more exact kind: a terminal, a device */
+	/* the path may show a more specific kind: a terminal, a device */
 	if (descriptor->what && !strcmp(descriptor->kind, "file") && *descriptor->what == '/')
 		descriptor->kind = kind_of(descriptor->what, true);
-	/* the call may have opened a stream together with its descriptor */
+	/* the call may have opened a stream and its descriptor */
 	descriptor->stream = !hook				    ? NULL
 			     : hook->resource == RESOURCE_DIRECTORY ? "DIR"
 			     : hook->resource == RESOURCE_FILE	    ? "FILE"
@@ -175,7 +179,7 @@ static void identify(struct descriptors *descriptors, struct descriptor *descrip
 	descriptor->stream_object = event->related;
 }
 
-/* For bind() and connect(): describes the socket by the address. */
+/* Processes bind() and connect(): describes the socket by the address. */
 static void name_socket(struct descriptor *descriptor, const struct event *event)
 {
 	const char *address = event_argument(event, "address");
@@ -189,7 +193,7 @@ static void name_socket(struct descriptor *descriptor, const struct event *event
 	set_what(descriptor, text);
 }
 
-/* For fdopen() and fdopendir(), which make a stream that uses an existing descriptor. */
+/* Processes fdopen() and fdopendir(), which make a stream that uses an existing descriptor. */
 static void name_stream(struct descriptors *descriptors, const struct event *event)
 {
 	struct descriptor *descriptor;
@@ -200,7 +204,7 @@ static void name_stream(struct descriptors *descriptors, const struct event *eve
 	descriptor = descriptors_find(descriptors, number);
 	if (!descriptor)
 		return;
-	/* a descriptor that no recorded call opened is not described */
+	/* a descriptor that no recorded call opened has no description */
 	descriptor->stream = !descriptor->is_open			    ? NULL
 			     : event->resource->known == RESOURCE_DIRECTORY ? "DIR"
 									    : "FILE";
@@ -229,8 +233,8 @@ void descriptors_note(struct descriptors *descriptors, const struct event *event
 }
 
 /*
- * The class of a call's object. A call that neither acquired nor released an object has the class
- * "event"; then the class of its hook is used.
+ * Returns the class of a call's object. A call that neither acquired nor released an object has the
+ * class "event"; for such a call, returns the class of its hook.
  */
 static enum resource class_of(const struct event *event)
 {
@@ -239,7 +243,7 @@ static enum resource class_of(const struct event *event)
 		       : event->resource->known;
 }
 
-/* Sets *number to the descriptor that a failed call was about. Returns false if there is none. */
+/* Sets *number to the descriptor that a failed call used. Returns false if it used none. */
 static bool number_used(const struct event *event, uint64_t *number)
 {
 	static const char *const names[] = { "sockfd", "oldfd", "fd", "dirfd" };
@@ -259,7 +263,7 @@ static void on_failure(struct descriptors *descriptors, const struct event *even
 	if (!number_used(event, &number))
 		return;
 	*of = descriptors_find(descriptors, number);
-	/* connect() is in progress, so the socket has its address already */
+	/* connect() is in progress, so the socket already has its address */
 	if (event->error == EINPROGRESS && *of)
 		name_socket(*of, event);
 	if (event->error != EBADF)
@@ -308,7 +312,10 @@ void descriptors_event(struct descriptors *descriptors, const struct event *even
 		identify(descriptors, descriptor, event);
 		return;
 	}
-	/* fclose() of a stream whose descriptor was closed by itself: its close fails unseen */
+	/*
+	 * fclose() of a stream whose descriptor a separate close() has closed: the close in
+	 * fclose() fails, which no event shows
+	 */
 	if (!descriptor->is_open && descriptor->stream && descriptor->closed.function &&
 	    event->related && event->related == descriptor->stream_object) {
 		*misuse = DESCRIPTOR_CLOSED_TWICE;
@@ -338,7 +345,7 @@ const char *descriptors_say(const struct descriptors *descriptors, const struct 
 			snprintf(text, DESCRIPTORS_TEXT_SIZE, "any child");
 		return text;
 	}
-	/* calls that open a descriptor have none until they return */
+	/* a call that opens a descriptor has none until it returns */
 	if ((hook->resource != RESOURCE_CALL && (hook->resource != RESOURCE_FD || !object)) ||
 	    hook->how == HOW_PAUSES || object > INT32_MAX)
 		return text;
@@ -355,7 +362,7 @@ const char *descriptors_say_event(const struct descriptors *descriptors, const s
 	uint64_t object = event->object;
 	const char *path = event_argument(event, "path");
 
-	/* the object of a call that opens a descriptor is the new one */
+	/* the object of a call that opens a descriptor is the new descriptor */
 	if (hook->operation == OPERATION_ALLOC && hook->resource != RESOURCE_CALL &&
 	    event->operation != OPERATION_WAIT && !number_of(event, "sockfd", &object)) {
 		snprintf(text, DESCRIPTORS_TEXT_SIZE, "%s", path ? path : "");

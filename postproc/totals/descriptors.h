@@ -22,8 +22,8 @@ struct hook;
 
 /* The call that opened or closed a descriptor. Pointers are valid as long as the trace. */
 struct descriptor_step {
-	const struct backtrace *backtrace; /* NULL: not known */
-	const struct function *function;   /* NULL: the call is not known */
+	const struct backtrace *backtrace; /* NULL: unknown */
+	const struct function *function;   /* NULL: the call is unknown */
 	uint64_t index, time_ns;
 	uint32_t thread;
 };
@@ -31,16 +31,17 @@ struct descriptor_step {
 struct descriptor {
 	uint64_t number;
 	bool is_open;
-	bool is_inherited; /* open at the start of the process, so `opened` is not known */
+	/* open at the start of the process; the call that opened it is unknown */
+	bool is_inherited;
 	const char *kind;
-	char *what;	    /* a path, a peer or another description; NULL: not known */
+	char *what;	    /* a path, a peer or another description; NULL: unknown */
 	const char *stream; /* "FILE" or "DIR" if a stream uses the descriptor, else NULL */
 	uint64_t stream_object;
 	struct descriptor_step opened, closed;
 };
 
 struct descriptors {
-	struct map by_number; /* by number of the descriptor: index + 1 in `list` */
+	struct map by_number; /* key: number of the descriptor; value: index + 1 in `list` */
 	ARRAY_OF(struct descriptor) list;
 	uint64_t open; /* number of open descriptors */
 };
@@ -49,7 +50,7 @@ enum descriptor_misuse {
 	DESCRIPTOR_GOOD,
 	DESCRIPTOR_CLOSED_TWICE, /* close() of a closed descriptor */
 	DESCRIPTOR_USED_CLOSED,	 /* another call on a closed descriptor */
-	/* a call found the descriptor closed, although no recorded call has closed it */
+	/* a call found the descriptor closed, although no recorded call had closed it */
 	DESCRIPTOR_GONE,
 };
 
@@ -58,25 +59,32 @@ void descriptors_init(struct descriptors *descriptors);
 /* Removes all descriptors, before the next process. */
 void descriptors_clear(struct descriptors *descriptors);
 
-/* Takes a note: ~fd describes an inherited descriptor. */
+/* Processes a note: ~fd describes an inherited descriptor. */
 void descriptors_note(struct descriptors *descriptors, const struct event *event);
 
-/* Takes a call. *misuse: what the call did wrong; *of: the descriptor that was misused. */
+/*
+ * Processes a call. *misuse: the error of the call, if it made one; *of: the descriptor that was
+ * misused.
+ */
 void descriptors_event(struct descriptors *descriptors, const struct event *event,
 		       enum descriptor_misuse *misuse, struct descriptor **of);
 
-/* The descriptor with that number, open or closed; NULL: the process has not used the number. */
+/*
+ * Returns the descriptor with that number, open or closed; NULL: the process has not used the
+ * number.
+ */
 struct descriptor *descriptors_find(const struct descriptors *descriptors, uint64_t number);
 
 /*
- * Writes what a call that blocks waits for: "fd 5: socket to 127.0.0.1:80", "child 123". object: of
- * the call while it was open. The text is empty if the call has no object. Returns text.
+ * Describes the object that a blocking call waits for: "fd 5: socket to 127.0.0.1:80", "child 123".
+ * object: the object of the call while it was open. The text is empty if the call has no object.
+ * Returns `text`.
  */
 #define DESCRIPTORS_TEXT_SIZE 256u
 const char *descriptors_say(const struct descriptors *descriptors, const struct hook *hook,
 			    uint64_t object, char text[DESCRIPTORS_TEXT_SIZE]);
 
-/* Likewise for the event of a call that has returned. */
+/* Likewise, for the event of a call that has returned. */
 const char *descriptors_say_event(const struct descriptors *descriptors, const struct event *event,
 				  char text[DESCRIPTORS_TEXT_SIZE]);
 
@@ -88,7 +96,7 @@ enum { MISUSE_OPENED, MISUSE_CLOSED, MISUSE_AGAIN, MISUSE_STEPS };
 
 struct misuse_step {
 	const char *what;
-	const struct trace_node *backtrace; /* NULL: not known */
+	const struct trace_node *backtrace; /* NULL: unknown */
 	uint64_t time_ns;
 	uint32_t thread;
 };
@@ -96,7 +104,7 @@ struct misuse_step {
 struct misuse {
 	enum descriptor_misuse kind;
 	uint64_t count;
-	/* the following members are about the first misuse of the entry */
+	/* the following members describe the first misuse of the entry */
 	uint64_t number;
 	uint32_t pid;
 	const char *what; /* description of the descriptor, or NULL */

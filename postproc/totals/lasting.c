@@ -54,7 +54,7 @@ void lasting_event(struct lasting *lasting, const struct event *event)
 		[RESOURCE_SEMAPHORE] = "semaphore",
 	};
 	enum resource known = event->resource->known;
-	/* an unlink uses no semaphore, only a name */
+	/* an unlink concerns only a name, not a semaphore */
 	bool is_unlink = known == RESOURCE_EVENT && !strcmp(event->function->name, "sem_unlink");
 	bool has_name = is_unlink || known == RESOURCE_SHM_OBJECT || known == RESOURCE_SEMAPHORE;
 	bool is_creation = event_is_alloc(event), is_removal = event_is_free(event);
@@ -67,7 +67,7 @@ void lasting_event(struct lasting *lasting, const struct event *event)
 	name = has_name ? event_argument(event, "name") : NULL;
 	if (has_name && !name)
 		return;
-	/* sem_close() ends only the use of a semaphore */
+	/* sem_close() does not remove the semaphore */
 	if (known == RESOURCE_SEMAPHORE) {
 		is_creation &= (event_number(event, "flags") & O_CREAT) != 0;
 		is_removal = is_unlink;

@@ -3,9 +3,9 @@
 #define TOTALS_LASTING_H
 
 /*
- * Shared memory and semaphores that stay after the processes of a run have ended: created by one of
- * them and removed by none of them. Processes are read one after the other, so the times decide
- * whether an object was removed after it was created.
+ * Shared memory and semaphores that still exist after the run: one of its processes created them,
+ * and none has removed them. Processes are read one after the other, so the times decide whether an
+ * object was removed after it was created.
  */
 
 #include <stdbool.h>
@@ -18,9 +18,13 @@
 
 struct lasting_item {
 	const char *what; /* "shared memory", "segment", "semaphore" or "semaphores" */
-	const char *name; /* NULL: it has only a number */
+	const char *name; /* NULL: the object has only a number */
 	uint64_t number, bytes;
-	uint64_t created_ns, removed_ns; /* of the last such calls; 0: none */
+	/*
+	 * times of the last call that created the object, and of the last one that removed it; 0:
+	 * none
+	 */
+	uint64_t created_ns, removed_ns;
 };
 
 struct lasting {
@@ -32,7 +36,7 @@ struct lasting {
 void lasting_init(struct lasting *lasting);
 void lasting_free(struct lasting *lasting);
 
-/* Takes a call of any process. */
+/* Processes a call of any process. */
 void lasting_event(struct lasting *lasting, const struct event *event);
 
 static inline bool lasting_stays(const struct lasting_item *item)

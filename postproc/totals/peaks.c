@@ -17,8 +17,8 @@ void peaks_merge(void *user, void *of_run, const void *of_process)
 	if (!class->is_best)
 		return;
 	/*
-	 * The last epoch began at the peak. An entry that has not changed in this epoch still has
-	 * its amount at the peak.
+	 * The last epoch began at the peak. An entry that has not changed since then still has its
+	 * amount at the peak.
 	 */
 	amount = process->epoch == class->epoch ? process->saved : process->now;
 	if (run->epoch != class->run.generation)
@@ -40,7 +40,7 @@ static void begin_process(struct peaks *peaks)
 		struct peaks_class *class = &peaks->classes[i];
 
 		/*
-		 * Entries start in epoch 0, so that they save their amount at their first change.
+		 * entries start in epoch 0, so that they save their amount when they first change
 		 */
 		*class = (struct peaks_class){ .epoch = 1, .run = class->run };
 	}

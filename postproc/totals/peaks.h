@@ -3,10 +3,11 @@
 #define TOTALS_PEAKS_H
 
 /*
- * The amounts at the peak, by class and by call site. To make a new maximum cheap, no entries are
- * copied at that time. Instead each maximum starts an epoch, and the first time that an entry
- * changes in an epoch, it saves its amount before the change. At the end, the amount of an entry at
- * the peak is the saved one or, if the entry has not changed in the last epoch, the present one.
+ * The amounts at the peak, by class and by call site. A new maximum must be cheap, so no entries
+ * are copied then. Instead each new maximum begins an epoch. When an entry changes for the first
+ * time in an epoch, the amount before the change is saved. At the end, the amount of an entry at
+ * the peak is the saved amount or, if the entry has not changed in the last epoch, the present
+ * amount.
  */
 
 #include <stdbool.h>
@@ -17,15 +18,15 @@
 
 struct peaks_amount {
 	uint64_t count, bytes;
-	double variance; /* variance of bytes */
+	double variance; /* variance of the bytes */
 };
 
-/* An entry of the tally, for a site of the process or a place of the run. */
+/* An entry of the tally, for a call site in a process or in the run. */
 struct peaks_entry {
 	struct peaks_amount now, saved;
 	/*
-	 * entry of the process: the epoch in which it saved its amount; entry of the run: the
-	 * generation of the peak
+	 * in an entry of a process: the epoch in which the amount was saved; in an entry of the
+	 * run: the generation of the peak
 	 */
 	uint64_t epoch;
 	uint32_t class;
@@ -36,8 +37,8 @@ struct peaks_run {
 	struct peaks_amount most;
 	uint64_t at_ns;
 	/*
-	 * number of times that a process exceeded the peak of all processes before it; 0: there was
-	 * no peak
+	 * how often a process has exceeded the peak of all processes before it; 0: there was no
+	 * peak
 	 */
 	uint64_t generation;
 	uint32_t pid;
@@ -48,7 +49,8 @@ struct peaks_run {
 struct peaks_class {
 	struct peaks_amount now, most;
 	uint64_t epoch, at_ns;
-	bool is_best; /* the peak of this process exceeds the peaks of all processes before it */
+	/* whether the peak of this process exceeds the peaks of all processes before it */
+	bool is_best;
 	struct peaks_run run;
 };
 
@@ -56,7 +58,7 @@ struct peaks {
 	const struct ledger *ledger;
 	struct tally *tally; /* entries are struct peaks_entry, merged by peaks_merge() */
 	struct peaks_class classes[LEDGER_CLASSES];
-	bool is_over; /* the process that `classes` is about has ended */
+	bool is_over; /* whether the process that `classes` describes has ended */
 };
 
 /* Initialises `peaks`. The caller sets the tally before the first event. */
@@ -72,12 +74,12 @@ void peaks_move(void *user, const struct ledger_move *move);
  */
 void peaks_process(struct peaks *peaks, uint32_t pid, const char *program);
 
-/* The amount in bytes if the class has bytes, else in objects. */
+/* Returns the amount in bytes if the class has bytes, else in objects. */
 uint64_t peaks_weight(const struct peaks *peaks, uint32_t class, struct peaks_amount amount);
 
 /*
- * Sets *amount to the amount that a place of the run held at the peak of its class. Returns false
- * if the place held nothing.
+ * Sets *amount to the amount that was live at the peak of the class, of a call site of the run
+ * (place). Returns false if the amount is 0.
  */
 bool peaks_at(const struct peaks *peaks, uint32_t class, uint32_t place,
 	      struct peaks_amount *amount);

@@ -36,7 +36,7 @@ size_t residence_after(const struct residence *residence, uint64_t address)
 	return ARRAY_SEARCH(residence->runs.count, at, residence->runs.items[at].to <= address);
 }
 
-/* Returns false if the mapping is invalid, or not after the mappings before it. */
+/* Adds a mapping. Returns false if it is invalid, or not above the mappings before it. */
 static bool take_mapping(struct residence *residence, const struct event *event)
 {
 	const char *kind = event_argument(event, "kind"), *path = event_argument(event, "path");
@@ -58,7 +58,10 @@ static bool take_mapping(struct residence *residence, const struct event *event)
 	return true;
 }
 
-/* Adds a run, in a part for each mapping. Pages of a mapping that was left out are ignored. */
+/*
+ * Adds a run of pages, divided at the bounds of mappings. Ignores pages of a mapping that was
+ * ignored.
+ */
 static bool add_run(struct residence *residence, uint64_t from, uint64_t to, char state)
 {
 	size_t count = residence->runs.count;
@@ -80,7 +83,7 @@ static bool add_run(struct residence *residence, uint64_t from, uint64_t to, cha
 	return true;
 }
 
-/* Takes the text of a note ~pages: "p12-3s2". */
+/* Parses the text of a note ~pages: "p12-3s2". */
 static bool take_pages(struct residence *residence, uint64_t at, const char *text)
 {
 	if (at % RESIDENCE_PAGE || at >= ADDRESS_MOST)

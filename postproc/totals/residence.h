@@ -19,12 +19,12 @@
 #define RESIDENCE_PAGE 4096u
 
 enum residence_kind {
-	RESIDENCE_HEAP, /* of brk */
+	RESIDENCE_HEAP, /* the heap of brk(2) */
 	RESIDENCE_ANONYMOUS,
 	RESIDENCE_STACK,
 	RESIDENCE_FILE,
 	RESIDENCE_SHARED, /* shared memory without a file */
-	RESIDENCE_OWN,	  /* of holdtrace */
+	RESIDENCE_OWN,	  /* memory of holdtrace's library */
 	RESIDENCE_KERNEL,
 	RESIDENCE_KINDS
 };
@@ -33,23 +33,23 @@ struct residence_mapping {
 	uint64_t from, to;
 	uint64_t resident, swapped; /* bytes, according to smaps */
 	enum residence_kind kind;
-	const char *path; /* NULL: none */
+	const char *path; /* path of the mapped file; NULL: none */
 };
 
 /* Adjacent pages of one mapping in the same state: 'p' resident, 's' swapped, 'z' page of zeros. */
 struct residence_run {
 	uint64_t from, to;
-	uint32_t mapping; /* index */
+	uint32_t mapping; /* index of the mapping */
 	char state;
-	bool is_before; /* for the caller's use */
+	bool is_before; /* for use by the caller */
 };
 
 struct residence {
 	uint64_t number; /* number of the scan; 0: none */
 	bool is_damaged; /* a note was ignored */
 	uint64_t resident, pause_ns;
-	ARRAY_OF(struct residence_mapping) mappings; /* ascending addresses */
-	ARRAY_OF(struct residence_run) runs;	     /* ascending addresses */
+	ARRAY_OF(struct residence_mapping) mappings; /* in the order of addresses */
+	ARRAY_OF(struct residence_run) runs;	     /* in the order of addresses */
 	struct pool pool;
 };
 
@@ -57,12 +57,12 @@ void residence_free(struct residence *residence);
 void residence_clear(struct residence *residence);
 
 /*
- * Takes a note. All notes must be passed, in the order of the stream. Returns true if the result is
- * complete now; it is valid until the next note.
+ * Processes a note. All notes must be passed, in the order of the stream. Returns true if the
+ * result is complete now; it is valid until the next note.
  */
 bool residence_note(struct residence *residence, const struct event *event);
 
-/* The index of the first run that ends after an address. */
+/* Returns the index of the first run that ends after an address. */
 size_t residence_after(const struct residence *residence, uint64_t address);
 
 #endif

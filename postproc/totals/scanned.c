@@ -55,7 +55,7 @@ void scanned_free(struct scanned *scanned)
 
 /* ---- notes ---- */
 
-/* A copy of an argument of the note; NULL: the note does not have it. */
+/* Returns a copy of an argument of the note, or NULL if the note does not have the argument. */
 static const char *text_of(struct scanned *scanned, const struct event *event, const char *name)
 {
 	const char *text = event_argument(event, name);
@@ -64,7 +64,8 @@ static const char *text_of(struct scanned *scanned, const struct event *event, c
 }
 
 /*
- * Remembers the unreachable blocks of this scan, so that the next scan does not report them as new.
+ * Stores which blocks are unreachable in this scan, so that the next scan does not report them as
+ * new.
  */
 static void keep_lost(struct scanned *scanned)
 {
@@ -79,8 +80,8 @@ static void keep_lost(struct scanned *scanned)
 }
 
 /*
- * Whether the note belongs to the scan of the last cut. If it is the first note of that scan,
- * starts a new result.
+ * Whether the note belongs to the last scan for which the process was stopped. If it is the first
+ * note of that scan, starts a new result.
  */
 static bool is_of_result(struct scanned *scanned, const struct event *event)
 {
@@ -124,7 +125,7 @@ static void take_scan(struct scanned *scanned, const struct event *event)
 	scanned->unread_bytes = event_number(event, "unread");
 }
 
-/* Adds a root. Roots are numbered in order; a root with another number is ignored as damaged. */
+/* Adds a root. Roots are numbered in order; a root with an unexpected number is ignored. */
 static void take_root(struct scanned *scanned, const struct event *event)
 {
 	struct scanned_root *root;
@@ -257,7 +258,7 @@ static struct scanned_block *parent_of(struct scanned *scanned, const struct sca
 
 /*
  * Finds the end of a block's path. Follows the parents up to a block whose end is known, then
- * follows them again to set the end of all blocks on the path.
+ * follows them again to store this end in all blocks on the path.
  */
 static void walk(struct scanned *scanned, struct scanned_block *first)
 {
@@ -268,7 +269,10 @@ static void walk(struct scanned *scanned, struct scanned_block *first)
 		const struct scanned_node *parent = &block->parent;
 		bool has_root = parent->is_root && parent->root < scanned->roots.count;
 
-		/* a preliminary end, which ends a cycle; the second loop replaces it */
+		/*
+		 * a preliminary value that ends the loop if the blocks form a cycle; the second
+		 * loop replaces it
+		 */
 		block->is_walked = true;
 		block->end = has_root ? parent->root + 1 : 0;
 		block->steps = 0;

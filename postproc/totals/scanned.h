@@ -20,7 +20,7 @@
 #include "trace/event.h"
 
 enum scanned_fate {
-	/* the block was not allocated at the time of the scan, or memory was not scanned */
+	/* the block was not allocated when the scan was made, or memory was not scanned */
 	SCANNED_NOT,
 	SCANNED_KEPT,
 	SCANNED_INSIDE, /* reachable, but only by pointers into the middle of blocks */
@@ -31,11 +31,11 @@ enum scanned_fate {
 };
 
 /*
- * The parent of a block (the block or root that points to it), or its dominator: a block, a root,
- * or nothing.
+ * A reference to a block, to a root, or to nothing. Used for the parent of a block (the block or
+ * root that points to it) and for its dominator.
  */
 struct scanned_node {
-	bool is_block, is_root; /* neither is set: nothing */
+	bool is_block, is_root; /* if neither is set, the node refers to nothing */
 	uint64_t block;		/* address of the block, if is_block */
 	uint32_t root;
 };
@@ -47,35 +47,35 @@ struct scanned_block {
 	uint64_t offset; /* offset of the pointer in the parent */
 	uint64_t retained;
 	uint32_t retained_count;
-	/* private to scanned.c: the end of the block's path; valid if is_walked */
+	/* private to scanned.c: the end of the block's path; valid if is_walked is set */
 	bool is_walked;
 	uint32_t end, steps; /* end: index of the root + 1; 0: the path does not end at a root */
 };
 
 struct scanned_root {
-	const char *kind, *name, *module, *function, *thread_name; /* NULL: not known */
+	const char *kind, *name, *module, *function, *thread_name; /* NULL: unknown */
 	uint32_t thread;
 	uint64_t offset, at, retained;
 	uint32_t retained_count;
 };
 
 struct scanned {
-	bool is_done; /* a scan was successful: its result is below */
-	/* why unreachable blocks may be reachable nevertheless; NULL: no doubt */
+	bool is_done; /* whether a scan was successful; the following members are its result */
+	/* why blocks that seem unreachable may be reachable; NULL: no doubt */
 	const char *doubt;
 	const char *failure; /* error of the last scan; NULL: it did not fail */
-	/* index of the note that marks when the process was stopped for the scan */
+	/* index of the note that says when the process was stopped for the scan */
 	uint64_t cut;
 	uint64_t pause_ns, took_ns, read_bytes, unread_bytes;
-	bool has_before; /* there was a successful scan before this one */
+	bool has_before; /* whether there was a successful scan before this one */
 	/* private to scanned.c: */
 	uint64_t cut_before;
-	struct map lost_before; /* unreachable blocks of the previous scan, by address */
-	struct map handles;	/* unreachable handles, by class and object */
+	struct map lost_before; /* unreachable blocks of the previous scan; key: address */
+	struct map handles;	/* unreachable handles; key: class and object */
 	uint64_t number, next, next_cut;
 	bool has_next;
 	struct pool pool;
-	struct map by_address; /* by address of a block: index + 1 in `blocks` */
+	struct map by_address; /* key: address of a block; value: index + 1 in `blocks` */
 	ARRAY_OF(struct scanned_block) blocks;
 	ARRAY_OF(struct scanned_root) roots;
 };
@@ -86,12 +86,12 @@ void scanned_free(struct scanned *scanned);
 /* Removes the result, before the next process. */
 void scanned_clear(struct scanned *scanned);
 
-/* Takes a note. All notes must be passed, in the order of the stream. */
+/* Processes a note. All notes must be passed, in the order of the stream. */
 void scanned_note(struct scanned *scanned, const struct event *event);
 
 /*
- * Returns the scanned block at an address. index: of the call that allocated the block. NULL: this
- * call was after the scan, or the block was not scanned.
+ * Returns the scanned block at an address. index: index of the call that allocated the block.
+ * Returns NULL if this call was after the scan, or if the block was not scanned.
  */
 const struct scanned_block *scanned_find(const struct scanned *scanned, uint64_t address,
 					 uint64_t index);
@@ -106,18 +106,20 @@ bool scanned_is_new(const struct scanned *scanned, uint64_t address, uint64_t in
 bool scanned_handle_is_lost(const struct scanned *scanned, enum resource class, uint64_t object,
 			    uint64_t index);
 
-/* The scanned block at an address, or NULL. */
+/* Returns the scanned block at an address, or NULL. */
 const struct scanned_block *scanned_at(const struct scanned *scanned, uint64_t address);
 
 /*
- * The root at the end of a block's path; NULL: the block is unreachable, or its path does not end
- * at a root. *steps: number of blocks between the block and the root. The result for each block is
- * cached.
+ * Returns the root at the end of a block's path, or NULL if the block is unreachable or its path
+ * does not end at a root. *steps: number of blocks between the block and the root. The result for
+ * each block is cached.
  */
 const struct scanned_root *scanned_root_of(struct scanned *scanned,
 					   const struct scanned_block *block, uint32_t *steps);
 
-/* A root as text: "pool (server)", "stack of thread worker (4711) in serve". Returns `text`. */
+/*
+ * Writes a root as text: "pool (server)", "stack of thread worker (4711) in serve". Returns `text`.
+ */
 const char *scanned_root_text(const struct scanned_root *root, char *text, size_t size);
 
 extern const char *const scanned_words[SCANNED_FATES];

@@ -2,7 +2,7 @@
 #ifndef TOTALS_SELECTION_H
 #define TOTALS_SELECTION_H
 
-/* How many calls of a run the filters kept (postproc/engine/select.h). */
+/* How many calls of a run the filters selected (postproc/engine/select.h). */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@ struct select_tally {
 	uint64_t seen, kept;
 };
 
-/* Whether filters removed every call. tally NULL: there are no filters. */
+/* Whether filters have removed every call. tally NULL: there are no filters. */
 static inline bool select_is_empty(const struct select_tally *tally)
 {
 	return tally && tally->filters && !tally->kept;

@@ -37,7 +37,7 @@ static void add_wait(struct summary *summary, uint32_t index, const struct event
 		.site = sites_of(&fold->sites, (uint8_t)index, event),
 	};
 
-	/* such a call is recorded only if it waited */
+	/* these hooks record a call only if it waited */
 	summary->classes[index].waits.is_sure |=
 		event->function->hook->resource == RESOURCE_FUTEX ||
 		event->function->hook->resource == RESOURCE_CALL;
@@ -46,8 +46,8 @@ static void add_wait(struct summary *summary, uint32_t index, const struct event
 }
 
 /*
- * Takes a call that neither acquired nor released an object. The hook says which class the call is
- * about.
+ * Processes a call that neither acquired nor released an object. The hook shows the class that the
+ * call is about.
  */
 static void use(struct summary *summary, const struct event *event)
 {
@@ -85,7 +85,7 @@ static void use(struct summary *summary, const struct event *event)
 /* ---- calls ---- */
 
 /*
- * Counts a thread that makes its first call. The call that created the thread may be recorded
+ * Counts a thread when it makes its first call. The call that created the thread may be recorded
  * before or after this call.
  */
 static void add_thread(struct summary_fold *fold, const struct event *event)
@@ -106,7 +106,7 @@ static void add_thread(struct summary_fold *fold, const struct event *event)
 }
 
 /*
- * In a trace without tails no packet has the start of the process, so the time of the process's
+ * In a trace without tails, no packet has the start of the process. Then the time of the process's
  * first event is used.
  */
 static void note_start(struct summary_process *process, const struct event *event)
@@ -133,15 +133,18 @@ void summary_count(struct summary *summary, const struct event *event)
 	if (event->type == CALL_TYPE_ALLOC && event->resource->known == RESOURCE_THREAD &&
 	    event->pthread && !event->part) {
 		/*
-		 * The new thread is silent until it makes a call, which may have been recorded
-		 * already.
+		 * Until the new thread makes a call, it is counted as silent. That call may already
+		 * have been recorded.
 		 */
 		bool is_early = map_get(&fold->threads, OF_EARLY, event->object) != 0;
 
 		fold->silent += !is_early;
 		map_set(&fold->threads, is_early ? OF_EARLY : OF_SILENT, event->object, !is_early);
 	}
-	/* The first half of an exec call, recorded before the program is replaced, has the path. */
+	/*
+	 * the first half of an exec call, recorded before the program is replaced, contains the
+	 * path
+	 */
 	if (event->type == CALL_TYPE_NONE && event->moment == MOMENT_HALF &&
 	    !(event->flags & CALL_OF_CHILD) && hook && hook_is_exec(hook))
 		process->became = copy(summary, event_argument(event, "path"));
@@ -149,7 +152,8 @@ void summary_count(struct summary *summary, const struct event *event)
 
 /*
  * Notes a child that was created by vfork or posix_spawn, with its program. The child of a vfork
- * executes the program before vfork returns, under the tid of the thread that called vfork.
+ * executes the program before vfork returns; its call is recorded with the tid of the thread that
+ * called vfork.
  */
 static void note_spawned(struct summary *summary, const struct event *event)
 {
@@ -196,13 +200,13 @@ static void on_call(struct summary *summary, const struct event *event)
 	if (event->type == CALL_TYPE_ALLOC && event->resource->known == RESOURCE_PROCESS)
 		summary_note_fork(summary, event);
 	ledger_event(summary->ledger, event);
-	/* most calls are about memory, and skip this quickly */
+	/* most calls are about memory and skip this block */
 	if (event->resource->known != RESOURCE_MEMORY) {
 		enum descriptor_misuse misuse;
 		struct descriptor *of;
 
 		descriptors_event(&summary->descriptors, event, &misuse, &of);
-		/* use() counts the calls that failed */
+		/* use() counts the failed calls */
 		if (misuse == DESCRIPTOR_CLOSED_TWICE && !(event->flags & CALL_FAILED))
 			summary->classes[ledger_class_of(summary->ledger, RESOURCE_FD)]
 				.bad_closes++;
@@ -360,13 +364,13 @@ static void note_open(struct summary *summary, const struct event *event)
 	struct summary_fold *fold = summary->fold;
 	const char *call = event_argument(event, "call");
 	const struct hook *hook = call ? hook_find(call) : NULL;
-	/* An exec or exit that has not returned is not a wait. */
+	/* an exec or exit that has not returned is not a wait */
 	bool may_block = !hook || (hook_may_sleep(hook) && hook->operation != OPERATION_END);
 	struct fold_open *open;
 
 	if (event->time_ns > fold->process.end_ns)
 		fold->process.end_ns = event->time_ns;
-	/* This may be the first event of the thread. */
+	/* this may be the first event of the thread */
 	if (event->pthread)
 		map_set(&fold->threads, OF_HANDLE, event->pthread, event->thread);
 	if (!call || fold->open.count >= SUMMARY_BLOCKED_MAX || !may_block)
@@ -427,7 +431,7 @@ static void note_kept(struct summary *summary, const struct event *event)
 	process->cut_calls = event_number(event, "calls");
 }
 
-/* Why a program was not traced, as the second part of a sentence. */
+/* Why a program was not traced, as the last part of a sentence. */
 static const char *sentence_of(const char *followed)
 {
 	static const struct {
@@ -445,9 +449,9 @@ static const char *sentence_of(const char *followed)
 }
 
 /*
- * Takes the classes of the objects that the process has acquired or released without calling a
- * hooked function. The note comes with each snapshot and with the end of the process; a later note
- * includes the earlier ones.
+ * Processes the note on the classes of objects that the process has acquired or released without
+ * calling a hooked function. The note comes with each snapshot and at the end of the process; a
+ * later note includes the earlier ones.
  */
 static void note_past(struct summary *summary, const struct event *event)
 {
@@ -460,8 +464,8 @@ static void note_past(struct summary *summary, const struct event *event)
 }
 
 /*
- * Takes the end of the process. The time of the event is when the collector noticed the end; the
- * argument "at" is the time of the process itself.
+ * Processes the end of the process. The time of the event is when the collector noticed the end;
+ * the argument "at" is the process's own time.
  */
 static void note_end(struct summary *summary, const struct event *event)
 {
@@ -509,15 +513,15 @@ static void note_end(struct summary *summary, const struct event *event)
 	process->has_no_zombie = children && !process->has_zombie;
 	note_past(summary, event);
 	process->uncontended = event_number(event, "uncontended");
-	/* which calls are late is only known from the calls themselves */
+	/* only the calls themselves show which of them were late */
 	summary->wants_calls |= event_number(event, "late") != 0;
 	end_pause(process, event->time_ns);
 }
 
 /*
- * Takes a note about a scan. The last successful scan is used if its start (cut) is in the trace.
- * Otherwise the cut is outside the selected time, or a flight recorder left it out, and it is not
- * known which blocks the scan examined.
+ * Processes a note about a scan. The last successful scan is used if its start (the cut) is in the
+ * trace. Otherwise the cut is outside the selected time, or a flight recorder has removed it, and
+ * it is unknown which blocks the scan examined.
  */
 static void note_scan(struct summary *summary, const struct event *event)
 {
@@ -557,7 +561,7 @@ static void note_thread_end(struct summary *summary, const struct event *event)
 
 /*
  * Finds the call that opened an inherited descriptor in an earlier program of this process; NULL:
- * not known.
+ * unknown.
  */
 static const struct event *opened_before(const struct summary *summary, const struct event *note)
 {
@@ -629,7 +633,7 @@ static void on_note(struct summary *summary, const struct event *event)
 
 /* ---- streams ---- */
 
-/* Takes the facts from PINF or from the header of a text trace. */
+/* Copies the facts of PINF, or of the header of a text trace. */
 static void on_process(struct summary *summary, const struct event *event)
 {
 	struct summary_process *process = &summary->fold->process;
@@ -715,9 +719,9 @@ void summary_open(struct summary *summary, const char *path)
 }
 
 /*
- * Whether the trace is damaged. If the file was read to its last byte and only the end is missing,
- * the trace is incomplete, not damaged: the file is still being written, or the collector was
- * killed.
+ * Whether the trace is damaged. If the file could be read to its last byte and only the end of the
+ * stream is missing, the trace is incomplete, not damaged: the collector is still writing it, or
+ * was killed.
  */
 static bool is_damaged(const struct trace_tally *tally)
 {
@@ -727,9 +731,9 @@ static bool is_damaged(const struct trace_tally *tally)
 }
 
 /*
- * Takes the number of skipped calls from the index. Sets wants_calls if the number differs from
- * that at the end of the stream, or if facts are missing that only calls have: which thread created
- * which, which program the process executed, and which earlier blocks it freed.
+ * Reads the number of skipped calls from the index. Sets wants_calls if this number differs from
+ * the number at the end of the stream, or if facts are missing that only calls have: which thread
+ * created which, which program the process executed, and which earlier blocks it freed.
  */
 static void take_skipped(struct summary *summary, const struct trace_tally *tally)
 {
@@ -857,7 +861,7 @@ void summary_join_children(struct summary_children *children, uint32_t *first, u
 }
 
 /*
- * The end of a process, preferably by its own clock: a busy collector notices the end of several
+ * The end of a process, if possible by its own clock: a busy collector notices the end of several
  * processes at the same time.
  */
 static uint64_t end_of(const struct summary_process *process)

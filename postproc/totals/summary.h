@@ -3,11 +3,11 @@
 #define TOTALS_SUMMARY_H
 
 /*
- * The summary of a run: the objects that it used and those that it still holds, and its waits, as
- * the screen at the end of a run shows them. The traces of a run (streams of one session) are added
- * one after the other; the summary outlives them. Memory grows with the number of distinct
- * backtraces and the number of objects held at one time. The ledger has the held objects. Objects
- * that a process held when it executed another program do not count as held at the end.
+ * The summary of a run, for the screen that `holdtrace run` prints at its end: the objects that the
+ * run used, those that are still live, and its waits. The traces of a run (streams of one session)
+ * are added one after the other; the summary outlives them. The ledger has the live objects. Memory
+ * grows with the number of distinct backtraces and of objects that are live at one time. Objects
+ * that were live when their process executed another program do not count as live at the end.
  */
 
 #include <stdbool.h>
@@ -28,28 +28,31 @@
 #include "waits/wakes.h"
 #include "trace/trace.h"
 
-#define SUMMARY_BLOCKED_MAX 256u /* maximum number of open calls of a process that are kept */
+#define SUMMARY_BLOCKED_MAX 256u /* limit of the open calls of a process that are stored */
 #define SUMMARY_COMMAND_MAX 256u
 
-/* The most that one process held at one time. */
+/* The maximum that was live in one process. */
 struct summary_peak {
 	double variance;  /* variance of the amount, if it is in bytes */
 	uint64_t amount;  /* bytes if summary_has_bytes(), else objects */
-	uint64_t time_ns; /* since the start of the run */
+	uint64_t time_ns; /* relative to the start of the run */
 	uint32_t process; /* number of the process */
 };
 
 /*
- * The longest waits of a class: for locks, the sum of the waits with the same call sites of waiter
- * and holder; for other classes, the sum of the waits for one object.
+ * The longest waits of a class. For locks: the sum of the waits with the same call sites of waiter
+ * and holder. For other classes: the sum of the waits for one object.
  */
 struct summary_hot {
 	uint64_t object;
 	uint32_t pid;
 	uint64_t ns; /* sum of these waits */
-	/* call sites of the longest wait; NULL: not known */
+	/* call sites of the longest wait; NULL: unknown */
 	const struct trace_node *waiter, *other;
-	/* the call site that began the chain of wakes that ended with `other`; may equal `other` */
+	/*
+	 * the call site that began the chain of wakes that led to `other`; may be the same as
+	 * `other`
+	 */
 	const struct trace_node *first;
 };
 
@@ -57,81 +60,85 @@ struct summary_hot {
 struct summary_class {
 	const char *type;
 	const char *description;
-	enum resource known; /* RESOURCE_NONE: a class of another tracer */
+	enum resource known; /* RESOURCE_NONE: it is a class of another tracer */
 	bool is_counted;
 	uint64_t acquired, lost, failed; /* numbers of calls */
-	uint64_t strays;    /* releases of objects whose acquisition was not recorded */
-	uint64_t earlier;   /* releases of objects acquired before the process was attached to */
-	uint64_t retaken;   /* locks acquired again at the end of a wait for a condition */
-	uint64_t replaced;  /* acquisitions of objects that were held already */
-	uint64_t temporary; /* objects released by the next call of the thread that acquired them */
+	uint64_t strays; /* releases of objects whose acquisition was not recorded */
+	/* releases of objects that were acquired before holdtrace attached to the process */
+	uint64_t earlier;
+	/* locks that were acquired again at the end of a wait for a condition */
+	uint64_t retaken;
+	uint64_t replaced;  /* acquisitions of objects that were already live */
+	uint64_t temporary; /* objects that their thread released in its next call */
 	/* calls on closed descriptors (EBADF): close() and other calls */
 	uint64_t bad_closes, bad_uses;
-	/* the part of `notified` for which no thread waited (conditions) */
+	/* for conditions: the part of `notified` for which no thread waited */
 	uint64_t vain;
-	uint64_t held, held_bytes; /* objects and bytes held at the end of their processes */
+	/* objects, and bytes of objects, that were live at the end of their processes */
+	uint64_t held, held_bytes;
 	/* numbers of the class are estimates, computed from samples */
 	bool is_estimate;
 	double held_variance;	       /* variance of held_bytes */
-	uint64_t killed, killed_bytes; /* the part of `held` in processes that were killed */
+	uint64_t killed, killed_bytes; /* blocks that the last scan found to be unreachable */
 	uint64_t unkept, unkept_bytes; /* blocks that the last scan found unreachable */
 	/*
-	 * the part of `held` in objects that are parts of other objects: for example the descriptor
+	 * the number in `held` of objects that are parts of other objects, such as the descriptor
 	 * of a FILE
 	 */
 	uint64_t held_parts;
-	/* the classes of these other objects, a bit for each enum resource */
+	/* the classes of these other objects, as bits of enum resource */
 	uint32_t parts_of;
-	uint64_t sites;	   /* number of call sites that acquired held objects, without parts */
+	uint64_t sites;	   /* number of call sites of the live objects, without parts */
 	uint64_t notified; /* number of posts or signals */
-	uint64_t waited;   /* number of successful waits; of threads: joins */
+	uint64_t waited;   /* number of successful waits; for threads: joins */
 	struct summary_peak peak;
 	struct waits_class waits;
 	struct summary_hot hot;
 };
 
-/* Objects of all processes that were held at the end and were acquired with the same backtrace. */
+/* Live objects of all processes at their end that were acquired with the same backtrace. */
 struct summary_site {
 	uint32_t class;
 	bool is_part;
 	const struct trace_node *backtrace;
-	const char *function; /* the function that acquired them */
+	const char *function; /* the function that acquired the objects */
 	uint64_t count, bytes;
 	uint32_t processes;
-	uint32_t process;    /* number of the process that holds the most */
-	uint32_t order;	     /* number in the order of first appearance, to sort equal sites */
+	uint32_t process; /* number of the process with the largest amount */
+	/* number in the order of first appearance, by which equal sites are sorted */
+	uint32_t order;
 	const char *example; /* path of one of the objects, or NULL */
 	bool has_more_examples;
 };
 
 /*
- * A call that had not returned when its process ended. Equal calls of several threads share an
- * entry.
+ * A call that had not returned when its process ended. Threads with equal calls share an entry.
  */
 struct summary_blocked {
 	const char *function;
 	enum resource resource;
 	uint64_t object, related;
-	const char *what;     /* the object of a call that blocks; "": none, or another kind */
+	/* the object of a call that blocks; "": it has none, or the call is of another kind */
+	const char *what;
 	uint32_t pid, thread; /* tid of the first thread */
 	uint32_t threads;
 	uint64_t longest_ns;
-	uint64_t waited_ns;		    /* sum of the waits of these threads */
+	uint64_t waited_ns;		    /* sum of the waits of all these threads */
 	const struct trace_node *backtrace; /* backtrace of the first thread */
 	bool has_holder;
-	uint32_t holder; /* thread that holds the lock */
+	uint32_t holder; /* tid of the thread that holds the lock */
 	const struct trace_node *holder_backtrace;
 	bool has_ended_holder; /* the holder has ended, so the lock will never be released */
-	bool is_inherited;     /* the holder took the lock in the parent, before fork() */
-	uint32_t joined;       /* the thread to be joined; 0: none, or not known */
+	/* the holder acquired the lock in the parent process, before fork() */
+	bool is_inherited;
+	uint32_t joined; /* tid of the thread to be joined; 0: none, or unknown */
 	/*
-	 * For a condition: the last signal before the wait, if no thread waited when it was sent;
-	 * else NULL.
+	 * for a condition: the last signal before the wait, if no thread waited for it; else NULL
 	 */
 	const struct trace_node *vain_backtrace;
 	uint32_t vain_thread;
 	uint64_t vain_ns; /* time from that signal to the wait */
-	/* probably: the wait missed that signal and kept the program from ending */
+	/* the wait probably missed that signal and so kept the program from ending */
 	bool is_lost_wakeup;
 	/* For a semaphore or a condition: the last post or signal; NULL: there was none. */
 	const struct trace_node *notify_backtrace;
@@ -140,19 +147,20 @@ struct summary_blocked {
 	/* the holder, or the joined thread, waits directly or indirectly for this thread */
 	bool is_deadlock;
 	/*
-	 * nothing can wake the thread, or nothing did before the process was killed or left: see
-	 * is_hung() in summary_close.c
+	 * nothing could wake the thread, or nothing did before the process was killed or the
+	 * collector ended: see is_hung() in summary_close.c
 	 */
 	bool is_hung;
-	bool is_idle; /* at the call site of an event loop */
+	bool is_idle; /* whether the call site is that of an event loop */
 };
 
-/* Waits in calls that block, and separately the idle waits of event loops. */
+/* Waits in calls that block. The idle waits of event loops have a separate sum. */
 struct summary_calls {
 	uint64_t waits, ns, idle, idle_ns;
-	/* of the longest wait, if any */
+	/* the longest wait, if there was one */
 	uint64_t longest_ns;
-	const char *function, *what; /* what: the object; "": none */
+	/* function: that of the longest wait; what: its object; "": none */
+	const char *function, *what;
 	const struct trace_node *waiter, *waker;
 };
 
@@ -165,24 +173,24 @@ struct summary_poll {
 };
 
 enum summary_end {
-	SUMMARY_UNKNOWN, /* how the process ended is not known */
-	SUMMARY_EXITED,	 /* it has exited; status: the exit status */
-	SUMMARY_KILLED,	 /* it was killed; status: the signal */
+	SUMMARY_UNKNOWN, /* it is not known how the process ended */
+	SUMMARY_EXITED,	 /* the process exited; status: the exit status */
+	SUMMARY_KILLED,	 /* the process was killed; status: the signal */
 	SUMMARY_EXEC,
-	SUMMARY_LEFT,	  /* it was still running when the collector ended */
-	SUMMARY_DETACHED, /* it was still running when holdtrace detached from it */
+	SUMMARY_LEFT,	  /* the process was still running when the collector ended */
+	SUMMARY_DETACHED, /* the process was still running when holdtrace detached from it */
 };
 
 struct summary_process {
 	const char *name, *executable, *command;
 	const char *path;   /* path of the trace */
-	const char *labels; /* of the run: NAME=VALUE,NAME=VALUE; NULL: none */
+	const char *labels; /* labels of the run: NAME=VALUE,NAME=VALUE; NULL: none */
 	uint32_t number;    /* number in the order of the traces, from 0 */
 	uint32_t pid, parent_pid, stream, parent_stream;
 	uint64_t session[2];
 	bool has_tails;
-	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
-	uint64_t realtime_ns;	   /* add it to such a time to get ns since 1970; 0: not known */
+	uint64_t start_ns, end_ns; /* on CLOCK_MONOTONIC */
+	uint64_t realtime_ns;	   /* to be added to such a time to get ns since 1970; 0: unknown */
 	uint64_t ended_ns;	   /* when the process reported its end; 0: it did not */
 	uint64_t events, lost, late;
 	uint32_t threads;
@@ -190,82 +198,83 @@ struct summary_process {
 	bool has_status;
 	int status;
 	/*
-	 * for SUMMARY_KILLED by SIGKILL: whether the kernel did that because memory ran out;
-	 * memory_limit: of the control group, 0: none
+	 * for SUMMARY_KILLED by SIGKILL: whether the kernel killed the process because memory ran
+	 * out; memory_limit: that of the control group; 0: none
 	 */
 	enum { SUMMARY_OOM_UNSAID, SUMMARY_OOM_UNKNOWN, SUMMARY_OOM_NO, SUMMARY_OOM_YES } oom;
 	uint64_t memory_limit;
 	/*
 	 * for SUMMARY_EXEC: why the executed program was not traced; NULL: it was traced, or the
-	 * reason is not known
+	 * reason is unknown
 	 */
 	const char *untraced;
-	const char *became; /* for SUMMARY_EXEC: path of the executed program; NULL: not known */
-	bool has_end;	    /* the stream says how the process ended, so it is complete */
+	const char *became; /* for SUMMARY_EXEC: path of the executed program; NULL: unknown */
+	bool has_end;	    /* the stream contains the end of the process, so it is complete */
 	/*
-	 * the file has all processes of the run, except for those that a flight recorder left out
+	 * the file contains all processes of the run, except those that a flight recorder removed
 	 */
 	bool is_in_run;
 	bool is_damaged;
 	uint64_t damages;
-	const char *damage; /* text about the first damage */
+	const char *damage; /* description of the first damage */
 	/*
-	 * Of a flight recorder: it kept all events since kept_ns, and left out cut_calls earlier
-	 * calls.
+	 * for a flight recorder: it kept all events since kept_ns, and removed cut_calls earlier
+	 * calls
 	 */
 	uint64_t kept_ns;
-	uint64_t cut_calls; /* 0: none */
-	uint64_t gone;	    /* processes that the recorder had left out by the end of this one */
+	uint64_t cut_calls; /* 0: none was removed */
+	/* number of processes that the recorder had removed when this one ended */
+	uint64_t gone;
 	/*
-	 * recording began with an attach; had_*: threads, resident bytes, and age in ns at that
-	 * moment
+	 * the recording began with an attach; had_*: threads, resident bytes, and age of the
+	 * process in ns at that time
 	 */
 	bool is_attached;
 	uint64_t had_threads, had_bytes, had_ns;
-	struct before_sum had[BEFORE_KINDS]; /* memory mapped at the attach, by kind */
-	/* number of calls that unmapped some of this memory */
+	struct before_sum had[BEFORE_KINDS]; /* memory that was mapped at the attach, by kind */
+	/* number of calls that unmapped some of that memory */
 	uint64_t unmapped;
-	uint64_t inherited; /* descriptors open at the start and not closed since */
+	uint64_t inherited; /* descriptors that were open at the start and were not closed since */
 	/* number of descriptors open at the end, according to the kernel; 0: not known */
 	uint64_t descriptors;
-	/* at its end it had no zombie, according to the kernel */
+	/* according to the kernel, the process had no zombie at its end */
 	bool has_no_zombie;
-	bool has_zombie; /* it had a zombie */
-	/*
-	 * words for the classes of objects that it acquired or released by syscall(2); NULL: none
-	 */
+	bool has_zombie; /* according to the kernel, it had a zombie at its end */
+	/* names of the classes of objects that it acquired or released by syscall(2); NULL: none */
 	const char *past;
-	bool has_namespace; /* libraries in another link namespace call a libc of their own */
+	bool has_namespace; /* libraries in another link namespace call that namespace's libc */
 	bool has_go; /* a module has the runtime of Go, which makes system calls without libc */
 	uint64_t held[RESOURCE_COUNT]; /* number of live objects at the end */
 	uint64_t held_bytes;	       /* bytes of live memory at the end */
 	uint64_t peak_bytes;
-	/* path of the file whose malloc the program uses instead of that of libc; NULL: none */
+	/* path of the file that defines the program's malloc, if this is not libc; else NULL */
 	const char *allocator;
 	const char *recorded; /* the argument of --events; NULL: everything was recorded */
-	/* number of locks acquired without a wait, if these are only counted */
+	/* number of locks that were acquired without a wait, if such locks are only counted */
 	uint64_t uncontended;
-	double stalled_s; /* seconds for which its trace could not be written */
-	/* why the process may be another one with the same pid; NULL: no doubt */
+	double stalled_s; /* time in which its trace could not be written */
+	/* why this process may not be the one with that pid; NULL: no doubt */
 	const char *doubt;
-	/* the stream has only some threads of another stream's process */
+	/* the stream has only some threads of a process, which has another stream, too */
 	bool is_part;
 	/* only locks for which a thread waited were recorded (--locks=contended) */
 	bool is_contended;
-	uint64_t unkept, unkept_bytes; /* blocks that the last scan found unreachable */
-	/* number of the last scan whose start (cut) is in the trace; 0: none */
+	uint64_t unkept, unkept_bytes; /* blocks that the last scan found to be unreachable */
+	/* number of the last scan that began within the trace; 0: none */
 	uint64_t scan_cut;
 	/*
-	 * is_scanned: memory was scanned; is_doubtful: unreachable blocks may be reachable in a way
-	 * that the scan did not see
+	 * is_scanned: its memory was scanned; is_doubtful: blocks that seem unreachable may be
+	 * reachable in a way that the scan did not see
 	 */
 	bool is_scanned, is_doubtful;
-	bool is_measured; /* a scan has read which memory is resident */
-	/* why the last scan was not made or failed; NULL: it succeeded, or there was none */
+	bool is_measured; /* a scan has determined which memory is resident */
+	/*
+	 * why there was no last scan, or why it failed; NULL: it succeeded, or none was requested
+	 */
 	const char *unscanned;
 	uint64_t pauses, pause_ns;    /* how often, and for how long, recording was paused */
-	uint64_t pause_since_ns;      /* start of the current pause; 0: it is being recorded */
-	struct coverage_sum coverage; /* how the blocked time of its threads divides */
+	uint64_t pause_since_ns;      /* start of the current pause; 0: recording is not paused */
+	struct coverage_sum coverage; /* the parts of the blocked time of its threads */
 };
 
 struct summary_loss {
@@ -273,17 +282,18 @@ struct summary_loss {
 	uint64_t count;
 };
 
-/* A module that calls hooked functions past the library. */
+/* A module whose calls of hooked functions bypass the library. */
 struct summary_bypass {
-	const char *path, *example; /* example: one of the functions; NULL: not known */
-	uint64_t functions;	    /* number of functions: the maximum over the processes */
-	uint32_t process;	    /* number of the first process that has the module */
-	uint32_t processes;	    /* number of processes that have the module */
+	/* path of the module; example: one of the functions; NULL: unknown */
+	const char *path, *example;
+	uint64_t functions; /* number of such functions: the maximum over the processes */
+	uint32_t process;   /* number of the first process with the module */
+	uint32_t processes; /* number of processes with the module */
 };
 
 /*
- * Whether the process or its program image has ended; false if the stream does not say. Its memory
- * and descriptors have then been released.
+ * Whether the process, or the program image in it, has ended, so that its memory and descriptors
+ * were released. False if the stream does not say how it ended.
  */
 static inline bool summary_has_ended(const struct summary_process *process)
 {
@@ -291,7 +301,7 @@ static inline bool summary_has_ended(const struct summary_process *process)
 	       process->end == SUMMARY_EXEC;
 }
 
-/* How often --follow left out a program, or the collector refused a part of the run. */
+/* How often --follow excluded a program, or how often the collector refused a part of the run. */
 struct summary_left_out {
 	const char *program;
 	uint64_t count;
@@ -309,7 +319,7 @@ struct select_tally;
 /* A child that its parent did not wait for. */
 struct summary_child {
 	uint32_t pid;
-	uint32_t parent; /* number of the process */
+	uint32_t parent; /* number of the parent process */
 	uint32_t next;	 /* index of the next entry of the same list; 0: none */
 };
 
@@ -321,31 +331,34 @@ struct summary_children {
 /* A descriptor that was open when a process executed another program. */
 struct summary_passed {
 	uint32_t pid;
-	struct event opened; /* the call that opened it; points to the following members */
+	/* the call that opened it; its pointers refer to the following members */
+	struct event opened;
 	struct backtrace backtrace;
 	struct function function;
 	struct wire_value *arguments;
 };
 
-/* A child of vfork or posix_spawn; it is recorded only after it executes a program. */
-/* A lock that a thread held when its process forked: fork() copies the lock, but only one thread.
+/* A child of vfork or posix_spawn. It is recorded only after it has executed a program. */
+/*
+ * A lock that a thread held when its process forked. fork() copies the lock, but only one of the
+ * threads.
  */
 struct summary_forked {
 	uint32_t child;
 	uint64_t object;
 	uint32_t thread; /* the thread that held the lock */
-	bool is_copied;	 /* that thread called fork() and is the child's only thread */
+	bool is_copied;	 /* whether that thread called fork(), and so is the child's only thread */
 	const struct trace_node *backtrace;
 };
 
 struct summary_spawned {
-	uint32_t pid, process; /* process: number of its parent */
+	uint32_t pid, process; /* pid: of the child; process: number of the parent */
 	const char *path;
 };
 
 #define UNTRACED_CHILD "it is static or set-user-id, or its environment had no LD_PRELOAD"
 
-/* A function of an allocator inside the program, whose calls are recorded. */
+/* A function of an allocator in the program, whose calls are recorded. */
 struct summary_recorded {
 	const char *function, *path;
 };
@@ -355,20 +368,20 @@ struct summary {
 	struct pool pool; /* memory of texts */
 	struct summary_class classes[LEDGER_CLASSES];
 	uint32_t class_count;
-	/* one for each process image: exec starts another image */
+	/* one for each process image: each exec starts a new image */
 	ARRAY_OF(struct summary_process) processes;
 	struct {
-		struct summary_site *items; /* after summary_end(): the largest first */
+		struct summary_site *items; /* sorted by summary_end(), the largest first */
 		size_t count, capacity;
-		uint64_t whole; /* number of sites that are not parts */
-	} sites;		/* empty unless summary_watch() was called, as is classes[].sites */
+		uint64_t whole; /* number of sites whose objects are not parts of others */
+	} sites;		/* empty without summary_watch(), like classes[].sites */
 	struct {
-		/* after summary_end(): deadlocks, then the longest waits */
+		/* sorted by summary_end(): deadlocks, then the longest waits */
 		struct summary_blocked *items;
 		size_t count, capacity;
 	} blocked;
 	ARRAY_OF(struct summary_loss) losses;
-	ARRAY_OF(struct summary_bypass) bypasses; /* distinct modules, some hundreds at most */
+	ARRAY_OF(struct summary_bypass) bypasses; /* different modules; some hundreds at most */
 	struct summary_list left_out, refused;
 	uint64_t sample;    /* sampling interval of memory in bytes; 0: no sampling */
 	const char *follow; /* the argument of --follow; NULL: all programs were recorded */
@@ -376,24 +389,27 @@ struct summary {
 	uint64_t start_ns, end_ns; /* start and end of the run */
 	uint32_t pids;		   /* number of different pids */
 	uint64_t inherited;
-	uint64_t deadlocked;	 /* number of deadlocked threads */
-	uint64_t lost_wakeups;	 /* number of entries of `blocked` with is_lost_wakeup */
-	uint64_t allocators;	 /* processes with a malloc of their own */
-	uint64_t namespaces;	 /* processes with libraries in another link namespace */
-	uint64_t damaged;	 /* number of damaged traces */
-	uint64_t unread;	 /* number of traces that could not be read; set after reading */
-	uint64_t earlier_blocks; /* blocks allocated before the attach and freed after it */
-	uint64_t earlier_others; /* the same for objects of all other classes, except mappings */
-	uint64_t pauses;	 /* maximum over the processes */
+	uint64_t deadlocked;   /* number of deadlocked threads */
+	uint64_t lost_wakeups; /* number of entries of `blocked` with is_lost_wakeup */
+	uint64_t allocators;   /* number of processes with a malloc of their own */
+	uint64_t namespaces;   /* number of processes with libraries in another link namespace */
+	uint64_t damaged;      /* number of damaged traces */
+	uint64_t unread;       /* number of traces that could not be read; set after reading */
+	/* blocks that were allocated before the attach and freed after it */
+	uint64_t earlier_blocks;
+	uint64_t earlier_others; /* the same for objects of all other classes except mappings */
+	uint64_t pauses;	 /* maximum of the processes' numbers of pauses */
 	uint64_t pause_ns;	 /* the longest time for which one process was not recorded */
-	bool has_times;		 /* the trace has times in ns, so waits and peaks have times */
-	bool wants_calls;	 /* calls were skipped (skips_calls), but the result needs them */
-	bool begins_late;	 /* acquisitions before --since were not read */
-	/* how many calls the filters kept; NULL: there are no filters */
+	/* whether the trace has times in ns; only then do waits and peaks have times */
+	bool has_times;
+	/* calls were skipped (skips_calls), but are needed for the result */
+	bool wants_calls;
+	bool begins_late; /* calls before --since were not read */
+	/* how many calls the filters selected; NULL: there are no filters */
 	const struct select_tally *selection;
 	struct ledger *ledger;	/* ledger of the current process */
-	struct tallies tallies; /* sums by place; reports use them, too */
-	/* objects held at the end, by place; NULL unless summary_watch() was called */
+	struct tallies tallies; /* sums by call site, which reports also use */
+	/* live objects at the end, by call site; NULL unless summary_watch() was called */
 	struct tally *held;
 	struct locks locks;		     /* locks of the current process */
 	struct wakes signals;		     /* signals of conditions in the current process */
@@ -405,23 +421,31 @@ struct summary {
 		ARRAY_OF(const struct trace_node *) places; /* call sites that map memory */
 		const char *name, *module;
 		/*
-		 * From the process in which code other than malloc had mapped the most bytes at the
+		 * for the process in which code other than malloc had most memory mapped at the
 		 * end: the number of these bytes, and the file that mapped most of them. bytes 0:
-		 * not significant.
+		 * not significant
 		 */
 		uint64_t bytes;
 		const char *mapper;
-		/* functions whose calls are recorded, of any module */
+		/* functions of all modules whose calls are recorded */
 		ARRAY_OF(struct summary_recorded) recorded;
-		/* the first function whose calls could not be recorded, and how many there are */
+		/*
+		 * the first function whose calls could not be recorded, and the number of such
+		 * functions
+		 */
 		const char *refused, *reason, *path;
 		uint64_t refusals;
-	} inner; /* an allocator without hooks, see allocators.h; name NULL: none was found */
+	} inner; /* an allocator that is not hooked, see allocators.h; name NULL: none was found */
 	struct {
-		uint64_t hidden;     /* processes whose small objects are not recorded */
-		uint64_t off;	     /* processes whose frames were not asked for */
-		uint64_t unknown;    /* processes whose frames are not recorded: unknown layout */
-		const char *version; /* of the first of these; NULL: unknown */
+		uint64_t hidden; /* number of processes whose small objects are not recorded */
+		/* number of processes for which frames of Python were not requested */
+		uint64_t off;
+		/*
+		 * number of processes whose Python frames are not recorded, because the layout is
+		 * unknown
+		 */
+		uint64_t unknown;
+		const char *version; /* version of Python in the first of these; NULL: unknown */
 	} python;
 	struct coverage coverage;	  /* times of the threads of the current process */
 	struct coverage_sum blocked_time; /* times of the threads of all processes of the run */
@@ -429,13 +453,14 @@ struct summary {
 	struct touched touched;
 	struct lasting lasting;
 	struct summary_children children;
-	uint32_t unwaited; /* index of the first entry of the list of all children */
-	/* after summary_end(): only those whose programs were not traced */
+	/* index of the first entry of the list of all children that were not waited for */
+	uint32_t unwaited;
+	/* after summary_end(): only those that executed a program that was not traced */
 	ARRAY_OF(struct summary_spawned) spawned;
-	ARRAY_OF(struct summary_forked) forked; /* of children that have not been read yet */
-	/* after summary_end(), by pid: index + 1 of the last image of the process */
+	ARRAY_OF(struct summary_forked) forked; /* locks of children that have not been read yet */
+	/* set by summary_end(); key: pid; value: index + 1 of the last image of the process */
 	struct map last_by_pid;
-	/* descriptors passed by exec to programs whose streams have not ended yet */
+	/* descriptors that exec passed to programs whose streams have not ended yet */
 	ARRAY_OF(struct summary_passed *) passed;
 	struct summary_fold *fold;
 };
@@ -448,9 +473,9 @@ void summary_add_child(struct summary_children *children, uint32_t *first, uint3
 void summary_join_children(struct summary_children *children, uint32_t *first, uint32_t second);
 
 /*
- * How many children of a list outlived their parent, so that the parent did not leave them as
- * zombies. Children that were not recorded are not counted, because their end is not known. Call it
- * after summary_end().
+ * Returns how many children of a list outlived their parent, and so were not left as zombies by it.
+ * Children that were not recorded are not counted, because their end is not known. Call it after
+ * summary_end().
  */
 uint64_t summary_orphans(const struct summary *summary, const struct summary_children *children,
 			 uint32_t first);
@@ -465,26 +490,27 @@ static inline bool summary_has_bytes(const struct summary_class *class)
 struct summary *summary_begin(void);
 
 /*
- * Call it before the first event to get what the screen needs: the list of sites, and the causes.
+ * Call it before the first event to make the summary collect what the screen needs: the list of
+ * sites, and the causes.
  */
 void summary_watch(struct summary *summary);
 
-/* Begins a trace. path: for the reports; may be NULL; is copied. */
+/* Begins a trace. path: printed in reports; may be NULL; copied. */
 void summary_open(struct summary *summary, const char *path);
 
 void summary_event(struct summary *summary, const struct event *event);
 
 /*
- * Call this in place of summary_event() if only facts about processes are needed. It counts the
- * call and its thread, and uses its time, but ignores its object.
+ * Call it instead of summary_event() if only facts about processes are needed. It counts the call
+ * and the call's thread, and uses its time, but ignores its object.
  */
 void summary_count(struct summary *summary, const struct event *event);
 
-/* The current process, with the facts that are known so far. */
+/* Returns the current process, with the facts that are known so far. */
 const struct summary_process *summary_current(const struct summary *summary);
 
 /*
- * Ends a trace, which the caller may close afterwards. tally: may be NULL. until_ns: see
+ * Ends a trace, which the caller may then close. tally: may be NULL. until_ns: see
  * trace_until_ns(); later events were not read.
  */
 void summary_close(struct summary *summary, const struct trace_tally *tally, uint64_t until_ns);
@@ -495,25 +521,27 @@ void summary_end(struct summary *summary);
 void summary_free(struct summary *summary);
 
 /*
- * If memory was sampled, makes a sentence that says so and how exact the numbers are, for formats
- * without a field for errors; otherwise "". Returns `text`, which has SUMMARY_SAMPLES_MAX bytes.
+ * If memory was sampled, writes a sentence that says so and how exact the numbers are, for formats
+ * without a field for errors; otherwise writes "". Returns `text`, a buffer of SUMMARY_SAMPLES_MAX
+ * bytes.
  */
 #define SUMMARY_SAMPLES_MAX 320
 const char *summary_say_samples(const struct summary *summary, char *text);
 
 const struct summary_process *summary_process_at(const struct summary *summary, uint32_t number);
 
-/* The class of that resource, or NULL if it was not used. */
+/* Returns the class of that resource, or NULL if it was not used. */
 const struct summary_class *summary_class_of(const struct summary *summary, enum resource known);
 
 /*
- * Chooses at most `room` sites to show: mostly those of memory with the most bytes, but also some
- * of each other class. Writes their indices to `chosen`, and returns their number.
+ * Chooses at most `room` sites to show: mostly the sites of memory with the most bytes, but also
+ * some of each other class. Writes their indices to `chosen`, and returns their number.
  */
 size_t summary_top(const struct summary *summary, size_t room, uint32_t *chosen);
 
 /*
- * Chooses in the same way among any rows that are sorted by class. classes: the class of each row.
+ * Chooses rows as summary_top() does, from any rows that are sorted by class. classes: the class of
+ * each row.
  */
 size_t summary_share(const struct summary *summary, const uint32_t *classes, size_t count,
 		     size_t room, uint32_t *chosen);

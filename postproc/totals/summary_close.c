@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The second half of the summary: its sums at the end of a process and at the end of the run. */
+/* The second part of the summary: its sums at the end of a process and at the end of the run. */
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -13,25 +13,27 @@
 #include "selection.h"
 #include "summary_fold.h"
 
-#define POLLS_MAX 256u /* limit of call sites of poll, select and epoll that may be event loops */
+/* limit of the call sites of poll, select and epoll that are examined for event loops */
+#define POLLS_MAX 256u
 
-/* ---- objects that a process still holds ---- */
+/* ---- live objects of a process ---- */
 
-/* Objects of a site or a place that are held at the end. */
+/* Objects of a call site, in a process or in the run, that are live at the end. */
 struct held {
 	uint64_t count, bytes;
 	uint32_t processes;
-	uint32_t last;	  /* number of the last process that was merged, from 1 */
-	uint64_t amount;  /* amount of that process: bytes if the class has bytes, else objects */
-	uint32_t process; /* number of the process that holds the most */
-	uint64_t most;	  /* amount held by that process */
+	uint32_t last; /* number of the last process that was merged, from 1 */
+	/* the amount in that process: bytes if the class has bytes, else objects */
+	uint64_t amount;
+	uint32_t process; /* number of the process with the largest amount */
+	uint64_t most;	  /* the amount in that process */
 	const char *example;
 	bool has_more_examples;
-	uint32_t children; /* list of children that were not waited for */
+	uint32_t children; /* list of children that their parents did not wait for */
 };
 
 /*
- * Whether the path is a better example than the current one: shorter, or alphabetically first. So
+ * Whether the path is a better example than the current one: shorter, or alphabetically first. Thus
  * the choice does not depend on the order of the calls.
  */
 static bool is_example(struct held *held, const char *path)
@@ -90,8 +92,8 @@ static void add_held(struct summary *summary, const struct ledger_held *object)
 		class->parts_of |= hook ? 1u << hook->resource : 0;
 	}
 	/*
-	 * Blocks and locks need no example: reports show the sizes of blocks and the threads that
-	 * hold locks.
+	 * blocks and locks need no example: reports show the sizes of blocks and the threads that
+	 * hold locks
 	 */
 	if (summary_has_bytes(class) || class->known == RESOURCE_NONE ||
 	    class->known == RESOURCE_LOCK)
@@ -137,7 +139,7 @@ static void pass_descriptor(struct summary *summary, const struct ledger_held *h
 	passed->pid = summary->fold->process.pid;
 	passed->arguments = keep_arguments(&call);
 	passed->function = *site->function;
-	/* the hook belongs to the stream, which ends before this copy is used */
+	/* this copy is used after the end of the stream, to which the hook belongs */
 	passed->function.hook = NULL;
 	passed->function.name =
 		pool_text(&summary->pool, site->function->name, site->function->length);
@@ -162,7 +164,7 @@ static void pass_descriptor(struct summary *summary, const struct ledger_held *h
 
 /*
  * Removes the entries of this process that are among the first `count` entries of summary->passed:
- * the executed program has taken over these descriptors, or exec has closed them.
+ * the executed program has inherited these descriptors, or exec has closed them.
  */
 static void forget_passed(struct summary *summary, uint32_t pid, size_t count)
 {
@@ -236,7 +238,7 @@ static void close_class(struct summary *summary, uint32_t index)
 	class->unkept_bytes += process->unkept_bytes;
 }
 
-/* The backtrace of a site in the address map; NULL: index is 0. */
+/* Returns the backtrace of a site in the address map, or NULL if index is 0. */
 static const struct trace_node *place_of(struct summary *summary, const struct sites *sites,
 					 uint32_t index)
 {
@@ -299,8 +301,10 @@ static void add_longest(struct summary_calls *sum, const struct summary_calls *o
 	sum->ns += other->ns;
 }
 
-/* The entry of a site of poll, select or epoll; NULL: the site is another one, or there are too
- * many. */
+/*
+ * Returns the entry of a site of poll, select or epoll; NULL: the site is of another function, or
+ * there are too many entries.
+ */
 static struct summary_poll *poll_of(struct summary *summary, uint32_t site)
 {
 	const struct hook *hook = sites_at(&summary->calls.sites, site)->function->hook;
@@ -363,8 +367,8 @@ static void close_locks(struct summary *summary)
 	uint32_t index;
 
 	/*
-	 * With --locks=contended, locks that were acquired without a wait are only counted. When
-	 * they were released is not known.
+	 * with --locks=contended, locks that were acquired without a wait are only counted; when
+	 * they were released is unknown
 	 */
 	if (uncontended) {
 		index = ledger_class_of(summary->ledger, RESOURCE_LOCK);
@@ -389,7 +393,7 @@ static void close_locks(struct summary *summary)
 
 /* ---- waits at the end ---- */
 
-/* The call in which a thread waits, at the end, for a lock or for another thread; NULL: none. */
+/* Returns the call in which a thread waits at the end for a lock or for another thread, or NULL. */
 static struct fold_open *open_of(const struct summary_fold *fold, uint64_t thread)
 {
 	for (size_t i = 0; i < fold->open.count; i++)
@@ -408,8 +412,8 @@ static bool has_way(const struct fold_open *open, enum hook_how how)
 }
 
 /*
- * Returns the threads that a call waits for one by one, starting with *at 0; 0 after the last. A
- * writer waits for all holders. A reader waits for a holder that writes or, if only readers hold
+ * Returns one by one the threads that a call waits for, starting with *at 0; 0 after the last one.
+ * A writer waits for all holders. A reader waits for a holder that writes or, if only readers hold
  * the lock, for the writers that wait for it.
  */
 static uint32_t next_blocker(const struct summary *summary, const struct fold_open *open,
@@ -440,7 +444,7 @@ static uint32_t next_blocker(const struct summary *summary, const struct fold_op
 	return 0;
 }
 
-#define FORKED_MAX 64u /* locks noted for a child */
+#define FORKED_MAX 64u /* limit of the locks that are stored for a child */
 
 void summary_note_fork(struct summary *summary, const struct event *event)
 {
@@ -460,8 +464,8 @@ void summary_note_fork(struct summary *summary, const struct event *event)
 }
 
 /*
- * The holder, from before the fork that created this process, of the lock for which the call waits.
- * NULL: a thread of this process holds the lock, or no holder is known.
+ * Returns the thread that held the lock, for which the call waits, before the fork that created
+ * this process. NULL: a thread of this process holds the lock, or no holder is known.
  */
 static const struct summary_forked *forked_holder(const struct summary *summary,
 						  const struct fold_open *open)
@@ -479,7 +483,10 @@ static const struct summary_forked *forked_holder(const struct summary *summary,
 	return NULL;
 }
 
-/* Forgets what was noted for a process, whose next program has other locks. */
+/*
+ * Removes the entries of a process that executes another program, because that program has other
+ * locks.
+ */
 static void forget_forked(struct summary *summary, uint32_t child)
 {
 	size_t count = 0;
@@ -490,7 +497,9 @@ static void forget_forked(struct summary *summary, uint32_t child)
 	summary->forked.count = count;
 }
 
-/* Whether the call waits directly or indirectly for its own thread. Visits each open call once. */
+/*
+ * Whether the call waits, directly or indirectly, for its own thread. Visits each open call once.
+ */
 static bool is_deadlock(const struct summary *summary, const struct fold_open *first)
 {
 	const struct fold_open *next[SUMMARY_BLOCKED_MAX] = { first };
@@ -518,7 +527,7 @@ static bool is_deadlock(const struct summary *summary, const struct fold_open *f
 	return false;
 }
 
-/* Finds a thread that holds the lock, preferably one that is part of the same deadlock. */
+/* Finds a thread that holds the lock; prefers one that is part of the same deadlock. */
 static bool find_holder(const struct summary *summary, const struct fold_open *open,
 			struct locks_holder *found)
 {
@@ -538,9 +547,9 @@ static bool find_holder(const struct summary *summary, const struct fold_open *o
 }
 
 /*
- * Whether the wait may have kept the program from ending: the program was killed or left running,
- * or the main thread waits. If the program ended by itself, other threads may be idle threads of a
- * pool.
+ * Whether the wait may have kept the program from ending: the program was killed or was still
+ * running, or its main thread waits. If the program ended by itself, other threads may be idle
+ * threads of a pool.
  */
 static bool kept_from_end(const struct summary *summary, const struct fold_open *open)
 {
@@ -590,8 +599,8 @@ static void find_notify(struct summary *summary, const struct fold_open *open,
 
 /*
  * Whether the wait is a hang. A lock whose holder has ended is never released. Other waits may be
- * hangs if the program was killed or left running; if it ended by itself, they may belong to idle
- * threads. A wait with a timeout ends by itself, so it is not a hang.
+ * hangs if the program was killed or was still running; if it ended by itself, they may be waits of
+ * idle threads. A wait with a timeout ends by itself, so it is not a hang.
  */
 static bool is_hung(const struct summary *summary, const struct fold_open *open,
 		    const struct summary_blocked *blocked)
@@ -657,9 +666,9 @@ static void add_blocked(struct summary *summary, const struct fold_open *open)
 }
 
 /*
- * Adds an open call to summary->blocked. If several threads wait in the same function for the same
- * object, they share an entry (calls that block only if they have the same backtrace). first: index
- * of the first entry of this process.
+ * Adds an open call to summary->blocked. Threads that wait in the same function for the same object
+ * share an entry; in calls that block, only threads with the same backtrace do so. first: index of
+ * the first entry of this process.
  */
 static void close_open(struct summary *summary, const struct fold_open *open, size_t first)
 {
@@ -669,7 +678,7 @@ static void close_open(struct summary *summary, const struct fold_open *open, si
 		if (blocked->object != open->object || strcmp(blocked->function, open->function) ||
 		    blocked->is_deadlock || open->is_deadlock)
 			continue;
-		/* calls without an object have nothing but their call site in common */
+		/* calls without an object share an entry only if they have the same call site */
 		if (open->resource == RESOURCE_CALL &&
 		    blocked->backtrace !=
 			    space_backtrace(&summary->space, open->backtrace, open->index))
@@ -734,7 +743,10 @@ static void keep_process(struct summary *summary)
 	summary->inherited += process->inherited;
 }
 
-/* A process that executed another program holds nothing, and exec has ended its other threads. */
+/*
+ * A process that executed another program has no live objects, and exec has ended its other
+ * threads.
+ */
 void summary_close_process(struct summary *summary)
 {
 	struct summary_process *process = &summary->fold->process;
@@ -763,14 +775,15 @@ void summary_close_process(struct summary *summary)
 		close_open(summary, &open[i], blocked);
 	touched_process(&summary->touched, &summary->space);
 	/*
-	 * Keep the descriptors for the next program, whose ~fd notes list those that it inherited.
-	 * 0, 1 and 2 were probably opened for that program, so they count as inherited there.
+	 * Store the descriptors for the next program, whose ~fd notes list those that it has
+	 * inherited. Descriptors 0, 1 and 2 were probably opened for that program, so they count as
+	 * inherited there.
 	 */
 	if (was_replaced && process->has_end && !process->untraced)
 		for (size_t at = 0; ledger_passed(summary->ledger, &at, &held);)
 			if (held.object > 2)
 				pass_descriptor(summary, &held);
-	/* Free the backtraces of the process first, to have space for the places of the run. */
+	/* free the backtraces of the process first, to have memory for the call sites of the run */
 	ledger_forget(summary->ledger);
 	tallies_close(&summary->tallies, ledger_sites(summary->ledger));
 	keep_process(summary);
@@ -814,7 +827,9 @@ static int compare_processes(const void *left, const void *right)
 					       ?: ORDER(a->pid, b->pid);
 }
 
-/* Call sites of event loops are known when all processes have ended: a worker may have waited once.
+/*
+ * Adds up the waits of event loops. Only when all processes have ended is it known which call sites
+ * are event loops: a worker process may have waited once.
  */
 static void sum_polls(struct summary *summary)
 {
@@ -854,16 +869,16 @@ static void sum_processes(struct summary *summary)
 		if (process->end_ns > summary->end_ns)
 			summary->end_ns = process->end_ns;
 		/*
-		 * The search is quadratic, so the pids of processes after the first 4096 are
-		 * assumed to be distinct.
+		 * the search is quadratic, so only the first 4096 processes are compared; later
+		 * pids are assumed to be different
 		 */
 		is_first = true;
 		for (size_t k = 0; i < 4096 && k < i && is_first; k++)
 			is_first = summary->processes.items[k].pid != process->pid;
 		summary->pids += is_first;
 		/*
-		 * After an exec, the process continues in a thread that is counted already. A
-		 * process without calls has one thread, too.
+		 * after an exec, the process continues in a thread that has already been counted; a
+		 * process without calls has one thread, too
 		 */
 		if (process->has_tails)
 			summary->threads += (process->threads ? process->threads : 1) - !is_first;
@@ -871,8 +886,9 @@ static void sum_processes(struct summary *summary)
 }
 
 /*
- * Whether the child, if it had been traced, would certainly be among the processes that were read.
- * This is not certain if a process has pid 1: in another pid namespace, the child has another pid.
+ * Whether the child's process would certainly have been read if it had been traced. This is not
+ * certain if a process has pid 1: the run then spans several pid namespaces, in which the child has
+ * another pid.
  */
 static bool would_be_read(const struct summary *summary, const struct summary_spawned *spawned)
 {
@@ -885,7 +901,7 @@ static bool would_be_read(const struct summary *summary, const struct summary_sp
 	       !(summary->selection && summary->selection->filters);
 }
 
-/* Makes a site for each place that holds something. */
+/* Makes a site for each call site with live objects. */
 static void make_sites(struct summary *summary)
 {
 	for (uint32_t i = 0; summary->held && i < tallies_count(&summary->tallies); i++) {
@@ -930,8 +946,8 @@ void summary_close_run(struct summary *summary)
 			summary->spawned.items[untraced++] = summary->spawned.items[i];
 	summary->spawned.count = untraced;
 	/*
-	 * children that outlived their parent do not count as held: the parent could not have
-	 * waited for them
+	 * children that outlived their parent do not count as live, because the parent could not
+	 * have waited for them
 	 */
 	for (uint32_t i = 0; i < summary->class_count; i++)
 		if (summary->classes[i].known == RESOURCE_PROCESS)
@@ -961,15 +977,15 @@ void summary_close_run(struct summary *summary)
 /* ---- the sites to show ---- */
 
 /*
- * Returns how many sites of a class other than memory are shown: fewer if its objects do not have
- * to be destroyed.
+ * Returns how many sites of a class other than memory are shown. They are fewer if objects of the
+ * class need not be destroyed.
  */
 static size_t share_of(const struct summary *summary, uint32_t class)
 {
 	return ledger_rank(summary->classes[class].known) <= 9 ? 3 : 1;
 }
 
-/* The index of the first row of the next class. Rows are grouped by class. */
+/* Returns the index of the first row of the next class. Rows are grouped by class. */
 static size_t end_of_class(const uint32_t *classes, size_t count, size_t from)
 {
 	size_t to = from;
@@ -995,7 +1011,8 @@ size_t summary_share(const struct summary *summary, const uint32_t *classes, siz
 		reserved = room / 2;
 	for (size_t from = 0, to; from < all && count < room; from = to) {
 		/*
-		 * if there is no memory, show only few mappings: loaders and allocators make many
+		 * if there is no memory, show only a few mappings, because loaders and allocators
+		 * make many
 		 */
 		bool is_plenty = from || summary->classes[classes[from]].known == RESOURCE_MAPPING;
 		size_t share = is_plenty ? share_of(summary, classes[from]) : room - reserved;

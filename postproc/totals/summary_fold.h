@@ -3,8 +3,8 @@
 #define TOTALS_SUMMARY_FOLD_H
 
 /*
- * The summary's state of the current process. summary.c takes the events, and summary_close.c makes
- * the sums at the end of a process and of the run; only these two files include this one.
+ * The summary's state of the current process. summary.c processes the events, and summary_close.c
+ * makes the sums at the end of a process and of the run; only these two files include this one.
  */
 
 #include "base/array.h"
@@ -26,10 +26,13 @@ struct fold_open {
 
 /* The kinds of entries in the map of threads: key and value. */
 enum fold_of {
-	OF_THREAD, /* by tid: an enum fold_life */
-	OF_HANDLE, /* by pthread_t: the tid */
-	OF_SILENT, /* by pthread_t: 1 if the thread was created but has made no call */
-	/* by pthread_t: 1 if the thread made a call before the call that created it was recorded */
+	OF_THREAD, /* key: tid; value: enum fold_life */
+	OF_HANDLE, /* key: pthread_t; value: tid */
+	OF_SILENT, /* key: pthread_t; value: 1 if the thread was created but has made no call */
+	/*
+	 * key: pthread_t; value: 1 if the thread made a call before the call that created it was
+	 * recorded
+	 */
 	OF_EARLY,
 };
 
@@ -43,7 +46,7 @@ struct summary_fold {
 	struct waits waits;
 	struct map threads;    /* see enum fold_of */
 	uint64_t thread_count; /* number of threads that made a call */
-	uint64_t told_events;  /* number of events according to the end of the stream */
+	uint64_t told_events;  /* number of events, which the end of the stream states */
 	uint64_t silent;       /* number of threads that were created but made no call */
 	uint32_t thread_cache[FOLD_THREAD_CACHE];
 	ARRAY_OF(struct fold_open) open;
@@ -51,7 +54,7 @@ struct summary_fold {
 	uint32_t executor;    /* the thread that called vfork */
 	char command[SUMMARY_COMMAND_MAX];
 	size_t command_length;
-	/* the file whose malloc is recorded; NULL: not known */
+	/* the file whose malloc is recorded; NULL: unknown */
 	const struct space_module *malloc;
 };
 
@@ -59,8 +62,8 @@ struct summary_fold {
 void summary_list_sites(struct summary *summary);
 
 /*
- * Notes the locks that are held when the process creates a child. A child of fork() that waits for
- * such a lock finds its holder here.
+ * Stores the locks that are held when the process creates a child. If the child of fork() waits for
+ * such a lock, its holder is found in this list.
  */
 void summary_note_fork(struct summary *summary, const struct event *event);
 

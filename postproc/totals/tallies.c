@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 
-#define KEPT_CHUNKS 16u /* number of chunks of a process that are reused for the next process */
+#define KEPT_CHUNKS 16u /* number of chunks of a process that are kept for the next process */
 
 /* ---- entries ---- */
 
@@ -43,7 +43,9 @@ static bool is_place(const struct tally_place *place, const struct site *site)
 	       (place->backtrace->count || !strcmp(place->function, site->function->name));
 }
 
-/* Finds or adds the place of a site. Returns its index + 1. */
+/*
+ * Finds or adds the place (call site of the run) of a site of the process. Returns its index + 1.
+ */
 static uint32_t place_of(struct tallies *tallies, const struct site *site)
 {
 	const struct trace_node *backtrace =
@@ -70,8 +72,8 @@ static uint32_t place_of(struct tallies *tallies, const struct site *site)
 
 /*
  * Merges the entries of the process into those of the run. Frees the chunks of the process one by
- * one, to have space for chunks of the run; the first few are zeroed and kept for the next process.
- * places: index + 1 of the place of each site.
+ * one, to have space for chunks of the run; the first KEPT_CHUNKS are zeroed and kept for the next
+ * process. places: index + 1 of the place of each site.
  */
 static void merge_tally(struct tally *tally, const uint32_t *places, size_t count)
 {

@@ -4,8 +4,9 @@
 
 /*
  * Sums by call site. A report adds up its values for each site of the current process. When the
- * process has ended, its sites become places of the run, and the sums of the sites are merged into
- * the sums of the places. Memory grows with the number of distinct backtraces.
+ * process has ended, each of its sites is mapped to a place: a call site of the run, which may have
+ * sites in several processes. Then the sums of the sites are merged into the sums of the places.
+ * Memory grows with the number of distinct backtraces.
  */
 
 #include <stdbool.h>
@@ -21,10 +22,10 @@
 /* A place of the run: acquisitions of one class with one backtrace, in any process. */
 struct tally_place {
 	const struct trace_node *backtrace; /* never NULL; may be empty (count 0) */
-	const char *function;		    /* the function of the first call */
+	const char *function;		    /* the hooked function of the first call */
 	/* index + 1 of the next place with the same backtrace; 0: none */
 	uint32_t next;
-	uint8_t class; /* index for ledger_class() */
+	uint8_t class; /* number of the class, for ledger_class() */
 	bool is_part;
 };
 
@@ -32,15 +33,15 @@ struct tally_place {
 
 /*
  * The values of a report for each site of the process and each place of the run. merge() adds an
- * entry of the process to an entry of the run. Entries start as zeros.
+ * entry of the process to an entry of the run. New entries are zeros.
  */
 struct tally {
 	size_t size; /* size of an entry in bytes */
 	void (*merge)(void *user, void *run, const void *process);
 	void *user;
 	/*
-	 * chunks of entries: of the process by site, of the run by place; NULL: the chunk has no
-	 * entry yet
+	 * chunks of entries, [TALLY_OF_PROCESS]: by site, [TALLY_OF_RUN]: by place; NULL: the chunk
+	 * has no entry yet
 	 */
 	ARRAY_OF(char *) chunks[2];
 };
@@ -53,8 +54,8 @@ struct tallies {
 	struct pool_recent recent; /* names of functions */
 	ARRAY_OF(struct tally_place) places;
 	/*
-	 * by number of a node of the address map: index + 1 of the first place with that backtrace;
-	 * 0: none
+	 * indexed by number of a node of the address map: index + 1 of the first place with that
+	 * backtrace; 0: none
 	 */
 	uint32_t *first;
 	size_t first_count;
@@ -74,10 +75,13 @@ void tallies_free(struct tallies *tallies);
 struct tally *tallies_add(struct tallies *tallies, size_t size,
 			  void (*merge)(void *user, void *run, const void *process), void *user);
 
-/* Finds or makes an entry. whose: TALLY_OF_PROCESS or TALLY_OF_RUN; index: of the site or place. */
+/*
+ * Finds or makes an entry. whose: TALLY_OF_PROCESS or TALLY_OF_RUN; index: number of the site or
+ * place.
+ */
 void *tally_make(struct tally *tally, int whose, uint32_t index);
 
-/* Finds an entry; NULL: it was not made. */
+/* Finds an entry. Returns NULL if it was not made. */
 static inline void *tally_find(const struct tally *tally, int whose, uint32_t index)
 {
 	uint32_t chunk = index / TALLY_ENTRIES;
@@ -96,12 +100,12 @@ static inline void *tally_entry(struct tally *tally, uint32_t site)
 }
 
 /*
- * Call it when the process has ended, before the address map gets another process: turns the sites
- * into places of the run, and merges the entries.
+ * Call it when the process has ended, before the address map is used for another process: maps the
+ * sites to places of the run, and merges the entries.
  */
 void tallies_close(struct tallies *tallies, const struct sites *sites);
 
-/* Number of places of the run. */
+/* Returns the number of places of the run. */
 static inline uint32_t tallies_count(const struct tallies *tallies)
 {
 	return (uint32_t)tallies->places.count;
@@ -112,7 +116,7 @@ static inline const struct tally_place *tallies_place(const struct tallies *tall
 	return &tallies->places.items[place];
 }
 
-/* Finds the entry of a place of the run; NULL: it was not made. */
+/* Finds the entry of a place of the run. Returns NULL if it was not made. */
 static inline void *tally_of_place(const struct tally *tally, uint32_t place)
 {
 	return tally_find(tally, TALLY_OF_RUN, place);

@@ -39,8 +39,8 @@ static uint32_t add_life(struct threads *threads, uint32_t tid, uint64_t pthread
 }
 
 /*
- * The index of the event's thread. A new thread without events is known only by its pthread_t; its
- * tid may have been that of an earlier thread.
+ * Returns the index of the event's thread. A new thread without events is known only by its
+ * pthread_t: its tid may have been that of an earlier thread.
  */
 static uint32_t look_up(struct threads *threads, const struct event *event)
 {
@@ -72,7 +72,7 @@ static uint32_t thread_of(struct threads *threads, const struct event *event)
 
 /* ---- waits ---- */
 
-/* By class of the hook: enum thread_wait + 1; 0: no wait. */
+/* Indexed by class of the hook: enum thread_wait + 1; 0: it is no wait. */
 static const unsigned char waits[RESOURCE_COUNT] = {
 	[RESOURCE_LOCK] = THREAD_WAIT_LOCK + 1,
 	[RESOURCE_SEMAPHORE] = THREAD_WAIT_SEMAPHORE + 1,
@@ -94,7 +94,7 @@ bool threads_waits(const struct hook *hook, const struct event *event, enum thre
 	    !waits[hook->resource])
 		return false;
 	*wait = (enum thread_wait)(waits[hook->resource] - 1);
-	/* the time of such a nested call belongs to the enclosing call */
+	/* the time of a nested call of this kind belongs to the enclosing call */
 	return *wait != THREAD_WAIT_OTHER || event->depth == 0;
 }
 
@@ -123,14 +123,14 @@ const struct thread_life *threads_of_handle(const struct threads *threads, uint6
 	return index != THREAD_NONE ? &threads->list.items[index] : NULL;
 }
 
-/* Takes a successful call about a thread. */
+/* Processes a successful call about a thread. */
 static void on_thread(struct threads *threads, uint32_t caller, const struct event *event)
 {
 	uint32_t index = find_by(&threads->by_handle, event->object);
 	struct thread_life *thread = index != THREAD_NONE ? &threads->list.items[index] : NULL;
 
 	if (event->type == CALL_TYPE_ALLOC) {
-		/* A join that failed has a further event, in which it acquires the thread again. */
+		/* a join that failed has a second event, in which it acquires the thread again */
 		if (event->part)
 			return;
 		index = add_life(threads, 0, event->object, event->time_ns);
@@ -146,7 +146,7 @@ static void on_thread(struct threads *threads, uint32_t caller, const struct eve
 		return;
 	} else if (event->operation == OPERATION_WAIT || event->function->hook->how == HOW_JOINS) {
 		thread->is_joined = true;
-		/* If the join did not wait, the thread had ended before it, at an unknown time. */
+		/* if the join did not wait, the thread had ended before, at an unknown time */
 		if (event->leave_ns >= event->enter_ns + THREADS_WAIT_NS)
 			thread->ended_ns = event->leave_ns;
 	} else if (event->operation == OPERATION_FREE) {
@@ -178,7 +178,7 @@ void threads_event(struct threads *threads, const struct event *event)
 }
 
 /*
- * Takes the notes ~open (a call that had not returned at the end) and ~process (from the first
+ * Processes the notes ~open (a call that had not returned at the end) and ~process (from the first
  * thread).
  */
 void threads_note(struct threads *threads, const struct event *event)

@@ -28,17 +28,17 @@ enum thread_wait { /* in the order of the columns of thread_waits */
 		   THREAD_WAIT_SEMAPHORE,
 		   THREAD_WAIT_CONDITION,
 		   THREAD_WAIT_FUTEX,
-		   THREAD_WAIT_JOIN,  /* waits for threads, processes and barriers */
+		   THREAD_WAIT_JOIN,  /* waits for threads and processes, and in barriers */
 		   THREAD_WAIT_OTHER, /* other calls that may wait: poll, read, sleep, open */
 		   THREAD_WAITS
 };
 
 struct thread_life {
-	uint32_t tid;	  /* 0: it made no recorded call */
-	uint64_t pthread; /* 0: not known */
+	uint32_t tid;	  /* 0: it has made no recorded call */
+	uint64_t pthread; /* 0: unknown */
 	uint32_t creator; /* index of the thread that created it, or THREAD_NONE */
 	uint64_t first_ns, last_ns;
-	/* backtrace of the call that created it; NULL: not known */
+	/* backtrace of the call that created it; NULL: unknown */
 	const struct backtrace *backtrace;
 	uint64_t index;		     /* index of that call */
 	char name[THREAD_NAME_SIZE]; /* "": it has no name */
@@ -46,15 +46,16 @@ struct thread_life {
 	uint64_t waited_ns[THREAD_WAITS];
 	bool is_first; /* it is the first thread of the process */
 	bool is_detached, is_joined;
-	bool has_ended;	   /* it has called pthread_exit() */
-	uint64_t ended_ns; /* when a thread that waited in a join saw its end; 0: not known */
-	/* the function that it was in when the process ended; "": none */
+	bool has_ended; /* it has called pthread_exit() */
+	/* time at which a thread that waited in a join noticed the end; 0: unknown */
+	uint64_t ended_ns;
+	/* the function in which the thread was when the process ended; "": none */
 	char open_call[THREAD_CALL_SIZE];
 };
 
 struct threads {
 	ARRAY_OF(struct thread_life) list;
-	/* by tid and by pthread_t: index + 1 of the last thread that had the value */
+	/* key: tid, pthread_t; value: index + 1 of the last thread with this key */
 	struct map by_number, by_handle;
 	uint32_t last; /* index of the thread of the last event, or THREAD_NONE */
 };
@@ -65,15 +66,15 @@ void threads_init(struct threads *threads);
 void threads_clear(struct threads *threads);
 
 /*
- * Whether the call took so long that it counts as a wait, and of which kind. A nested call of the
- * kind THREAD_WAIT_OTHER does not count: its time belongs to the enclosing call.
+ * Whether the call took long enough to count as a wait, and the kind of this wait. A nested call of
+ * the kind THREAD_WAIT_OTHER does not count: its time belongs to the enclosing call.
  */
 bool threads_waits(const struct hook *hook, const struct event *event, enum thread_wait *wait);
 
-/* The last thread with this pthread_t, or NULL. */
+/* Returns the last thread with this pthread_t, or NULL. */
 const struct thread_life *threads_of_handle(const struct threads *threads, uint64_t handle);
 
-/* threads_event() takes a call, threads_note() a note; both in the order of the stream. */
+/* threads_event() processes a call, threads_note() a note; call both in the order of the stream. */
 void threads_event(struct threads *threads, const struct event *event);
 void threads_note(struct threads *threads, const struct event *event);
 

@@ -5,7 +5,10 @@
 
 #include "base/array.h"
 
-/* Only this many frames are examined: deeper ones are recursion, which adds no modules. */
+/*
+ * Limit of the frames of a backtrace that are examined. Deeper backtraces are recursive, and
+ * further frames add no modules.
+ */
 #define FRAMES_MAX 256
 
 void touched_free(struct touched *touched)
@@ -58,8 +61,8 @@ void touched_process(struct touched *touched, const struct address_space *space)
 		touched->backtraces.items[number].events = 0;
 	}
 	/*
-	 * Clear the array only if most of it was used: ids of backtraces of the next process are
-	 * new.
+	 * clear the array only if most of it was used; the backtraces of the next process have new
+	 * ids
 	 */
 	if (touched->met.count > touched->backtraces.count / 2)
 		ARRAY_CLEAR(&touched->backtraces);

@@ -3,9 +3,9 @@
 #define TOTALS_TOUCHED_H
 
 /*
- * Counts the events in whose backtraces each module has a frame. This shows how important a module
- * without names is. Events are counted by backtrace, and each backtrace is examined once, at the
- * end of its process.
+ * For each module, counts the events that have a frame of the module in their backtraces. The
+ * number shows how important a module without names is. Events are counted by backtrace, and each
+ * backtrace is examined once, at the end of its process.
  */
 
 #include "base/array.h"
@@ -17,16 +17,19 @@ struct touched {
 		struct touched_backtrace {
 			const struct backtrace *backtrace;
 			uint64_t events; /* number of events of the current process */
-			uint64_t index;	 /* index of the first call */
+			uint64_t index;	 /* indexed by id of the backtrace */
 		} * items;		 /* entries by id of the backtrace */
 		size_t count, capacity;
 	} backtraces;
 	ARRAY_OF(uint32_t) met; /* ids of backtraces that have events */
 	struct {
 		struct touched_module {
-			/* last: number of the backtrace that was counted last */
+			/*
+			 * events: number of events; last: number of the backtrace that was counted
+			 * last
+			 */
 			uint64_t events, last;
-		} * items; /* entries by id of the module in the address map */
+		} * items; /* indexed by id of the module in the address map */
 		size_t count, capacity;
 	} modules;
 	uint64_t looked; /* number of backtraces examined in all processes */
@@ -34,14 +37,14 @@ struct touched {
 
 void touched_free(struct touched *touched);
 
-/* Takes a call. */
+/* Processes a call. */
 void touched_event(struct touched *touched, const struct event *event);
 
 /* Call it when the process was read to its end, while the address map still has its mappings. */
 void touched_process(struct touched *touched, const struct address_space *space);
 
 /*
- * The number of events of all processes so far that have a frame in the module; and their
+ * Returns the number of events of all processes so far that have a frame in the module; as a
  * percentage of `all` events.
  */
 uint64_t touched_events(const struct touched *touched, const struct space_module *module);

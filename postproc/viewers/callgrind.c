@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Callgrind's profile format (Valgrind manual, "Callgrind Format Specification"): for each line of
- * a function its own cost, and for each call in that line the inclusive cost of the callee. A
- * function that occurs several times in a backtrace is counted once.
+ * a function the line's own cost, and for each call in that line the inclusive cost of the callee.
+ * A function that occurs several times in a backtrace is counted once.
  */
 #include <stdio.h>
 #include <inttypes.h>
@@ -17,9 +17,11 @@
 
 /* The cost of a line of a function, or of a call in that line. */
 struct cell {
-	uint32_t function, callee; /* numbers of functions; callee 0: the line's own cost */
+	/* numbers of functions; callee 0: the cell has the line's own cost */
+	uint32_t function, callee;
 	unsigned line;
-	uint64_t calls;	   /* allocations and waits, because the number of calls is not recorded */
+	/* number of allocations and waits, because calls between functions are not recorded */
+	uint64_t calls;
 	uint64_t values[]; /* one value for each column of the profile */
 };
 
@@ -29,10 +31,10 @@ struct callgrind {
 	struct pool pool;
 	struct hash_table table;
 	ARRAY_OF(struct cell *) cells;
-	ARRAY_OF(struct cell *) met; /* cells that the current backtrace was already added to */
+	ARRAY_OF(struct cell *) met; /* cells to which the current backtrace was already added */
 	size_t columns;
 	uint64_t *sum;	  /* sum of each column */
-	bool *has_name;	  /* by function number: whether the name was written */
+	bool *has_name;	  /* indexed by function number: whether the name was written */
 	struct map names; /* numbers of files and modules, by address of their names */
 	uint32_t name_count;
 };
@@ -64,8 +66,8 @@ static struct cell *cell_of(struct callgrind *file, const struct cell *wanted)
 }
 
 /*
- * Adds the values of a backtrace to a cell, once for each backtrace. The number of calls is that of
- * allocations and waits, because calls between functions are not recorded.
+ * Adds the values of a backtrace to a cell, once for each backtrace. As the number of calls, adds
+ * the number of allocations and waits, because calls between functions are not recorded.
  */
 static void add_cell(struct callgrind *file, struct cell *cell, const uint64_t *values)
 {
@@ -133,7 +135,7 @@ static void put_name(struct callgrind *file, const char *name)
 	out_name(file->out, name, strlen(name), ESCAPE_ALL);
 }
 
-/* Writes a name: "fl=(3) main.c" for the first time, then only "fl=(3)". */
+/* Writes a name: "fl=(3) main.c" the first time, later only "fl=(3)". */
 static void put_place(struct callgrind *file, const char *key, const char *name)
 {
 	struct map_entry *entry = map_put(&file->names, 0, (uintptr_t)name);
@@ -167,7 +169,7 @@ static void put_function(struct callgrind *file, uint32_t number, bool is_callee
 
 /*
  * Returns the profile's column for a position in the file. KCachegrind sorts by the column at
- * position 0, so live bytes are there. Columns of other classes keep their order.
+ * position 0, so that column has live bytes. Columns of other classes keep their order.
  */
 static size_t column_at(size_t position)
 {

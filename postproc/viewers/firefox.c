@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Collects what the Firefox Profiler shows: allocations and frees of call sites by time step, live
- * memory of processes, and waits of threads. The number of waits is limited: the longest are shown
- * individually, and all others are added up.
+ * memory of processes, and waits of threads. The number of waits is limited: the longest waits are
+ * shown individually, and the others are added up.
  */
 #include "firefox.h"
 

@@ -2,7 +2,10 @@
 #ifndef VIEWERS_FIREFOX_H
 #define VIEWERS_FIREFOX_H
 
-/* The data of a run that firefox.c collects for the Firefox Profiler, and its file. */
+/*
+ * The data of a run that firefox.c collects, and the functions that write them as a file for the
+ * Firefox Profiler.
+ */
 
 #include "base/array.h"
 #include "base/json.h"
@@ -13,7 +16,7 @@
 
 /* A wait that is shown. */
 struct firefox_wait {
-	struct lane_wait facts; /* its texts are constants or in the pool */
+	struct lane_wait facts; /* its texts are constants or belong to the pool */
 	uint32_t pid;
 };
 
@@ -43,7 +46,7 @@ struct firefox {
 	/* memory */
 	/* drawn: at most SPANS_MOST spans, sorted by call site */
 	struct spans spans, drawn;
-	/* for the current process: index in `places`, by site */
+	/* for the current process; key: site; value: index in `places` */
 	struct map numbers;
 	ARRAY_OF(const struct trace_node *) places; /* index 0 is unused */
 	/* index of the first call site of the current process */
@@ -57,9 +60,13 @@ struct firefox {
 	uint64_t left_out, left_out_ns, wall_ns;
 	/* state of the thread that is being written */
 	struct json json;
-	uint32_t threads;	 /* number of threads written so far */
-	struct map main_threads; /* by pid: the number of its first thread in the file, + 1 */
-	/* nodes: number of a stack, by prefix and frame; frames: index in frame_list, + 1 */
+	uint32_t threads; /* number of threads written so far */
+	/* key: pid; value: the number, in the file, of its first thread, + 1 */
+	struct map main_threads;
+	/*
+	 * nodes: key: prefix and frame, value: number of the stack; frames: value: index in
+	 * frame_list, + 1
+	 */
 	struct map nodes, frames;
 	ARRAY_OF(uint64_t) node_list; /* for each stack: prefix + 1 and frame */
 	ARRAY_OF(const struct stacks_frame *) frame_list;
@@ -70,7 +77,7 @@ static inline uint64_t firefox_length_ns(const struct lane_wait *wait)
 	return wait->until_ns > wait->since_ns ? wait->until_ns - wait->since_ns : 0;
 }
 
-/* Writes the file. Call spans_settle() before. */
+/* Writes the file. Call spans_settle() first. */
 void firefox_write(struct firefox *file, struct out *out);
 
 #endif

@@ -78,7 +78,7 @@ static void put_known(struct firefox *file, bool is_known, uint64_t number)
 		json_null(&file->json);
 }
 
-/* Writes a column of a table: evaluates `put` for each `i`. */
+/* Writes a column of a table: evaluates `put` for each `i` below `count`. */
 #define COLUMN(file, key, count, put)                \
 	do {                                         \
 		begin_list(file, key);               \
@@ -237,8 +237,8 @@ static const char *name_of(const struct firefox *file, uint32_t pid, uint32_t ti
 }
 
 /*
- * Begins a thread in the file. The first thread of a process is its main thread, to which the
- * counters belong.
+ * Begins a thread in the file. The first thread of a process is the process's main thread, to which
+ * the counters belong.
  */
 static void begin_thread(struct firefox *file, const char *name, uint32_t pid, uint32_t tid)
 {
@@ -307,8 +307,8 @@ static void put_marker(struct firefox *file, const struct firefox_wait *wait, ui
 }
 
 /*
- * Writes waits as markers. The numbers of the markers' names follow those of functions and files,
- * so all stacks must have been numbered before.
+ * Writes waits as markers. The numbers of the markers' names come after those of functions and
+ * files, so call it when all stacks have numbers.
  */
 static void put_markers(struct firefox *file, const struct firefox_wait *waits, size_t count,
 			const uint32_t *stacks)
@@ -391,7 +391,7 @@ static int by_time(const void *a, const void *b)
 
 /*
  * Makes the steps of the thread "memory": each span becomes an allocation and, if it ended, a free.
- * The address only connects the free with its allocation.
+ * The only purpose of the address is to connect the free with its allocation.
  */
 static struct step *make_steps(struct firefox *file, size_t *count)
 {
@@ -450,8 +450,8 @@ static void put_memory(struct firefox *file)
 }
 
 /*
- * Writes an empty thread for each process that has a counter but no thread that waited, because a
- * counter needs a thread of its process.
+ * For each process with a counter but without a thread that waited, writes an empty thread, because
+ * a counter must belong to a thread.
  */
 static void put_idle_processes(struct firefox *file)
 {

@@ -2,8 +2,8 @@
 /*
  * heaptrack's data file, version 3 (KDE's heaptrack, src/interpret and src/analyze): strings,
  * instructions, traces and sizes, then all allocations and frees in the order of time. The
- * allocations and frees go through a temporary file, because names precede them in the file but are
- * known only at the end. All numbers are hexadecimal.
+ * allocations and frees are first written to a temporary file, because the names precede them in
+ * the file but are known only at the end. All numbers are hexadecimal.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,13 +19,13 @@
 
 #define PROGRAM_VERSION 0x10400u
 #define FILE_VERSION	3u
-#define NAME_MOST	(64u << 10) /* limit of a string's bytes */
+#define NAME_MOST	(64u << 10) /* limit of the bytes of a string */
 
-/* Allocations of one size by one call site. */
+/* Allocations of the same size at one call site. */
 struct heap_info {
 	const struct trace_node *backtrace;
 	uint64_t size;
-	uint64_t live; /* number of live blocks in the process that is being read */
+	uint64_t live; /* number of live blocks in the current process */
 	const char *function;
 };
 
@@ -41,19 +41,19 @@ struct heaptrack {
 	struct stacks stacks;
 	struct spill_sort sort;
 	/*
-	 * time of the process's last step: no later step gets an earlier time, so that sorting
+	 * time of the process's last step; no later step gets an earlier time, so that sorting
 	 * keeps the order of the steps
 	 */
 	uint64_t last_ns;
-	/* for the current process: index in `infos`, + 1, by site and size */
+	/* for the current process; key: site and size; value: index in `infos`, + 1 */
 	struct map of_process;
-	/* for the run: index in `infos`, + 1, by number of the backtrace and size */
+	/* for the run; key: number of the backtrace, and size; value: index in `infos`, + 1 */
 	struct map of_run;
-	struct map backtraces; /* number of a backtrace, by address */
+	struct map backtraces; /* key: address of a backtrace; value: its number */
 	uint32_t backtrace_count;
 	ARRAY_OF(struct heap_info) infos;
 	struct pool pool;
-	/* for writing the file: */
+	/* used while the file is written: */
 	struct packed packed;
 	struct map numbers, traces;
 	uint32_t string_count, trace_count;
@@ -61,7 +61,9 @@ struct heaptrack {
 
 /* ---- the fold ---- */
 
-/* Returns the index in `infos`, + 1, for the backtrace of a site and a size. */
+/*
+ * Finds or adds an info for the backtrace of a site and a size. Returns its index in `infos`, + 1.
+ */
 static uint32_t info_of_run(struct heaptrack *file, const struct site *site, uint64_t size)
 {
 	const struct trace_node *backtrace =
@@ -161,8 +163,8 @@ static void heaptrack_destroy(void *state)
 /* ---- the file ---- */
 
 /*
- * Writes a string. Replaces control characters by question marks, because a line break ends a
- * string.
+ * Writes a string. Replaces control characters by question marks, because a line break would end
+ * the string.
  */
 static void put_string(struct heaptrack *file, const char *text)
 {
@@ -179,8 +181,8 @@ static void put_string(struct heaptrack *file, const char *text)
 }
 
 /*
- * Returns the number of a string, from 1, and writes it if it is new; "" is 0. Strings are compared
- * by address.
+ * Returns the number of a string, from 1. Writes the string when it is first used. The number of ""
+ * is 0. Strings are compared by address.
  */
 static uint32_t string_of(struct heaptrack *file, const char *text)
 {
@@ -195,9 +197,7 @@ static uint32_t string_of(struct heaptrack *file, const char *text)
 	return entry->value;
 }
 
-/*
- * Writes the frames whose index is at least `from`, each as an instruction with the frame's number.
- */
+/* Writes the frames from the index `from` on, each as an instruction with the frame's number. */
 static void put_frames(struct heaptrack *file, size_t from)
 {
 	for (size_t i = from; i < file->stacks.frame_list.count; i++) {
@@ -215,8 +215,8 @@ static void put_frames(struct heaptrack *file, size_t from)
 }
 
 /*
- * Returns the number of the trace for a backtrace. A trace is written as a frame and the number of
- * its caller's trace, so the frames are written from the outermost inwards.
+ * Returns the number of the trace for a backtrace. Each trace consists of a frame and the number of
+ * its caller's trace, so frames are written from the outermost inwards.
  */
 static uint32_t trace_of(struct heaptrack *file, const struct heap_info *info)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Massif's output file (valgrind, massif/ms_main.c): live memory over time of the process with the
- * highest peak; times are in milliseconds. Snapshots with call sites are written at the peak and at
- * the ends of windows: viewers draw the curve of a call site through these snapshots, so if only
- * the peak had call sites, the memory of every call site would seem to rise up to it. For all
- * processes together, no peak with call sites is known, because processes are read one after the
- * other.
+ * highest peak; times are in milliseconds. Snapshots with call sites are written for the peak and
+ * for the ends of windows, because viewers draw the curve of a call site through these snapshots:
+ * with call sites only at the peak, the memory of every call site would seem to rise until then.
+ * For all processes together, no peak with call sites is known, because processes are read one
+ * after the other.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -29,22 +29,21 @@ struct massif {
 	struct curve curve, best;
 	uint64_t now;
 	uint32_t process; /* number of the process with the highest peak */
-	uint64_t last;	  /* live memory of that process at exit */
-	bool is_best;	  /* the process that ended last has the highest peak so far */
+	uint64_t last;	  /* live memory of that process when it ended */
+	bool is_best;	  /* the last process that has ended has the highest peak so far */
 	struct tally *tally;
-	struct rises_axis windows; /* of the process with the peak */
+	struct rises_axis windows; /* time axis of the process with the peak */
 };
 
 /*
- * The live memory of a call site over time: in the process that is being read, or in the process
- * with the peak.
+ * The live memory of a call site over time, in the current process or in the process with the peak.
  */
 struct held {
 	struct rises rises;
-	uint32_t process; /* number of the process + 1 */
+	uint32_t process; /* number of the process, + 1 */
 };
 
-/* The time of a tree: AT_PEAK, or the end of the window with this number. */
+/* The time for which a tree is written: AT_PEAK, or the end of the window with this number. */
 enum { AT_PEAK = -1 };
 
 /* A frame of the tree, which grows from the allocating functions to main. */
@@ -71,8 +70,8 @@ static void massif_move(void *user, const struct ledger_move *move)
 }
 
 /*
- * Called when a process has ended, after massif_process(): keeps the call sites of the process with
- * the peak.
+ * Called when a process has ended, after massif_process(). If the process has the highest peak so
+ * far, stores its call sites.
  */
 static void massif_merge(void *user, void *of_run, const void *of_process)
 {
@@ -192,8 +191,8 @@ static void put_indent(struct out *out, unsigned depth)
 }
 
 /*
- * Returns the children sorted by size, the largest first. *shown: how many of them get their own
- * line.
+ * Returns the children sorted by size, the largest first. *shown: how many of them have a line of
+ * their own.
  */
 static struct node **sort_children(const struct node *node, uint64_t least, uint32_t *shown)
 {
@@ -205,7 +204,7 @@ static struct node **sort_children(const struct node *node, uint64_t least, uint
 	qsort(list, count, sizeof(struct node *), by_bytes);
 	for (*shown = 0; *shown < count && list[*shown]->bytes >= least; ++*shown)
 		;
-	/* a single call site left over gets its own line: folding it would save no line */
+	/* a single remaining call site gets a line of its own: it would need a line anyway */
 	if (*shown + 1 == count)
 		++*shown;
 	return list;
@@ -257,7 +256,7 @@ static void put_snapshot(struct out *out, uint64_t number, uint64_t ns, uint64_t
 		   number, (double)ns / 1e6, bytes, tree);
 }
 
-/* Writes a snapshot with a tree. The size of the snapshot is the sum of the tree. */
+/* Writes a snapshot with a tree. The size of the snapshot is the sum of the tree's sizes. */
 static void put_tree(struct massif *massif, struct out *out, int when, uint64_t number,
 		     uint64_t time_ns)
 {
@@ -271,9 +270,7 @@ static void put_tree(struct massif *massif, struct out *out, int when, uint64_t 
 	pool_free(&pool);
 }
 
-/*
- * Writes trees for the ends of windows: from the window with index *window up to the time until_ns.
- */
+/* Writes trees for the ends of windows, from the window with index *window to the time until_ns. */
 static void put_windows(struct massif *massif, struct out *out, unsigned *window, uint64_t until_ns,
 			uint64_t *number)
 {
@@ -286,7 +283,10 @@ static void put_windows(struct massif *massif, struct out *out, unsigned *window
 			 rises_end(&massif->windows, *window));
 }
 
-/* Writes all snapshots; the first one is empty. The peak is the first time of the highest value. */
+/*
+ * Writes all snapshots. The first one is empty. The peak is the first snapshot with the highest
+ * value.
+ */
 static void put_snapshots(struct massif *massif, const struct summary_process *shown,
 			  struct out *out)
 {

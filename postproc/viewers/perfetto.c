@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Perfetto's trace format. Each thread has a track with its waits. An arrow connects the thread
- * that released the lock, or woke the waiting thread, with the end of the wait; this thread is also
- * an annotation of the wait. Each lock has a track with its holders. Counters show the live
- * objects, and heap dumps the live memory by call site at the peak and at exit.
+ * Perfetto's trace format. Each thread has a track with its waits. An arrow leads from the thread
+ * that released the lock, or woke the waiting thread, to the end of the wait; the wait also has the
+ * name of that thread as an annotation. Each lock has a track that shows its holders. Counters show
+ * the number of live objects, and heap dumps show the live memory by call site at the peak and at
+ * exit.
  */
 #include "perfetto.h"
 
@@ -20,8 +21,8 @@
 #include "postproc/report/curve.h"
 #include "postproc/waits/lanes.h"
 
-#define HOLD_LEAST 10000u /* ns; shorter holds are left out, because there may be millions */
-#define LOCKS_MOST 2000u  /* limit of tracks of locks */
+#define HOLD_LEAST 10000u /* in ns: shorter holds are left out, because there may be millions */
+#define LOCKS_MOST 2000u  /* limit of the tracks of locks */
 
 /*
  * The kinds of keys in `tracks`. The values of OF_THREAD and OF_LOCK are tracks; OF_DESCRIBED marks
@@ -48,16 +49,17 @@ struct perfetto {
 	struct perfetto_packets packets;
 	struct tally *heap;
 	struct map tracks;
-	uint64_t process_track, locks_track; /* 0: none yet */
+	uint64_t process_track, locks_track; /* 0: it was not made yet */
 	uint32_t locks;
 	uint64_t flows;
 	uint64_t wall_ns;
-	/* for the current process, by class; NULL: no object of the class */
+	/* for the current process, indexed by class; NULL: there was no object of the class */
 	struct curve *curves[LEDGER_CLASSES];
 	struct peaks_amount now[LEDGER_CLASSES];
-	struct map images;		 /* index in last_dumps, + 1, by pid */
-	ARRAY_OF(uint64_t) last_dumps;	 /* times of the last dumps in ns */
-	struct map dumped;		 /* index in `samples`, + 1, by number of the backtrace */
+	struct map images;	       /* key: pid; value: index in last_dumps, + 1 */
+	ARRAY_OF(uint64_t) last_dumps; /* times of the last dumps in ns */
+	/* key: number of the backtrace; value: index in `samples`, + 1 */
+	struct map dumped;
 	ARRAY_OF(struct sample) samples; /* samples of the dump that is being built */
 };
 
@@ -80,7 +82,10 @@ static uint64_t thread_track(struct perfetto *file, uint32_t thread)
 	return entry->value;
 }
 
-/* Sets *track to the track of a lock, or to 0 if LOCKS_MOST locks have tracks already. */
+/*
+ * Sets *track to the track of a lock; to 0 if the lock has no track and LOCKS_MOST other locks have
+ * one.
+ */
 static void lock_track(struct perfetto *file, const struct lane_hold *hold, uint64_t *track)
 {
 	struct map_entry *entry = map_find(&file->tracks, OF_LOCK, hold->serial);
@@ -187,7 +192,7 @@ static void put_slice(struct perfetto *file, const struct lane_wait *wait, uint6
 }
 
 /*
- * Draws an arrow from the thread that released the lock, or woke the waiting thread, to an instant
+ * Draws an arrow from the thread that released the lock, or woke the waiting thread, to a time just
  * after the wait. An arrow to the end of the slice itself would be drawn backwards.
  */
 static void put_flow(struct perfetto *file, const struct lane_wait *wait, uint64_t track,
@@ -212,7 +217,10 @@ static void perfetto_on_wait(void *user, const struct lane_wait *wait)
 {
 	struct perfetto *file = user;
 	uint64_t track = thread_track(file, wait->thread);
-	/* a wait without duration gets 1 ns: at equal times, its end would precede its beginning */
+	/*
+	 * a wait without duration gets 1 ns, because at equal times its end would precede its
+	 * beginning
+	 */
 	uint64_t until_ns = wait->until_ns > wait->since_ns ? wait->until_ns : wait->since_ns + 1;
 
 	put_slice(file, wait, track, until_ns);
@@ -301,7 +309,7 @@ static void put_curve(struct perfetto *file, const struct ledger_class *class,
 	perfetto_track_end(&file->packets);
 	while (curve_next(curve, &at, &time_ns, &amount))
 		put_count(file, track, time_ns, amount);
-	/* extends the line to the end of the process, after which no object is live */
+	/* extend the line to the end of the process, after which no object is live */
 	if (process->end_ns > curve->first << curve->shift)
 		put_count(file, track, process->end_ns, amount);
 	if (summary_has_ended(process))
@@ -331,7 +339,7 @@ static void begin_dump(struct perfetto *file)
 
 /*
  * Adds to the sample of a backtrace. A dump has only one sample for each backtrace, because
- * programs that read the trace would use only the last one.
+ * programs that read the trace use only the last sample.
  */
 static void add_sample(struct perfetto *file, const struct trace_node *backtrace,
 		       struct peaks_amount acquired, struct peaks_amount held)
@@ -361,7 +369,8 @@ static void put_sample(struct perfetto *file, const struct sample *sample)
 	proto_unsigned(inner, SAMPLE_FREED, sample->acquired.bytes - sample->held.bytes);
 	proto_unsigned(inner, SAMPLE_ALLOCATIONS, sample->acquired.count);
 	/*
-	 * the difference may be negative: unmapping the middle of a mapping leaves two live parts
+	 * the difference may be negative, because unmapping the middle of a mapping leaves two live
+	 * parts
 	 */
 	proto_unsigned(inner, SAMPLE_FREES,
 		       sample->acquired.count > sample->held.count
@@ -410,8 +419,8 @@ static void dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint
 }
 
 /*
- * Sets the time of a process's dumps: the end of the process, but later than the dumps of earlier
- * programs with the same pid. Viewers take these programs for one process, and show its last dump.
+ * Sets the time of a process's dumps to the end of the process, but later than the dumps of earlier
+ * programs with the same pid: viewers treat these programs as one process, and show its last dump.
  */
 static void time_of_dumps(struct perfetto *file, const struct summary_process *process,
 			  uint64_t *time_ns)
@@ -448,8 +457,8 @@ static void dump_process(struct perfetto *file, const struct summary_process *pr
 }
 
 /*
- * Dumps the peak of a class, of the process with the highest one. The dump is a separate heap,
- * because the values of a peak are not sums since the start.
+ * Dumps the peak of a class, in the process where it was highest. This dump is a separate heap,
+ * because other heaps have sums since the start.
  */
 static void dump_peak(struct perfetto *file, uint32_t class)
 {
@@ -522,7 +531,7 @@ static void perfetto_process(void *state)
 	dump_process(file, process);
 	put_curves(file, process);
 	describe_process(file, process);
-	/* thread ids may be reused: the last thread with an id gives the track its name */
+	/* thread ids may be reused: the track gets the name of the last thread with its id */
 	for (size_t i = file->lanes.threads.list.count; i; i--)
 		describe_thread(file, process, &file->lanes.threads.list.items[i - 1]);
 	lanes_clear(&file->lanes);

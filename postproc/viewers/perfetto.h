@@ -3,9 +3,9 @@
 #define VIEWERS_PERFETTO_H
 
 /*
- * Packets of a Perfetto trace (protos/perfetto/trace of google/perfetto). Events go through a
- * temporary file that sorts them by time, because the names in their backtraces are known only when
- * the whole run was read. In the trace, interned data and tracks precede the events.
+ * Packets of a Perfetto trace (protos/perfetto/trace of google/perfetto). Events are written to a
+ * temporary file and sorted by time, because the names in their backtraces are known only when the
+ * whole run was read. In the trace, interned data and tracks precede the events.
  */
 
 #include "base/array.h"
@@ -14,7 +14,7 @@
 #include "base/spill_sort.h"
 #include "stacks.h"
 
-/* TracePacket */
+/* Field numbers of TracePacket. */
 enum {
 	PACKET_CLOCKS = 6,
 	PACKET_TIME = 8,
@@ -26,7 +26,7 @@ enum {
 	PACKET_TRACK = 60,
 };
 
-/* Fields of TrackDescriptor and of its messages. */
+/* Field numbers of TrackDescriptor and of its messages. */
 enum {
 	TRACK_ID = 1,
 	TRACK_NAME = 2,
@@ -41,7 +41,7 @@ enum { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
 enum { COUNTER_UNIT = 3, COUNTER_UNIT_NAME = 6 };
 enum { UNIT_COUNT = 2, UNIT_BYTES = 3 };
 
-/* TrackEvent */
+/* Field numbers of TrackEvent. */
 enum {
 	EVENT_ANNOTATION = 4,
 	EVENT_TYPE = 9,
@@ -63,7 +63,7 @@ enum {
 	ANNOTATION_TEXT_ID = 17,
 };
 
-/* ProfilePacket */
+/* Field numbers of ProfilePacket. */
 enum { PROFILE_PROCESS = 5, PROFILE_INDEX = 7 };
 enum { DUMP_PID = 1, DUMP_SAMPLE = 2, DUMP_FROM_START = 3, DUMP_TIME = 9, DUMP_HEAP = 11 };
 enum {
@@ -80,8 +80,9 @@ enum packet_rank { RANK_END, RANK_WOKEN, RANK_WAKES, RANK_BEGIN };
 struct perfetto_packets {
 	struct spill_sort sort;
 	struct proto packet, body, inner, innermost;
-	struct map stacks;				/* number of a backtrace, by address */
-	ARRAY_OF(const struct trace_node *) stack_list; /* by number of the backtrace - 1 */
+	/* key: address of a backtrace; value: its number */
+	struct map stacks;
+	ARRAY_OF(const struct trace_node *) stack_list; /* indexed by number of the backtrace - 1 */
 	/* the descriptions of tracks, which precede events */
 	struct proto head;
 	uint64_t tracks; /* number of the last track */
@@ -94,14 +95,14 @@ void perfetto_close(struct perfetto_packets *packets);
 uint32_t perfetto_stack(struct perfetto_packets *packets, const struct trace_node *backtrace);
 
 /*
- * Begins the description of a track in packets->body; perfetto_track_end() writes it. track: a new
- * number, ++packets->tracks; parent: 0 if there is none; name: NULL if there is none.
+ * Begins the description of a track in packets->body; perfetto_track_end() writes it to the trace.
+ * track: a new number, ++packets->tracks; parent: 0 if there is none; name: NULL if there is none.
  */
 void perfetto_track(struct perfetto_packets *packets, uint64_t track, uint64_t parent,
 		    const char *name);
 void perfetto_track_end(struct perfetto_packets *packets);
 
-/* Begins an event in packets->body; perfetto_event_end() writes it. */
+/* Begins an event in packets->body; perfetto_event_end() writes it to the trace. */
 void perfetto_event(struct perfetto_packets *packets, unsigned type, uint64_t track);
 void perfetto_event_end(struct perfetto_packets *packets, uint64_t time_ns, enum packet_rank rank);
 

@@ -6,14 +6,14 @@
 
 #include "base/array.h"
 
-#define SEQUENCE     1 /* all packets have the same writer */
-#define STATE_BEGIN  1 /* flag: earlier interned data is invalid */
+#define SEQUENCE     1 /* all packets are of one sequence (writer) */
+#define STATE_BEGIN  1 /* flag: interned data before this packet is invalid */
 #define STATE_NEEDED 2 /* flag: the packet uses interned data */
 #define NUMBER_SIZE  5 /* size of a varint whose value is set later */
 #define NUMBER_LATER (1u << 28)
 #define PIECE	     (256u << 10) /* approximate bytes of a packet of interned data */
 
-/* InternedData and its messages */
+/* Field numbers of InternedData and its messages. */
 enum {
 	INTERNED_EVENT_NAME = 2,
 	INTERNED_FUNCTION = 5,
@@ -112,8 +112,8 @@ void perfetto_note_text(struct perfetto_packets *packets, const char *name, cons
 }
 
 /*
- * The byte before a packet in the temporary file. A dump ends with its index, whose value is set
- * when it is written to the trace.
+ * The byte before a packet in the temporary file. A dump ends with its index, which is set only
+ * when the dump is written to the trace.
  */
 enum piece_kind { PIECE_EVENT, PIECE_DUMP };
 
@@ -149,8 +149,8 @@ void perfetto_dump(struct perfetto_packets *packets, uint64_t time_ns)
 }
 
 /*
- * Writes a packet of the temporary file to the trace. Dumps get their index here, in the order of
- * time: programs that read the trace skip a dump whose index is out of order.
+ * Writes a packet of the temporary file to the trace. Sets the index of each dump, in the order of
+ * time, because programs that read the trace skip dumps whose index is out of order.
  */
 static void put_piece(const struct spill_piece *piece, uint64_t *dumps, struct out *out)
 {
@@ -214,7 +214,7 @@ static void add_text(struct interned *interned, unsigned field, uint64_t number,
 	add_interned(interned, field, entry);
 }
 
-/* Adds a mapping. Mapping 1 is for frames that are in no module; modules begin at 2. */
+/* Adds a mapping. Mapping 1 is that of frames in no module; the numbers of modules begin with 2. */
 static uint32_t add_mapping(struct interned *interned, uint32_t number, const char *path,
 			    const struct space_module *module)
 {
@@ -280,8 +280,8 @@ static void add_frame(struct interned *interned, const struct stacks_frame *fram
 }
 
 /*
- * Adds a backtrace: its frames from the outermost inwards, its text as an annotation, and its
- * innermost function as a name of events.
+ * Adds a backtrace: its frames from the outermost inwards, its text for annotations, and its
+ * innermost function as a name for events.
  */
 static void add_stack(struct interned *interned, uint64_t number,
 		      const struct trace_node *backtrace)
@@ -323,8 +323,8 @@ static void add_all(struct interned *interned)
 /* ---- the trace ---- */
 
 /*
- * Writes the clocks. All times are of CLOCK_MONOTONIC; it is declared to equal every other clock
- * except the wall clock, because the reader drops the heap dumps if a clock that it expects is
+ * Writes the clocks. All times are of CLOCK_MONOTONIC; every other clock, except the wall clock, is
+ * declared to be equal to it: the reader drops the heap dumps if a clock that it expects is
  * missing.
  */
 static void put_clocks(struct perfetto_packets *packets, uint64_t start_ns, uint64_t wall_ns,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * pprof's profile.proto (github.com/google/pprof, proto/profile.proto): one sample for all costs of
- * a call site, and one for the waits of each pair of waiter and waker. The gzip file is written as
- * its parts become known: samples first, then the strings, functions and locations that they refer
- * to.
+ * a call site, and one for the waits of each pair of waiter and waker. The gzip file is written in
+ * the order in which its parts become known: samples first, then the strings, functions and
+ * locations to which they refer.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "profile.h"
 #include "viewers.h"
 
-/* Fields of the messages. */
+/* Field numbers of the messages. */
 enum {
 	PROFILE_TYPE = 1,
 	PROFILE_SAMPLE,
@@ -53,7 +53,7 @@ struct pprof {
 	struct pool pool;
 	struct hash_table texts;
 	uint64_t text_count;
-	struct map mappings; /* number of a module, by its id + 1 */
+	struct map mappings; /* key: id of a module + 1; value: number of its mapping */
 	uint32_t mapping_count;
 };
 
@@ -72,7 +72,9 @@ static bool is_text(const void *item, const void *key)
 	return !strcmp(((const struct text *)item)->text, key);
 }
 
-/* Returns the number of a string, and writes the string when it is first used; "" is 0. */
+/*
+ * Returns the number of a string. Writes the string when it is first used. The number of "" is 0.
+ */
 static uint64_t text_of(struct pprof *pprof, const char *text)
 {
 	uint64_t hash = hash_bytes(pprof->texts.seed, text, strlen(text));
@@ -159,7 +161,7 @@ static void put_samples(struct pprof *pprof)
 
 /* ---- locations ---- */
 
-/* Returns the number of a module, and writes the module when it is first used; 0: no module. */
+/* Returns the number of a module. Writes the module when it is first used. 0: no module. */
 static uint32_t mapping_of(struct pprof *pprof, const struct space_module *module)
 {
 	struct map_entry *entry = module ? map_put(&pprof->mappings, 0, module->id + 1ull) : NULL;
@@ -212,7 +214,7 @@ static void put_function(struct pprof *pprof, const struct stacks_function *func
 
 /*
  * Writes the mapping of the program before all others, because programs that read pprof files
- * assume that the first mapping is the program.
+ * assume that the first mapping is that of the program.
  */
 static void put_program(struct pprof *pprof)
 {

@@ -115,8 +115,8 @@ const char *profile_command(const struct profile *profile)
 }
 
 /*
- * Adds a column. prefix: "" for memory, otherwise the name of the class, which a traced program may
- * choose.
+ * Adds a column. prefix: "" for memory, otherwise the name of the class, which the traced program
+ * may have chosen.
  */
 static void add_column(struct profile *profile, const char *prefix, const char *name,
 		       const char *unit, const char *title)

@@ -3,7 +3,7 @@
 #define VIEWERS_PROFILE_H
 
 /*
- * The common part of the formats that show call sites: adds up the run by call site and by wait,
+ * The common part of the formats that show call sites. It adds up the run by call site and by wait,
  * and numbers the frames. To add a format NAME, write NAME_print() and a row of formats.def:
  *
  * VIEWER_OF_PROFILE(pprof) after pprof_print(void *state, struct out *out, struct error *err)
@@ -20,7 +20,7 @@
 
 struct wait_sum {
 	enum lane_kind kind;
-	const struct trace_node *waiter, *waker; /* waker NULL: not known */
+	const struct trace_node *waiter, *waker; /* call sites; waker NULL: unknown */
 	const char *function;
 	uint64_t count, ns, longest_ns;
 };
@@ -28,7 +28,7 @@ struct wait_sum {
 struct wait_sums {
 	struct pool pool;
 	struct hash_table table;
-	ARRAY_OF(struct wait_sum *) list; /* the sums in the order of their first waits */
+	ARRAY_OF(struct wait_sum *) list; /* in the order of the first wait of each sum */
 };
 
 /*
@@ -62,8 +62,9 @@ struct profile {
 	struct stacks stacks;
 	/* set by profile_columns() */
 	ARRAY_OF(struct profile_column) columns;
-	uint32_t first[LEDGER_CLASSES]; /* by class: index of its first column, or 0 */
-	uint64_t *values;		/* values of the current sample: columns.count numbers */
+	uint32_t first[LEDGER_CLASSES]; /* indexed by class: index of its first column, or 0 */
+	/* the values of the current sample: columns.count numbers */
+	uint64_t *values;
 };
 
 /* Makes the columns: those of memory and waits, and those of other classes in the run. */
@@ -82,7 +83,7 @@ void profile_note(void *state, const struct event *event);
 void profile_process(void *state);
 void profile_destroy(void *state);
 
-/* Announces all backtraces, so that their names are looked up together. */
+/* Collects all backtraces, so that their names are looked up together. */
 void profile_expect(const struct profile *profile);
 
 /* Returns the command line of the first process, or its name. */

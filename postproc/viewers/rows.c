@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run as rows for databases: a line for each row, which begins with the name of its table;
+ * Writes a run as rows for databases. Each row is a line that begins with the name of its table;
  * holdtrace-fleet(7) lists the columns. Columns are separated by tabs and escaped as in
  * TabSeparated of ClickHouse and COPY of PostgreSQL. Ids are signed, since SQLite and PostgreSQL
  * have no other 64-bit integers.
@@ -19,11 +19,11 @@
 
 #define FNV_START 0xcbf29ce484222325u
 #define FNV_PRIME 0x100000001b3u
-#define STACK_MAX 4000 /* maximum bytes of a site's text */
+#define STACK_MAX 4000 /* limit of the bytes of a site's text */
 
-/* The sums of the places, or of the waits, that have the same key. */
+/* The sums of the call sites, or of the waits, that have the same key. */
 struct row_sum {
-	const char *key[2]; /* class; kind and function */
+	const char *key[2]; /* for call sites: class; for waits: kind and function */
 	int64_t site, holder;
 	bool has_holder;
 	struct costs_place held;
@@ -32,7 +32,7 @@ struct row_sum {
 
 struct rows {
 	struct profile profile;
-	void *fds; /* state of the report fds */
+	void *fds; /* the state of the report `fds` */
 	struct paths paths;
 	struct out *out;
 	struct hash_table sites, sums;
@@ -65,8 +65,8 @@ static void add_null(const struct rows *rows)
 }
 
 /*
- * Adds a text of at most `length` bytes. Control characters other than tab and newline, and bytes
- * that are no UTF-8, become U+FFFD, because PostgreSQL refuses them.
+ * Adds a text of at most `length` bytes. Replaces control characters other than tab and newline,
+ * and bytes that are not valid UTF-8, by U+FFFD, because PostgreSQL refuses them.
  */
 static void add_part(const struct rows *rows, const char *text, size_t length)
 {
@@ -92,7 +92,7 @@ static void add_text(const struct rows *rows, const char *text)
 	add_part(rows, text ? text : "", text ? strlen(text) : 0);
 }
 
-/* Adds a cell of a report's table: a text, a number, or NULL if it is not known. */
+/* Adds a cell of a report's table: a text, a number, or NULL if it is unknown. */
 static void add_cell(const struct rows *rows, const struct table_cell *cell, bool is_text)
 {
 	if (is_text)
@@ -103,7 +103,10 @@ static void add_cell(const struct rows *rows, const struct table_cell *cell, boo
 		add_null(rows);
 }
 
-/* Adds the value of a label of the run; if there is none, an empty text or NULL. */
+/*
+ * Adds the value of a label of the run. If the run does not have the label, adds an empty text or,
+ * for a number, NULL.
+ */
 static void add_label(const struct rows *rows, const char *labels, const char *name, bool is_number)
 {
 	size_t length = strlen(name);
@@ -128,8 +131,8 @@ static void add_label(const struct rows *rows, const char *labels, const char *n
 /* ---- sites ---- */
 
 /*
- * FNV-1a, which is the same on all machines: ids of call sites are stored in databases, so it must
- * never change.
+ * FNV-1a, whose result is the same on all machines: ids of call sites are stored in databases, so
+ * this function must never change.
  */
 static uint64_t hash_on(uint64_t hash, const char *text)
 {
@@ -159,7 +162,7 @@ static void put_site(struct rows *rows, int64_t site, size_t count)
 	const struct path_function *own;
 	size_t used = 0, at = count;
 
-	/* the innermost function of the program itself */
+	/* find the innermost function of the program itself */
 	while (at && (path[at - 1]->symbol.is_library || path[at - 1]->symbol.is_runtime))
 		at--;
 	own = path[(at ? at : count) - 1];
@@ -170,14 +173,15 @@ static void put_site(struct rows *rows, int64_t site, size_t count)
 	add_signed(rows, site);
 	add_text(rows, name_of(own, offset));
 	add_text(rows, own->program);
-	/* a character that was cut in two becomes U+FFFD */
+	/* this replaces a character of which only a part was copied by U+FFFD */
 	add_text(rows, stack);
 	out_char(rows->out, '\n');
 }
 
 /*
- * Returns the id of a call site: a hash of the functions and files of its path, outermost first. It
- * has no addresses or lines, so that it is equal on all hosts, and in two builds of a program.
+ * Returns the id of a call site: a hash of the functions and files of its path, outermost first.
+ * Addresses and lines are not included, so the id is the same on all hosts, and in different builds
+ * of a program.
  */
 static int64_t site_of(struct rows *rows, const struct trace_node *backtrace, const char *called)
 {
@@ -227,7 +231,7 @@ static struct row_sum *sum_of(struct rows *rows, const struct row_sum *key)
 	return sum;
 }
 
-/* Empties the sums, for the next table. */
+/* Removes the sums, before the next table. */
 static void forget_sums(struct rows *rows)
 {
 	hash_table_free(&rows->sums);
@@ -306,7 +310,7 @@ static void put_waits(struct rows *rows)
 		add_text(rows, sum->key[0]);
 		add_text(rows, sum->key[1]);
 		add_signed(rows, sum->site);
-		/* 0: not known; it is part of the key, so it is not NULL */
+		/* 0: unknown; the column is part of the key, so it cannot be NULL */
 		add_signed(rows, sum->holder);
 		add_unsigned(rows, sum->waits);
 		add_unsigned(rows, sum->wait_ns);
@@ -441,7 +445,7 @@ static int rows_print(void *state, struct out *out, struct error *err)
 	if (!first)
 		return 0;
 	rows->out = out;
-	/* a trace of another tool has no id of its run: use its path */
+	/* a trace of another tool has no id of the run, so use its path */
 	rows->run = (int64_t)(first->session[0] | first->session[1]
 				      ? first->session[0]
 				      : hash_on(FNV_START, run->paths[0]));
@@ -455,7 +459,7 @@ static int rows_print(void *state, struct out *out, struct error *err)
 		put_descriptors(rows, tables_begin(&tables, TABLE_fd_peaks));
 		put_holds(rows);
 		put_waits(rows);
-		/* the last row: with it, all rows of the run have been written */
+		/* this is the last row: if it is there, all rows of the run have been written */
 		put_run(rows);
 	}
 	tables_free(&tables);

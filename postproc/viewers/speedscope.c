@@ -12,13 +12,14 @@
 
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 
-/* The costs of a class; each of them is a profile. */
+/* The costs of a class. Each cost is a profile. */
 enum view { VIEW_HELD, VIEW_PEAK, VIEW_GAINED, VIEW_GAINS, VIEW_COUNT };
 
 struct speedscope {
 	struct profile *profile;
 	struct json json;
-	unsigned count, shown; /* number of profiles; index of the profile that is shown first */
+	/* count: number of profiles; shown: index of the profile that is shown first */
+	unsigned count, shown;
 };
 
 static uint64_t weight_of(const struct costs_place *place, enum view view)
@@ -70,7 +71,7 @@ static void end_profile(struct speedscope *file, uint64_t sum)
 }
 
 /*
- * Writes the weights of the samples. Returns their sum, which the format has at the end of the
+ * Writes the weights of the samples. Returns their sum, which the format requires at the end of the
  * profile.
  */
 static uint64_t put_weights(struct speedscope *file, uint32_t class, enum view view)

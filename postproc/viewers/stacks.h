@@ -4,8 +4,7 @@
 
 /*
  * Numbers the functions, frames and backtraces of a run, for files of viewers in which each of them
- * is written once and then referred to by its number. Memory use grows with the number of distinct
- * frames.
+ * is written once and then referred to by number. Memory grows with the number of distinct frames.
  */
 
 #include <stddef.h>
@@ -17,24 +16,25 @@
 #include "base/hash_table.h"
 #include "naming/naming.h"
 
-#define STACKS_DEPTH_MAX 1024u /* limit of frames of a backtrace; outer frames are left out */
+/* limit of the frames of a backtrace; frames further out are left out */
+#define STACKS_DEPTH_MAX 1024u
 
 /*
- * A function of a module. Functions of different modules are different, even if their names are
- * equal.
+ * A function of a module. Functions of different modules are different, even if they have the same
+ * name.
  */
 struct stacks_function {
 	const char *name;	   /* the name that is shown; never NULL */
-	const char *file, *module; /* "": not known */
+	const char *file, *module; /* "": unknown */
 	uint32_t number;	   /* from 1 */
 };
 
 /* A frame: an address in a function. */
 struct stacks_frame {
 	const struct stacks_function *function;
-	uint64_t address; /* in the address map of the run; 0: in no module */
+	uint64_t address; /* in the address map of the run; 0: the frame is in no module */
 	uint64_t offset;  /* offset in the module */
-	unsigned line;	  /* 0: not known */
+	unsigned line;	  /* 0: unknown */
 	bool is_inlined;
 	uint32_t number; /* from 1 */
 };
@@ -54,9 +54,9 @@ void stacks_init(struct stacks *stacks, struct naming *naming);
 void stacks_free(struct stacks *stacks);
 
 /*
- * Writes the frames of a backtrace to stacks->stack, innermost first, valid until the next call.
- * called: function to show if the backtrace has no frames. Returns the number of frames, at least
- * 1.
+ * Writes the frames of a backtrace to stacks->stack, innermost first; they are valid until the next
+ * call. called: the function to show if the backtrace has no frames. Returns the number of frames,
+ * at least 1.
  */
 size_t stacks_of(struct stacks *stacks, const struct trace_node *backtrace, const char *called);
 
@@ -68,7 +68,8 @@ const char *stacks_line(struct stacks *stacks, const struct trace_node *backtrac
 			const char *called);
 
 /*
- * Describes a frame as valgrind does: "0x1149: read_config (demo.c:12)". The caller frees the text.
+ * Describes a frame in valgrind's format: "0x1149: read_config (demo.c:12)". The caller frees the
+ * text.
  */
 char *stacks_describe(const struct stacks_frame *frame);
 

@@ -10,7 +10,7 @@
 
 #include "postproc/report/report.h"
 
-/* Returns the viewer for a format. NULL: the format is not written by a viewer. */
+/* Returns the viewer for a format. NULL: no viewer writes the format. */
 const struct report *viewer_find(const char *format);
 
 #define FORMAT(kind, name, ...) FORMAT_VIEWER_OF_##kind(name)

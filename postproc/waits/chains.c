@@ -37,7 +37,7 @@ void chains_free(struct chains *chains)
 
 /* ---- links ---- */
 
-/* The number of a call site; 0 if `backtrace` is NULL. */
+/* Returns the number of a call site; 0 if `backtrace` is NULL. */
 static uint32_t place_of(struct chains *chains, const struct trace_node *backtrace)
 {
 	struct map_entry *entry =
@@ -50,7 +50,9 @@ static uint32_t place_of(struct chains *chains, const struct trace_node *backtra
 	return entry->value;
 }
 
-/* The key of a link: the number of its pair of call sites, and the number of the next link. */
+/*
+ * Returns the key of a link: the number of its pair of call sites, and the number of the next link.
+ */
 static uint64_t key_of(struct chains *chains, const struct chains_link *link)
 {
 	uint64_t pair =
@@ -73,7 +75,7 @@ static uint32_t add_link(struct chains *chains, const struct chains_link *wanted
 	number = ARRAY_NUMBER(&chains->links);
 	map_set(&chains->index, kind, key, number);
 	chains->links.items[number] = *wanted;
-	if (wanted->function) /* the name is freed with its process, so copy it */
+	if (wanted->function) /* copy the name, because it is freed with its process */
 		chains->links.items[number].function =
 			pool_text(&chains->names, wanted->function, strlen(wanted->function));
 	return number;
@@ -145,8 +147,8 @@ static void add_part(struct chains_thread *thread, const struct chains_part *par
 /* ---- waits ---- */
 
 /*
- * Adds a part of a wait. next: the chain of the waker's own wait during this part; 0: the waker did
- * not wait.
+ * Adds a part of a wait. next: the chain of the wait in which the waker itself was during this
+ * part; 0: the waker did not wait.
  */
 static void put_part(struct chains *chains, const struct lane_wait *wait, uint32_t pid,
 		     struct chains_part part, uint32_t next)
@@ -224,8 +226,8 @@ void chains_add(struct chains *chains, const struct lane_wait *wait, uint32_t pi
 		return;
 	}
 	/*
-	 * Keep the wait until all waits that have not ended are known: a chain may go through
-	 * several of them.
+	 * store the wait until all waits that have not ended are known, because its chain may lead
+	 * through several of them
 	 */
 	*ARRAY_ADD(&chains->open) = *wait;
 	make_thread(chains, wait->thread)->open = chains->open.count;
@@ -234,8 +236,8 @@ void chains_add(struct chains *chains, const struct lane_wait *wait, uint32_t pi
 /* ---- the end of a process ---- */
 
 /*
- * Adds open waits that form a cycle: each thread waits for the next one, and the last thread for
- * the first. For the time in which all of them wait, each wait is attributed to the next thread.
+ * Adds open waits that form a cycle: each thread waits for the next thread, and the last thread for
+ * the first one. While all of these threads wait, each wait is attributed to the next thread.
  */
 static void take_cycle(struct chains *chains, const size_t *way, size_t count, uint32_t pid)
 {
@@ -258,8 +260,8 @@ static void take_cycle(struct chains *chains, const size_t *way, size_t count, u
 }
 
 /*
- * Adds the open wait with index `first`, but before it the open waits of its waker, of that
- * thread's waker, and so on.
+ * Adds the open wait with index `first`. Before it, adds the open wait of its waker, before that
+ * the open wait of the waker's waker, and so on.
  */
 static void take_open(struct chains *chains, size_t first, uint32_t pid, size_t *way)
 {
@@ -275,10 +277,10 @@ static void take_open(struct chains *chains, size_t first, uint32_t pid, size_t 
 			break;
 		thread->open = 0;
 		way[count++] = (size_t)at - 1;
-		/* go on with the waker's open wait, if it was not added yet */
+		/* continue with the waker's open wait, if it was not added yet */
 		at = waker ? waker->open : 0;
 	}
-	/* if the last thread waits for one of these threads, they form a cycle */
+	/* if the last thread waits for one of these threads, the threads form a cycle */
 	cycle = count;
 	at = count ? chains->open.items[way[count - 1]].waker_thread : 0;
 	while (cycle && chains->open.items[way[cycle - 1]].thread != at)

@@ -5,14 +5,14 @@
 /*
  * Attributes the times for which threads waited for locks to other threads. While a thread waits
  * for a lock, the holder of the lock may itself wait for a third thread; that part of the wait is
- * attributed to the third thread. So each wait is divided into parts, and each part has a chain:
- * the waiter, the thread that it waited for, the thread that this one waited for, and so on, up to
- * a thread that did not wait. The parts add up to the wait. In a cycle of waits that have not
- * ended, every thread waits; there each wait is attributed to the thread that holds the lock.
+ * attributed to the third thread. So each wait is divided into parts, and each part has a chain of
+ * threads: the waiter, then the thread that the waiter waited for, and so on, up to a thread that
+ * did not wait. The parts add up to the wait. In a cycle of waits that have not ended, all threads
+ * wait; there, each wait is attributed to the holder of its lock.
  *
- * Only the last CHAINS_PARTS parts of each thread's waits are kept; before these parts, the thread
- * counts as not waiting. Chains end after CHAINS_STEPS steps. Waits that meet one of these limits
- * are counted. Memory grows with call sites, threads and distinct chains, not with waits.
+ * Only the last CHAINS_PARTS parts of each thread's waits are stored; before these parts, the
+ * thread counts as not waiting. Chains end after CHAINS_STEPS steps. Waits that meet one of these
+ * limits are counted. Memory grows with call sites, threads and distinct chains, not with waits.
  */
 
 #include <stdint.h>
@@ -24,7 +24,7 @@
 
 #define CHAINS_PARTS 64u
 #define CHAINS_STEPS 16u
-/* maximum number of links; after that, new chains end after their first step */
+/* limit of the number of links; once it is reached, new chains end after their first step */
 #define CHAINS_MOST 65536u
 
 /*
@@ -33,10 +33,10 @@
  */
 struct chains_link {
 	const struct trace_node *waiter;
-	/* NULL: not known, or there is no other thread */
+	/* NULL: unknown, or there is no other thread */
 	const struct trace_node *waker;
 	uint32_t next; /* 0: the other thread did not wait, or is_cycle is set */
-	bool is_cycle; /* the other thread waits, directly or indirectly, for the waiter */
+	bool is_cycle; /* whether the other thread waits, directly or indirectly, for the waiter */
 	uint32_t steps;
 	enum lane_kind kind;
 	const char *function; /* the function that the waiter called */
@@ -52,17 +52,18 @@ struct chains_part {
 };
 
 struct chains_thread {
-	uint32_t first, count; /* index of the first part in the ring, and number of parts */
+	uint32_t first, count; /* index of the first part in the ring buffer, and number of parts */
 	/* parts that ended before this time were overwritten; 0: none */
 	uint64_t forgotten_ns;
-	uint64_t open; /* index + 1 of its wait that has not ended, in chains.open; 0: none */
+	/* index + 1, in chains.open, of the thread's wait that has not ended; 0: none */
+	uint64_t open;
 	struct chains_part parts[CHAINS_PARTS];
 };
 
 struct chains {
-	struct map places;    /* numbers of backtraces and of pairs of call sites */
-	struct map index;     /* numbers of links, by key_of() */
-	struct map by_number; /* numbers of threads, by tid */
+	struct map places;    /* key: backtrace, or pair of call sites; value: its number */
+	struct map index;     /* key: key_of() of a link; value: its number */
+	struct map by_number; /* key: tid; value: number of the thread */
 	uint32_t place_count;
 	struct pool names;
 	ARRAY_OF(struct chains_link) links; /* index 0 is unused */
@@ -75,7 +76,7 @@ struct chains {
 void chains_init(struct chains *chains);
 void chains_free(struct chains *chains);
 
-/* Adds a wait that has ended, or that was going on when the process ended. */
+/* Adds a wait that has ended, or that had not ended when the process ended. */
 void chains_add(struct chains *chains, const struct lane_wait *wait, uint32_t pid);
 
 /*
@@ -83,7 +84,7 @@ void chains_add(struct chains *chains, const struct lane_wait *wait, uint32_t pi
  */
 void chains_process(struct chains *chains, uint32_t pid);
 
-/* The last step of the chain that begins with `link`. */
+/* Returns the last step of the chain that begins with `link`. */
 const struct chains_link *chains_end(const struct chains *chains, const struct chains_link *link);
 
 #endif

@@ -16,19 +16,20 @@
 #include "postproc/report/report.h"
 
 /*
- * The critical path of a process. It is followed back in time, beginning with the last call, in the
- * thread of that call; at a wait with a known waker, it goes on in the thread of the waker.
- * Speeding up code outside this path does not make the process faster. The steps follow each other
- * without a gap, so they add up to the total time. Only the last CRITICAL_WAITS waits of a process
- * are kept; the path begins after those that were overwritten.
+ * The critical path of a process. The path is followed back in time, beginning with the thread of
+ * the last call. At a wait with a known waker, it continues in the thread of the waker. Speeding up
+ * code outside this path does not make the process faster. There are no gaps between the steps, so
+ * they add up to the total time. Only the last CRITICAL_WAITS waits of a process are kept; the path
+ * begins after those that were overwritten.
  */
 
 #define CRITICAL_WAITS (1u << 18)
 
 enum critical_step {
 	CRITICAL_RAN,	 /* the thread ran, as far as is known */
-	CRITICAL_WAITED, /* the thread waited, and it is not known which thread ended the wait */
-	CRITICAL_WOKEN,	 /* the wait was ended, but the thread did not run yet */
+	CRITICAL_WAITED, /* the thread waited, and it is unknown which thread ended the wait */
+	/* another thread had ended the wait, but the waiting thread did not run yet */
+	CRITICAL_WOKEN,
 };
 
 struct critical_part {
@@ -36,24 +37,24 @@ struct critical_part {
 	uint32_t thread;
 	uint64_t since_ns, until_ns;
 	/*
-	 * CRITICAL_RAN: call site at which the thread woke the next thread of the path; NULL: it
-	 * ran to the end, or created the next thread. Other steps: call site of the wait.
+	 * CRITICAL_RAN: call site at which the thread woke the next thread of the path; NULL: the
+	 * thread ran to the end, or created the next thread. Other steps: call site of the wait.
 	 */
 	const struct trace_node *backtrace;
-	const char *function; /* for CRITICAL_WAITED: the function that was called */
+	const char *function; /* for CRITICAL_WAITED: the function in which the thread waited */
 };
 
 struct critical {
-	ARRAY_OF(struct lane_wait) waits; /* the last CRITICAL_WAITS waits, as a ring */
+	ARRAY_OF(struct lane_wait) waits; /* the last CRITICAL_WAITS waits, as a ring buffer */
 	size_t next;			  /* index of the next wait in the full ring */
 	/* start of the first call and end of the last one; first_ns 0: there was no call */
 	uint64_t first_ns, last_ns;
 	uint32_t last_thread;
 };
 
-#define CALL_LEAST 10000u /* ns: shorter calls of LANE_OTHER are ignored */
+#define CALL_LEAST 10000u /* in ns: shorter calls of LANE_OTHER are ignored */
 
-/* critical_event() takes a call of the process, critical_add() a wait. */
+/* critical_event() processes a call of the process, critical_add() a wait. */
 static void critical_event(struct critical *critical, const struct event *event)
 {
 	uint64_t until_ns = event->leave_ns > event->enter_ns ? event->leave_ns : event->time_ns;
@@ -83,7 +84,7 @@ static void critical_add(struct critical *critical, const struct lane_wait *wait
 ORDER_FUNCTION(compare, struct lane_wait,
 	       ORDER(a->thread, b->thread) ?: ORDER(a->until_ns, b->until_ns))
 
-/* The last wait of the thread that ended at until_ns or before; NULL: none. */
+/* Returns the last wait of the thread that ended at until_ns or earlier; NULL: none. */
 static const struct lane_wait *last_wait(const struct critical *critical, uint32_t thread,
 					 uint64_t until_ns)
 {
@@ -100,7 +101,8 @@ struct walk {
 	const struct threads *threads;
 	void (*tell)(void *user, const struct critical_part *part);
 	void *user;
-	struct critical_part ran; /* the part at the present position; its start is not known yet */
+	/* the part at the current position of the walk; its start is not known yet */
+	struct critical_part ran;
 };
 
 /* Completes the part in which the thread ran: it began at since_ns. */
@@ -120,8 +122,8 @@ static void go_on(struct walk *walk, uint32_t thread, uint64_t until_ns,
 }
 
 /*
- * Returns when the waker ended the wait; 0: not known. For a join, the end of the wait is taken as
- * the end of the joined thread.
+ * Returns the time at which the waker ended the wait; 0: unknown. For a join, the end of the wait
+ * counts as the end of the joined thread.
  */
 static uint64_t woken_at(const struct lane_wait *wait)
 {
@@ -154,8 +156,8 @@ static void pass_wait(struct walk *walk, const struct lane_wait *wait)
 }
 
 /*
- * Returns the thread that created the current one; NULL: not known, or it was created outside the
- * path. *born_ns: time of the creation.
+ * Returns the thread that created the current one; NULL: unknown, or the path does not include the
+ * creation. *born_ns: time of the creation.
  */
 static const struct thread_life *maker_of(const struct walk *walk, uint64_t *born_ns)
 {
@@ -172,7 +174,7 @@ static const struct thread_life *maker_of(const struct walk *walk, uint64_t *bor
 }
 
 /*
- * Goes back to the thread's last wait or, if there is none, to the thread that created it. Returns
+ * Goes back to the thread's last wait or, if it has none, to the thread that created it. Returns
  * false at the start of the path.
  */
 static bool step_back(struct walk *walk)
@@ -202,13 +204,13 @@ static void critical_process(struct critical *critical, const struct threads *th
 			     void (*tell)(void *user, const struct critical_part *part), void *user)
 {
 	struct walk walk = { .critical = critical, .threads = threads, .tell = tell, .user = user };
-	/* A wait can be passed twice only in a damaged trace; this limit then ends the loop. */
+	/* only in a damaged trace can a wait be passed twice; this limit ends the loop */
 	size_t steps = critical->waits.count + threads->list.count + 1;
 	uint64_t first_ns = UINT64_MAX;
 
 	/*
-	 * If waits were overwritten in the ring, the path begins at the end of the earliest one
-	 * that is left.
+	 * if waits were overwritten in the ring buffer, the path begins at the end of the earliest
+	 * remaining one
 	 */
 	for (size_t i = 0; critical->next && i < critical->waits.count; i++)
 		if (critical->waits.items[i].until_ns < first_ns)
@@ -227,9 +229,9 @@ static void critical_process(struct critical *critical, const struct threads *th
 	critical->first_ns = critical->last_ns = 0;
 }
 
-#define CHAINS_SHOWN 20u /* default number of chains that are shown, without --top */
+#define CHAINS_SHOWN 20u /* number of chains that are shown without --top */
 
-/* Sums of the waits with a pair of call sites, in all processes. */
+/* Sums of the waits with the same pair of call sites, in all processes. */
 struct wakers {
 	const struct trace_node *waiter, *waker;
 	const char *function; /* the function in which the thread waited */
@@ -248,10 +250,10 @@ struct step {
 /* The waiting time that is attributed to a call site. */
 struct owed {
 	const struct trace_node *backtrace;
-	bool is_unseen;	 /* the call site of the holder is not known */
+	bool is_unseen;	 /* the call site of the holder is unknown */
 	bool has_thread; /* the tid of the holder is known */
 	bool is_cycle;	 /* its thread is in a cycle of waits */
-	/* the function in which its thread waited, if the waker is not known; else NULL */
+	/* if the waker is unknown, the function in which its thread waited; else NULL */
 	const char *function;
 	uint64_t waits, waited_ns, passed_ns, owed_ns;
 };
@@ -262,14 +264,17 @@ struct chains_state {
 	struct chains chains;
 	struct critical critical;
 	uint32_t pid;
-	/* copies of names of functions, because those in waits are freed with their process */
+	/* copies of names of functions, because the names in waits are freed with their process */
 	struct pool names;
-	/* numbers of backtraces, threads, and items of `wakers`, `steps` and `owed` */
+	/*
+	 * key: see the enum below; value: number of a backtrace or thread, or index in `wakers`,
+	 * `steps` or `owed`
+	 */
 	struct map index;
 	ARRAY_OF(struct wakers) wakers; /* index 0 is unused */
 	ARRAY_OF(struct step) steps;	/* index 0 is unused */
 	ARRAY_OF(struct owed) owed;	/* index 0 is unused */
-	/* at least one critical path does not go back to the start of its process */
+	/* at least one critical path does not reach the start of its process */
 	bool is_partial;
 };
 
@@ -279,7 +284,7 @@ struct chains_state {
  */
 enum { OF_BACKTRACE, OF_THREAD, OF_OWED, OF_STEP, OF_WAKERS = OF_STEP + 3 };
 
-/* The number of a key: of a pointer, or of a pair of numbers. */
+/* Returns the number of a key, which is a pointer or a pair of numbers. */
 static uint32_t number_of(struct chains_state *state, uint32_t kind, uint64_t key)
 {
 	struct map_entry *entry = map_put(&state->index, kind, key);
@@ -377,7 +382,8 @@ static void on_part(void *user, const struct critical_part *part)
 
 	step->count++;
 	step->ns += part->until_ns - part->since_ns;
-	step->first_ns = part->since_ns; /* the path is followed backwards */
+	/* the path is followed backwards, so this is the earliest time so far */
+	step->first_ns = part->since_ns;
 }
 
 static void chains_report_process(void *user)
@@ -455,7 +461,7 @@ static int by_time(const void *left, const void *right)
 	return ORDER(b->ns, a->ns);
 }
 
-/* Adds a row for each step of a chain, and one for the thread at its end. */
+/* Adds a row for each step of a chain, and a row for the thread at its end. */
 static void put_chain(struct chains_state *state, struct table *table,
 		      const struct chains_link *first, uint32_t rank)
 {
@@ -497,8 +503,8 @@ static void put_chain(struct chains_state *state, struct table *table,
 }
 
 /*
- * Adds the chains that took the longest. Leaves out chains of one step, which are in the table
- * lock_waits.
+ * Adds the chains that took the longest. Leaves out chains with one step, because the table
+ * lock_waits has them.
  */
 static void put_chains(struct chains_state *state, struct tables *tables)
 {

@@ -24,8 +24,8 @@ static void tell(const struct lanes *lanes, const struct lane_wait *wait)
 }
 
 /*
- * The backtrace of a site; NULL if index is 0. function: may be NULL; gets the name of the
- * function.
+ * Returns the backtrace of a site, or NULL if index is 0. function: receives the name of the
+ * function; may be NULL.
  */
 static const struct trace_node *backtrace_of(const struct lanes *lanes, const struct sites *sites,
 					     uint32_t index, const char **function)
@@ -210,8 +210,8 @@ void lanes_note(struct lanes *lanes, const struct event *event)
 	if (!hook || !threads_waits(hook, event, &wait))
 		return;
 	/*
-	 * on_lock_wait() and on_condition() report the waits for locks and conditions that have not
-	 * ended
+	 * skip waits for locks and conditions that have not ended, because on_lock_wait() and
+	 * on_condition() report them
 	 */
 	if (wait != THREAD_WAIT_LOCK && wait != THREAD_WAIT_CONDITION)
 		tell_call(lanes, hook,

@@ -5,8 +5,8 @@
 /*
  * Calls a listener for every wait of a thread, with the thread that ended the wait, and for every
  * time for which a lock was held. The component waits/ and totals/threads.h decide which calls are
- * waits, so that the sums equal those of the reports on waits and threads. This component keeps no
- * state but theirs.
+ * waits, so that the sums equal those of the reports on waits and threads. The struct lanes
+ * contains only their state.
  */
 
 #include "postproc/report/report.h"
@@ -17,29 +17,29 @@
 enum lane_kind {
 	LANE_LOCK,	/* waits for contended locks */
 	LANE_CONDITION, /* all waits for conditions, since all of them sleep */
-	LANE_SEMAPHORE, /* waits for semaphores that had to wait and did not fail */
+	LANE_SEMAPHORE, /* waits for semaphores that were not free, if the call did not fail */
 	LANE_FUTEX,	/* all waits for futexes, since all of them slept */
-	LANE_JOIN,	/* waits for threads, processes and barriers */
+	LANE_JOIN,	/* waits for threads and processes, and in barriers */
 	LANE_OTHER,	/* waits in calls that block: poll, read, sleep, open, accept ... */
 	LANE_KINDS
 };
 
-/* A word for the object of such a wait: "lock", "condition" ... */
+/* Returns a word for the object of such a wait: "lock", "condition" ... */
 const char *lane_word(enum lane_kind kind);
 
 /* A wait of a thread of the current process. */
 struct lane_wait {
 	enum lane_kind kind;
-	const char *function; /* the function called; NULL: not known */
-	const char *end;      /* how the wait ended: "timed out", "spurious"; "": not known */
+	const char *function; /* the function in which the thread waited; NULL: unknown */
+	const char *end;      /* how the wait ended: "timed out", "spurious"; "": unknown */
 	uint64_t object, since_ns, until_ns;
-	uint32_t thread, waker_thread;		 /* tids; 0: not known */
-	uint64_t woken_ns;			 /* when the waker woke the thread; 0: not known */
+	uint32_t thread, waker_thread;		 /* tids; 0: unknown */
+	uint64_t woken_ns;			 /* when the waker woke the thread; 0: unknown */
 	bool is_open;				 /* the wait had not ended when the process ended */
-	const struct trace_node *waiter, *waker; /* call sites; waker NULL: not known */
+	const struct trace_node *waiter, *waker; /* call sites; waker NULL: unknown */
 };
 
-/* A time for which a thread held a lock. */
+/* A period in which a thread held a lock. */
 struct lane_hold {
 	uint64_t object, since_ns, until_ns;
 	uint32_t serial, thread;
@@ -47,7 +47,7 @@ struct lane_hold {
 	const struct trace_node *holder;
 };
 
-/* A member that is NULL is not called. */
+/* Callbacks. A member that is NULL is not called. */
 struct lanes_listener {
 	void (*wait)(void *user, const struct lane_wait *wait);
 	void (*hold)(void *user, const struct lane_hold *hold);
@@ -59,7 +59,8 @@ struct lanes {
 	struct lanes_listener listener;
 	struct locks_listener next; /* the previous listener, which is called, too */
 	struct wakes conditions, semaphores, futexes, calls;
-	struct wakes_wait call; /* what `calls` knows of the current event; waker 0: nothing */
+	/* the facts about the current event that come from `calls`; waker 0: none */
+	struct wakes_wait call;
 	struct threads threads; /* threads of the current process */
 };
 
@@ -73,7 +74,7 @@ void lanes_event(struct lanes *lanes, const struct event *event);
 void lanes_note(struct lanes *lanes, const struct event *event);
 
 /*
- * Reports the waits that had not ended when the process ended. The threads stay until
+ * Reports the waits that had not ended when the process ended. The threads remain until
  * lanes_clear().
  */
 void lanes_process(struct lanes *lanes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The report on locks: where threads wait, which threads hold the locks, and which locks can
- * deadlock. The summary's struct locks (view) has the current process; this file adds up the call
- * sites of all processes.
+ * deadlock. The summary's struct locks (view) has the locks of the current process; this file adds
+ * up the call sites of all processes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,25 +20,26 @@ struct place {
 	const struct trace_node *backtrace;
 	uint8_t way;
 	struct locks_times times;
-	/* the following members are about the longest hold */
+	/* the following members describe the longest hold */
 	uint64_t since_ns, object;
 	uint32_t pid, thread;
-	const struct trace_node *released; /* NULL: it was never released */
-	/* number and times of the locks that were first acquired here and have been destroyed */
+	/* call site of the release; NULL: the lock was never released */
+	const struct trace_node *released;
+	/* number and times of locks that were first acquired here and were later destroyed */
 	uint64_t gone;
 	bool gone_are_rwlocks;
 	struct locks_times gone_times[2];
 };
 
 struct pair {
-	uint32_t waiter, holder; /* indices of places; holder 0: not known */
+	uint32_t waiter, holder; /* indices in `places`; holder 0: unknown */
 	struct locks_pair sum;
 	uint32_t pid;
 };
 
 /* A lock that existed when its process ended. */
 struct lock {
-	uint32_t pid, born; /* born: index of the place where it was first acquired */
+	uint32_t pid, born; /* born: index of the place where the lock was first acquired */
 	uint64_t object;
 	bool is_rwlock;
 	struct locks_times times[2];
@@ -52,15 +53,15 @@ struct cycle {
 
 /*
  * A misuse: a thread released a mutex or spin lock that it did not hold. Another thread held the
- * lock, or no thread did; the call may have failed with EPERM. Reader-writer locks are left out,
- * because several threads may hold one. Misuses with the same call sites, in all processes of the
- * run, share an entry.
+ * lock, or no thread held it; the call may have failed with EPERM. Reader-writer locks are not
+ * checked, because several threads may hold one. Misuses with the same call sites share an entry,
+ * even in different processes of the run.
  */
 struct unlock {
 	uint64_t count;
-	/* the following members are about the first misuse of the entry */
+	/* the following members describe the first misuse of the entry */
 	uint64_t object, time_ns;
-	uint32_t pid, thread, holder; /* holder 0: no thread held it */
+	uint32_t pid, thread, holder; /* holder 0: no thread held the lock */
 	/* call sites of the acquisition (NULL: no thread held the lock) and of the release */
 	const struct trace_node *taken, *given;
 };
@@ -69,7 +70,8 @@ struct locks_state {
 	struct report_run *run;
 	struct locks *view; /* the locks of the summary */
 	ARRAY_OF(struct unlock) unlocks;
-	struct map index;	       /* numbers of places (by backtrace) and of pairs */
+	/* key: backtrace, or pair of places; value: number of the place or pair */
+	struct map index;
 	ARRAY_OF(struct place) places; /* index 0 is unused */
 	ARRAY_OF(struct pair) pairs;   /* index 0 is unused */
 	ARRAY_OF(struct lock) locks;
@@ -125,8 +127,8 @@ static void on_move(void *user, const struct ledger_move *move)
 	struct locks_state *state = user;
 
 	/*
-	 * Only unlock calls are checked. A wait for a condition also releases the mutex, but it
-	 * fails if the thread does not hold it.
+	 * check only unlock calls: a wait for a condition also releases the mutex, but fails if the
+	 * thread does not hold it
 	 */
 	if (move->is_acquisition || move->item->thread == move->thread ||
 	    move->event->operation != OPERATION_RELEASE || move->event->flags & CALL_OF_CHILD ||
@@ -171,8 +173,8 @@ static uint32_t place_of(struct locks_state *state, uint32_t site)
 }
 
 /*
- * Whether calls used the lock. `contended` is for calls that have not returned: these have waited,
- * but acquired nothing.
+ * Whether calls used the lock. `contended` also counts calls that have not returned: these have
+ * waited, but have not acquired the lock.
  */
 static bool was_used(const struct locks_times *times)
 {
@@ -332,8 +334,8 @@ static void put_cycle(struct table *table, const struct cycle *cycle, uint32_t r
 }
 
 /*
- * Adds the cycles: those of several threads before those of one thread, and short ones before long
- * ones.
+ * Adds the cycles: first those of several threads, then those of one thread, each with the shortest
+ * cycles first.
  */
 static void put_cycles(struct locks_state *state, struct tables *tables)
 {
@@ -408,8 +410,8 @@ static void put_pair(struct locks_state *state, struct table *table, const struc
 }
 
 /*
- * Fills the columns that the tables `locks` and `lock_sites` share. taken: the cell of the first of
- * these columns, "locked".
+ * Fills the columns that the tables `locks` and `lock_sites` have in common. taken: the cell of the
+ * first of these columns, "locked".
  */
 static void put_times(struct table_cell *taken, const struct locks_times *times)
 {
@@ -435,7 +437,7 @@ static void put_times(struct table_cell *taken, const struct locks_times *times)
 	}
 }
 
-/* Adds a row for the use of a lock. shared: use by readers; otherwise exclusive use. */
+/* Adds a row for the use of a lock. shared: its use by readers; otherwise exclusive use. */
 static struct table_cell *put_lock_row(struct table *table, const struct place *born,
 				       bool is_rwlock, unsigned shared,
 				       const struct locks_times *times)

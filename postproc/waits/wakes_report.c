@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reports on conditions, semaphores, futexes and calls that block: where threads wait, where
- * conditions are signalled, semaphores are posted and threads are woken, and which signals and
- * posts had no waiter. Sums over all processes of the run, by call site.
+ * The reports on conditions, semaphores, futexes and calls that block: the call sites where threads
+ * wait, where conditions are signalled, semaphores posted and threads woken, and the signals and
+ * posts that had no waiter. The sums are over all processes of the run, by call site.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +18,13 @@
 /* Sums of a call site of waits or wakes, over all processes. */
 struct wakes_place {
 	const struct trace_node *backtrace;
-	const char *function; /* the function of the first call */
+	const char *function; /* the hooked function of the first call */
 	const struct hook *hook;
 	struct wakes_site wakes;
 };
 
 struct wakes_ends {
-	uint32_t waiter, waker; /* indices of places; waker 0: none, or not known */
+	uint32_t waiter, waker; /* indices in `places`; waker 0: none, or unknown */
 	uint8_t end;
 	struct wakes_pair sum;
 };
@@ -32,8 +32,9 @@ struct wakes_ends {
 struct wakes_report {
 	struct report_run *run;
 	struct wakes view;
-	struct pool pool;		     /* copies of names */
-	struct map index;		     /* numbers of places (by backtrace) and of pairs */
+	struct pool pool; /* copies of names */
+	/* key: backtrace, or pair of places; value: number of the place or pair */
+	struct map index;
 	ARRAY_OF(struct wakes_place) places; /* index 0 is unused */
 	ARRAY_OF(struct wakes_ends) pairs;   /* index 0 is unused */
 };
@@ -201,8 +202,8 @@ static void wakes_report_process(void *user)
 /* ---- tables ---- */
 
 /*
- * Begins a row, with the kind of the object: it follows from the functions of the backtrace, or is
- * the class if these are not known.
+ * Begins a row, with the kind of the object. The kind follows from the functions of the backtrace;
+ * if they are unknown, it is the class.
  */
 static struct table_cell *add_row(const struct report_run *run, enum resource resource,
 				  struct table *table, const struct trace_node *backtrace)
@@ -273,7 +274,7 @@ static void end_conditions(void *user, struct tables *tables)
 
 /*
  * Adds the waits for objects of the class that had not ended when their process ended. `view` does
- * not have these calls.
+ * not contain these calls.
  */
 static void put_asleep(const struct report_run *run, enum resource resource, struct table *table)
 {
@@ -326,7 +327,7 @@ static void end_futexes(void *user, struct tables *tables)
 }
 
 const struct report report_futexes = {
-	.wants_summary = true, /* for calls that had not returned at the end */
+	.wants_summary = true, /* to list calls that had not returned at the end */
 	.state_size = sizeof(struct wakes_report),
 	.begin = begin_futexes,
 	.event = wakes_report_event,
@@ -360,8 +361,10 @@ static void put_calls(const struct wakes_report *state, struct table *table, boo
 	}
 }
 
-/* Joins those waits of an event loop that were not ended by a thread of the process: the loop was
- * idle. */
+/*
+ * Joins the waits of an event loop that were not ended by a thread of the process: the loop was
+ * idle.
+ */
 static void join_idle(struct wakes_report *state)
 {
 	for (size_t i = 1, count = state->pairs.count; i < count; i++) {
@@ -429,7 +432,8 @@ static void end_calls(void *user, struct tables *tables)
 }
 
 const struct report report_calls = {
-	.wants_summary = true, /* for descriptors, and calls under way at the end */
+	/* to describe descriptors, and to list calls that had not returned at the end */
+	.wants_summary = true,
 	.state_size = sizeof(struct wakes_report),
 	.begin = begin_calls,
 	.event = wakes_report_event,
@@ -448,7 +452,7 @@ const struct report report_conds = {
 };
 
 const struct report report_sems = {
-	.wants_summary = true, /* for put_asleep() */
+	.wants_summary = true, /* needed by put_asleep() */
 	.state_size = sizeof(struct wakes_report),
 	.begin = begin_semaphores,
 	.event = wakes_report_event,

@@ -17,7 +17,7 @@
 
 #define KNOWN_MAX  4   /* remembered paths: 0, 1 and 2 are often the same file */
 #define KNOWN_PATH 128 /* size of a remembered path; longer paths are read again */
-#define GAP_MAX	   16  /* after so many closed descriptors in a row, list the others from /proc */
+#define GAP_MAX	   16  /* after this many closed descriptors in a row, list the others from /proc */
 #define FEW	   64  /* descriptor tables of this size or smaller are not listed */
 #define PATH_SHORT 256 /* longer paths get a larger buffer */
 
