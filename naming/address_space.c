@@ -9,8 +9,8 @@
 #include "base/memory.h"
 
 /*
- * The address map begins above all addresses of processes: an address outside of all mappings is
- * not converted, and so is never inside a module.
+ * The address map begins above all addresses of processes. An address outside of all mappings is
+ * not converted, so it is never inside a module of the map.
  */
 #define SPACE_BASE	  (1ull << 62)
 #define SPACE_MODULES_MAX (1u << 20)
@@ -65,7 +65,7 @@ bool space_is_program(const struct address_space *space, const char *path)
 }
 
 /*
- * Returns the directory of a path with its final slash, so that the text never equals the path of a
+ * Returns the directory of a path, with its final slash. So the text never equals the path of a
  * program.
  */
 static char *directory_of(const char *path)
@@ -102,7 +102,8 @@ int space_add_program(struct address_space *space, const char *path)
 }
 
 /*
- * Describes the module of a mapping, with the id and addresses that the module gets if it is new.
+ * Describes the module of a mapping, with the id and addresses that the module gets if it is not in
+ * the map yet.
  */
 static struct space_module next_module(const struct address_space *space,
 				       const struct trace_mapping *mapping)
@@ -199,9 +200,10 @@ int space_map(struct address_space *space, const struct trace_mapping *mapping)
 }
 
 /*
- * Converts an address of the process to the address map. Uses the newest mapping that is older than
- * the call, or the oldest later mapping if there is none. Sets *is_certain (if not NULL) to false
- * if several mappings contain the address, so that it may be converted differently for other calls.
+ * Converts an address of the process to the address map. Uses the newest mapping that was made
+ * before the call or, if there is none, the oldest one that was made after it. Sets *is_certain (if
+ * not NULL) to false if several mappings contain the address, so that it may be converted
+ * differently for other calls.
  */
 static uint64_t map_address(const struct address_space *space, uint64_t address, uint64_t index,
 			    bool *is_certain)
@@ -218,8 +220,8 @@ static uint64_t map_address(const struct address_space *space, uint64_t address,
 		const struct space_mapping *mapping = &space->mappings.items[i];
 
 		/*
-		 * the end of a mapping counts, too: it is the return address of a final call that
-		 * never returns
+		 * the end of a mapping belongs to it, too: it is the return address of a call at
+		 * the end of the code, which never returns
 		 */
 		if (address < mapping->start || address > mapping->end)
 			continue;
@@ -234,7 +236,7 @@ static uint64_t map_address(const struct address_space *space, uint64_t address,
 }
 
 /*
- * The memo's entry for a frame, which has the number of the converted frame, or 0. NULL: no memory.
+ * Returns the memo's entry for a frame: the number of the converted frame, or 0. NULL: no memory.
  */
 static uint32_t *memo_of(struct address_space *space, const struct trace_node *node)
 {

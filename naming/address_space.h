@@ -26,14 +26,14 @@ struct space_module {
 	const char *path;
 	const char *build_id;	 /* hexadecimal digits; "": unknown */
 	bool has_tail;		 /* `code` and `offset` are known, and `from` is the load base */
-	uint64_t from, to, code; /* in the address map */
+	uint64_t from, to, code; /* addresses in the address map */
 	uint64_t offset;
 };
 
 /* A mapping of the current process. */
 struct space_mapping {
 	uint64_t start, end;
-	/* number of the last call before the mapping was made, see struct trace_mapping */
+	/* number of the last call before the mapping was made; see struct trace_mapping */
 	uint64_t since;
 	uint64_t move; /* process address + move = address in the map */
 };
@@ -45,22 +45,25 @@ struct space_mapping {
  * converted differently for later calls.
  */
 struct space_memo {
-	uintptr_t from; /* address of the first of these frames in memory, which identifies the
-			   trace's tree */
+	/* address in memory of the first of these frames, which identifies the tree of the trace */
+	uintptr_t from;
 	uint32_t age;
-	uint32_t to[SPACE_MEMO]; /* by frame: number of the converted node; 0: unknown */
+	uint32_t to[SPACE_MEMO]; /* indexed by frame: number of the converted node; 0: unknown */
 };
 
 struct address_space {
 	struct pool pool;
 	struct hash_table modules;
-	struct trace_nodes nodes;   /* converted backtraces: equal backtraces are the same node */
+	struct trace_nodes nodes;   /* converted backtraces; equal backtraces are the same node */
 	struct hash_table programs; /* paths of executables, and their directories with a final / */
 	ARRAY_OF(struct space_module *) module_list;
 	ARRAY_OF(struct space_mapping) mappings; /* mappings in the order of the trace */
-	/* Python functions of the current process, by number: their modules' addresses; 0: none */
+	/*
+	 * indexed by number of a Python function of the current process: address of the function's
+	 * module; 0: none
+	 */
 	ARRAY_OF(uint64_t) python;
-	/* frames of the backtrace that is being converted, which are not in the memo */
+	/* those frames of the backtrace that is being converted that are not in the memo */
 	ARRAY_OF(const struct trace_node *) pending;
 	ARRAY_OF(struct space_memo) memo; /* caches of the current process */
 	uint32_t age; /* changes with each mapping; caches with another age are invalid */
@@ -72,7 +75,10 @@ void space_free(struct address_space *space);
 /* Starts the next process, which has no mappings yet. */
 void space_begin_process(struct address_space *space);
 
-/* Frees the caches. Call it when all traces were read; a later conversion would fill them again. */
+/*
+ * Frees the caches. Call it when all traces were read; a later conversion would fill the caches
+ * again.
+ */
 void space_rest(struct address_space *space);
 
 /*
@@ -84,7 +90,7 @@ int space_add_program(struct address_space *space, const char *path);
 /* Whether `path` is the path of a process's program. */
 bool space_is_program(const struct address_space *space, const char *path);
 
-/* Whether the file is in the directory of a process's program. */
+/* Whether the file is in the same directory as a process's program. */
 bool space_is_beside_program(const struct address_space *space, const char *path);
 
 /*
@@ -100,13 +106,13 @@ int space_map(struct address_space *space, const struct trace_mapping *mapping);
 const struct trace_node *space_backtrace(struct address_space *space,
 					 const struct backtrace *backtrace, uint64_t index);
 
-/* The same as space_backtrace(), for frames that are not part of a trace's tree. */
+/* Like space_backtrace(), for frames that are not part of a trace's tree. */
 const struct trace_node *space_frames(struct address_space *space, const uint64_t *frames,
 				      size_t count, uint64_t index);
 
 /*
- * Returns the module in which an address of the current process was at the call with number
- * `index`, or NULL.
+ * Returns the module that contained an address of the current process when the call with number
+ * `index` was made, or NULL.
  */
 const struct space_module *space_module_of(const struct address_space *space, uint64_t address,
 					   uint64_t index);

@@ -20,20 +20,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A function that an address belongs to, and the properties of its frame. */
+/* A function that contains an address, and the properties of its frame. */
 struct naming_frame {
 	struct naming_symbol symbol;
 	const struct space_module *module; /* NULL: no module */
 	/* classify_frame() sets these and symbol.is_runtime: */
-	bool is_c_library; /* the C library; only its names without a leading underscore are public
-			    */
-	bool is_python;	   /* a Python function: its module is a PYTHON_MODULE */
-	bool is_own;	   /* libholdtrace.so; after an attach, a trace has no names for it */
-	bool is_start; /* its name alone proves that it is on the path to main() or to the thread's
-			  function */
+	/* a function of the C library; only names without a leading underscore are public there */
+	bool is_c_library;
+	bool is_python; /* a Python function: its module is a PYTHON_MODULE */
+	/* a function of libholdtrace.so; after an attach, a trace has no names for it */
+	bool is_own;
+	/*
+	 * the name alone shows that the frame is between the start of the program or thread and
+	 * main() or the thread's function
+	 */
+	bool is_start;
 };
 
-/* The function at an address, and the calls that are inlined there. */
+/*
+ * The functions at an address: the function that contains it, and the calls that are inlined there.
+ */
 struct naming_found {
 	uint64_t address;
 	uint32_t count;
@@ -47,12 +53,13 @@ struct naming_counts {
 struct naming {
 	const struct address_space *space;
 	struct resolve *resolve;
-	bool is_kept; /* the resolver outlives the naming */
-	/* by module of the address map: how many of its frames were shown */
+	bool is_kept; /* whether the resolver is kept after naming_destroy() */
+	/* indexed by module of the address map: how many of its frames were shown */
 	ARRAY_OF(struct naming_counts) modules;
 	struct pool pool;
-	struct hash_table found; /* the functions found so far (struct naming_found), by address */
-	uint32_t ids;		 /* the last id of a symbol */
+	/* the functions that were found so far (struct naming_found); key: address */
+	struct hash_table found;
+	uint32_t ids; /* the last id that a symbol got */
 	/* one bit for each node of the address map: naming_expect() was called for the node */
 	ARRAY_OF(uint64_t) expected;
 };
@@ -98,11 +105,11 @@ static bool is_module(const struct naming_frame *frame, const char *start)
 }
 
 /*
- * Returns the number of frames without those between the start of the program or thread and its own
- * code. A stripped C library has no names for these frames, and a stripped program has none for
- * main, so the modules of the surrounding frames decide. *main: index of the frame without a name
- * that must be main, or `count`. glibc calls main through two of its own functions, and
- * constructors through only one.
+ * Returns the number of frames, not counting the outermost ones, which lead from the start of the
+ * program or thread to its own code. A stripped C library has no names for these frames, and a
+ * stripped program has none for main, so the modules of the surrounding frames decide. *main: index
+ * of the frame without a name that must be main, or `count`. glibc calls main through two of its
+ * own functions, and constructors through only one.
  */
 static size_t fold_start(const struct naming_frame *const *frames, size_t count, size_t *main)
 {
@@ -199,7 +206,7 @@ static void classify_frame(const struct naming *naming, struct naming_frame *fra
 		frame->is_own || (symbol->function &&
 				  (!strcmp(symbol->function, "_start") ||
 				   (frame->is_c_library && is_start_function(symbol->function))));
-	/* libraries that are part of a program are in the program's directory */
+	/* libraries in the program's directory are part of the program */
 	symbol->is_library = frame->module && runtime_has(RUNTIME_LIBRARY, frame->module->path) &&
 			     !runtime_has(RUNTIME_SCRIPTS, base_name(frame->module->path)) &&
 			     !space_is_beside_program(naming->space, frame->module->path);
@@ -214,8 +221,8 @@ static void fill_frame(struct naming *naming, struct naming_frame *frame, uint64
 		       const struct symbol *symbol)
 {
 	/*
-	 * the address is a return address: the call before it decides to which module the frame
-	 * belongs
+	 * the address is a return address: the module of a frame is the one that contains the call
+	 * before it
 	 */
 	const struct space_module *module = space_module_at(naming->space, address - 1);
 
@@ -244,8 +251,8 @@ static const struct naming_found *known_functions(const struct naming *naming, u
 }
 
 /*
- * The function of a Python frame. The path of its module has its name and file, and the address is
- * that of its line, plus 1.
+ * Returns the function of a Python frame. The path of its module contains its name and file, and
+ * the address is that of its line, plus 1.
  */
 static const struct naming_found *find_python(struct naming *naming, uint64_t address)
 {
@@ -270,7 +277,10 @@ static const struct naming_found *find_python(struct naming *naming, uint64_t ad
 		       : found;
 }
 
-/* Looks up the function at a return address and the calls inlined there, once. NULL: no memory. */
+/*
+ * Looks up the functions at a return address, once: the function that contains it, and the calls
+ * that are inlined there. NULL: no memory.
+ */
 static const struct naming_found *find_functions(struct naming *naming, uint64_t address)
 {
 	const struct naming_found *known = known_functions(naming, address);
@@ -314,7 +324,11 @@ void naming_expect(struct naming *naming, const struct trace_node *backtrace)
 		uint64_t bit = UINT64_C(1) << backtrace->number % 64;
 
 		if (word && *word & bit)
-			return; /* this frame was announced before, and so were all its callers */
+			/*
+			 * naming_expect() was called before for this frame, and so for all its
+			 * callers
+			 */
+			return;
 		if (word)
 			*word |= bit;
 		queue_address(naming, backtrace->address);
@@ -323,8 +337,9 @@ void naming_expect(struct naming *naming, const struct trace_node *backtrace)
 
 /*
  * Looks up the frames of a backtrace, innermost first. Fills at most `max` frames and returns their
- * number. *end: this number without the outermost frames, which start the program or thread. *main:
- * index of the frame without a name that must be main, or the returned number.
+ * number. *end: this number without the outermost frames, which lead from the start of the program
+ * or thread to its own code. *main: index of the frame without a name that must be main, or the
+ * returned number.
  */
 static size_t look_up_backtrace(struct naming *naming, const struct trace_node *backtrace,
 				const struct naming_frame **frames, size_t max, size_t *end,
@@ -337,8 +352,8 @@ static size_t look_up_backtrace(struct naming *naming, const struct trace_node *
 		const struct naming_found *found = known_functions(naming, at->address);
 
 		/*
-		 * at the first unknown address, queue it and all outer ones, to look them up
-		 * together
+		 * from the first unknown address on, queue this and all outer addresses, to look
+		 * them up together
 		 */
 		if (!found) {
 			const struct trace_node *next = at;
@@ -352,7 +367,7 @@ static size_t look_up_backtrace(struct naming *naming, const struct trace_node *
 		for (uint32_t i = 0; found && i < found->count && count < max; i++)
 			frames[count++] = &found->frames[i];
 	}
-	/* only a complete backtrace has the frames that start the program or thread */
+	/* only in a complete backtrace do the outermost frames start the program or thread */
 	*end = *main = count;
 	if (!at->count)
 		*end = fold_start(frames, count, main);
@@ -382,10 +397,11 @@ size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 	return count;
 }
 
-#define LOOK_MAX 192 /* frames that are looked up, from the innermost; outer ones are left out */
+/* number of innermost frames that are looked up; frames further out are left out */
+#define LOOK_MAX 192
 /*
- * Frames of the program in a call site. One frame would not be enough, because it may be a wrapper
- * of malloc().
+ * Number of frames of the program in a call site. One frame would not be enough, because it may be
+ * that of a wrapper of malloc().
  */
 #define SITE_FRAMES 3
 
@@ -465,8 +481,8 @@ static void add_line(struct naming *naming, struct shown *shown, const struct na
 }
 
 /*
- * Adds the function of the runtime or of a library that the program called, unless its name is
- * internal. If the library has no names, adds the name of the library.
+ * Adds the function of the runtime or of a library that the program called, unless the function's
+ * name is internal. If the library has no names, adds the name of the library.
  */
 static void show_called(struct naming *naming, struct shown *shown,
 			const struct naming_frame *frame)
@@ -491,8 +507,8 @@ static void show_called(struct naming *naming, struct shown *shown,
 }
 
 /*
- * Adds a line for a backtrace without a frame of the program, such as one of the runtime's own
- * threads.
+ * Adds a line for a backtrace without a frame of the program, such as that of a thread of the
+ * runtime itself.
  */
 static void show_runtime(struct naming *naming, struct shown *shown,
 			 const struct naming_frame *frame)
@@ -546,8 +562,8 @@ static size_t find_python_site(const struct naming_frame *const *frames, size_t 
 }
 
 /*
- * Adds the function that a Python frame called: one of the standard library, or of a module in C
- * other than the interpreter. The first C frame outwards is the interpreter's.
+ * Adds the function that a Python frame called: a function of the standard library, or of a module
+ * in C other than the interpreter. The first C frame outwards of it belongs to the interpreter.
  */
 static void show_python_called(struct naming *naming, struct shown *shown,
 			       const struct naming_frame *const *frames, size_t site, size_t end)
@@ -584,7 +600,9 @@ static size_t write_lines(struct naming *naming, const struct trace_node *backtr
 		return shown.count;
 	}
 	first = skip_runtime(frames, end, skips_libraries);
-	/* a thread that a library started has no frame of the program: show the library's frames */
+	/*
+	 * a thread that a library started has no frame of the program, so show the library's frames
+	 */
 	if (first == end)
 		first = skip_runtime(frames, end, false);
 	if (end && first == end) {
@@ -631,7 +649,7 @@ bool naming_read_site(struct naming *naming, const struct trace_node *backtrace,
 	return used < size;
 }
 
-/* Whether the byte continues a UTF-8 character. */
+/* Whether the byte is a continuation byte of UTF-8. */
 static bool is_inside(char byte)
 {
 	return ((unsigned char)byte & 0xc0) == 0x80;
@@ -666,7 +684,9 @@ void naming_cut(char *text, size_t columns)
 		while (at && is_inside(text[at]))
 			at--;
 	}
-	/* can happen because an escaped character is shorter in the text than on the terminal */
+	/*
+	 * this is possible because an escaped character is shorter in the text than on the terminal
+	 */
 	if (to < strlen(dots))
 		return;
 	columns -= strlen(dots) + name_columns(text + to, length - to);
@@ -734,7 +754,7 @@ size_t naming_missing(const struct naming *naming, struct naming_missing *list, 
 			continue;
 		strncat(missing.build_id, missing.module->build_id, sizeof(missing.build_id) - 1);
 		add_reason(naming, &missing);
-		/* inserts the module in order; if the list is full, its last entry is dropped */
+		/* inserts the module in order; if the list is full, its last entry is removed */
 		while (place && (list[place - 1].is_exhausted != missing.is_exhausted
 					 ? list[place - 1].is_exhausted
 					 : list[place - 1].unnamed < missing.unnamed)) {

@@ -6,7 +6,7 @@
  * Converts addresses to text for people. Backtraces of an address map become functions, files and
  * lines, and short lines of text: these show the program's own functions first, without the
  * functions that start every program and thread and without the internals of the language's
- * runtime. Only addresses that a caller asks for are looked up, each once.
+ * runtime. Only addresses that a caller requests are looked up, each of them once.
  */
 
 #include <stdbool.h>
@@ -22,7 +22,7 @@
 struct naming;
 
 /*
- * Where to find modules and their debug files. If all members are zero, they are read from the
+ * Where to find modules and their debug files. If all members are zero, modules are read from the
  * paths in the traces.
  */
 struct naming_files {
@@ -30,8 +30,8 @@ struct naming_files {
 	const char *const *maps;
 	size_t map_count;
 	/*
-	 * For many runs, one after the other: where naming_create() keeps the resolver, which has
-	 * opened the files, for the next run. NULL: it is not kept.
+	 * For many runs, one after the other: where naming_create() stores the resolver, whose
+	 * files are open, for the next run. NULL: the resolver is not kept.
 	 */
 	struct resolve **kept;
 };
@@ -49,25 +49,28 @@ void naming_end_kept(const struct naming_files *files);
 
 /* ---- for programs ---- */
 
-/* A function that a frame belongs to. Its strings are valid as long as the naming. */
+/* A function of a frame. Its strings are valid as long as the naming. */
 struct naming_symbol {
 	uint64_t address; /* in the address map; 0: the frame is in no module */
-	uint64_t offset; /* from the module's load base, or the address itself if the frame is in no
-			    module */
+	/* offset from the module's load base; the address itself if the frame is in no module */
+	uint64_t offset;
 	const char *function, *file, *module; /* NULL: unknown */
 	unsigned line;			      /* 0: unknown, or several lines */
-	uint32_t id;	 /* from 1; 0: not looked up, or named only because of its position in the
-			    backtrace */
-	bool is_inlined; /* the function is inlined into the function of the next symbol */
-	bool is_runtime; /* belongs to the language's runtime, not to the program */
-	bool is_library; /* belongs to a system library, not to the program */
-	bool is_start; /* lies between the start of the program or thread and the program's own code
-			*/
+	/*
+	 * from 1; 0: the function was not looked up, or was named only because of its position in
+	 * the backtrace
+	 */
+	uint32_t id;
+	bool is_inlined; /* whether the function is inlined into the function of the next symbol */
+	bool is_runtime; /* whether it belongs to the language's runtime instead of the program */
+	bool is_library; /* whether it belongs to a system library instead of the program */
+	/* whether it is between the start of the program or thread and the program's own code */
+	bool is_start;
 };
 
 /*
- * Announces a backtrace whose names will be requested; NULL is ignored. All backtraces that are
- * announced before the first request are looked up together, several modules in parallel.
+ * Queues a backtrace whose names will be requested; ignores NULL. All backtraces that are queued
+ * before the first request are looked up together, several modules in parallel.
  */
 void naming_expect(struct naming *naming, const struct trace_node *backtrace);
 
@@ -83,9 +86,12 @@ size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 /* A frame as text: `leaky demo.c:12`, `jv_string (libjq.so.1)`, `jq+0x1f20`. */
 struct naming_line {
 	char text[NAMING_TEXT_MAX];
-	uint32_t times; /* how many equal lines in a row this line replaces (recursion) */
-	bool is_called; /* the program called this function of another module; the lines after it
-			   are the program's own code */
+	uint32_t times; /* number of equal consecutive lines that this line replaces (recursion) */
+	/*
+	 * whether the program called this function of another module; the next lines are the
+	 * program's own code
+	 */
+	bool is_called;
 };
 
 /*
@@ -105,7 +111,7 @@ size_t naming_site(struct naming *naming, const struct trace_node *backtrace,
 		   struct naming_line *lines, size_t max, size_t *length);
 
 /*
- * Writes the call site as a text that is different for each call site. Returns false if the text is
+ * Writes the call site as a text by which call sites can be compared. Returns false if the text is
  * longer than `size` bytes.
  */
 #define NAMING_SITE_MAX 768
@@ -113,7 +119,8 @@ bool naming_read_site(struct naming *naming, const struct trace_node *backtrace,
 		      size_t size);
 
 /*
- * Cuts a text of naming_text() to `columns` terminal columns, in the middle of the function's name.
+ * Cuts a text of naming_text() to `columns` terminal columns by removing the middle of the
+ * function's name.
  */
 void naming_cut(char *text, size_t columns);
 
@@ -124,8 +131,8 @@ void naming_cut(char *text, size_t columns);
 void naming_fit(struct naming_line *line, bool has_times, size_t columns);
 
 /*
- * Returns the file name of a module, or "" if `module` is NULL or the program of a traced process.
- * So two builds of a program, which have different paths, get the same name.
+ * Returns the file name of a module; "" if `module` is NULL or the program of a traced process. So
+ * two builds of a program, which have different paths, get the same name.
  */
 const char *naming_program(const struct naming *naming, const char *module);
 
@@ -138,9 +145,10 @@ void naming_text(struct naming *naming, const struct naming_symbol *symbol, char
 struct naming_missing {
 	const struct space_module *module;
 	char build_id[17];	   /* the first 16 digits; "": unknown */
-	uint64_t shown, unnamed;   /* frames */
+	uint64_t shown, unnamed;   /* numbers of frames */
 	const char *text, *advice; /* the reason, and what the user can do; NULL: unknown */
-	bool is_exhausted;	   /* the module has all its symbols: no file would add names */
+	/* whether the module has all its symbols, so that no other file would add names */
+	bool is_exhausted;
 };
 
 /*

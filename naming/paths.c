@@ -8,7 +8,9 @@
 #include "base/array.h"
 #include "base/memory.h"
 
-/* limit of functions in a path, including inlined ones; outer functions are left out */
+/*
+ * limit of the functions in a path, including inlined functions; functions further out are left out
+ */
 #define PATH_MAX_FUNCTIONS 2048u
 
 int paths_init(struct paths *paths, struct naming *naming)
@@ -32,8 +34,8 @@ void paths_free(struct paths *paths)
 /* ---- functions ---- */
 
 /*
- * Whether two functions are equal: by name and program, or, if they have no name, by address.
- * Addresses are equal only within the same build of a program.
+ * Whether two functions are equal. Compares their names and programs or, if they have no names,
+ * their addresses. Addresses are equal only within the same build of a program.
  */
 static bool is_function(const void *item, const void *key)
 {
@@ -93,8 +95,8 @@ size_t paths_make(struct paths *paths, const struct trace_node *backtrace, const
 	while (symbols && paths->symbols[symbols - 1].is_start)
 		symbols--;
 	/*
-	 * starts at the runtime's function that the program called, or at the outermost frame if
-	 * the backtrace has only frames of the runtime
+	 * start at the function of the runtime that the program called; if the backtrace has only
+	 * frames of the runtime, at the outermost frame
 	 */
 	while (first < symbols && paths->symbols[first].is_runtime)
 		first++;

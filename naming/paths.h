@@ -4,10 +4,10 @@
 
 /*
  * Backtraces as lists of functions, without addresses, so that two builds of a program, and two
- * calls in one function, have the same path. A path leaves out the functions that start every
- * program. Of the language's runtime it has only the function that the program called. Recursion is
- * folded: if a function calls itself, also through others, the path continues from its first
- * occurrence.
+ * calls in one function, have the same path. A path does not contain the functions that start every
+ * program. From the language's runtime, it contains only the function that the program called.
+ * Recursion is removed: if a function calls itself, directly or through others, the path continues
+ * after the function's first occurrence.
  */
 
 #include <stddef.h>
@@ -21,7 +21,7 @@
  * A function of a module. Each function is stored once, so equal functions have the same address.
  */
 struct path_function {
-	struct naming_symbol symbol; /* line: 0 unless it is the same in all occurrences */
+	struct naming_symbol symbol; /* its `line` is 0 unless all occurrences have the same line */
 	const char *program;	     /* file name of the module; "": the program itself */
 	uint32_t number;	     /* from 0, in the order of occurrence */
 	size_t place;		     /* its index in the path that paths_make() builds */
@@ -31,7 +31,7 @@ struct paths {
 	struct naming *naming;
 	struct pool pool;
 	struct hash_table functions;
-	ARRAY_OF(struct path_function *) list; /* by number */
+	ARRAY_OF(struct path_function *) list; /* indexed by number */
 	struct naming_symbol *symbols;
 	struct path_function **path;
 };

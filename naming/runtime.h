@@ -19,7 +19,11 @@ enum runtime_kind {
 	RUNTIME_PYTHON,	  /* file of Python's standard library */
 	RUNTIME_SCRIPTS,  /* file name of an interpreter of scripts, which is treated as the
 			     program's own code */
-	RUNTIME_LOCKS, /* file name of a language's runtime whose locks are not recorded as locks */
+	/*
+	 * file name of a language's runtime whose locks wait by conditions or semaphores, so that
+	 * they are not recorded as locks
+	 */
+	RUNTIME_LOCKS,
 };
 
 /* Whether a row of runtime.def of this kind matches the text. */

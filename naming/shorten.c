@@ -42,8 +42,8 @@ static void remove_hash(char *name)
 }
 
 /*
- * Whether the bracket is part of an operator's name (operator<, operator->) and so encloses no
- * parameters.
+ * Whether the bracket is part of an operator's name (operator<, operator->), and so does not
+ * enclose parameters.
  */
 static bool is_operator(const char *name, const char *at)
 {
@@ -66,8 +66,8 @@ static int bracket_at(const char *name, const char *at)
 }
 
 /*
- * Removes all text inside <>. In a name that begins with < (<T as U>::f), the outermost brackets of
- * that first part are kept with their text.
+ * Removes all text inside <>. If the name begins with a bracket (<T as U>::f), this first pair of
+ * brackets and its text are kept.
  */
 static void remove_parameters(char *name)
 {
@@ -91,7 +91,7 @@ static void remove_parameters(char *name)
 	*to = '\0';
 }
 
-/* Returns the end of the bracket that the name begins with, or NULL. */
+/* Returns the end of the bracket with which the name begins, or NULL. */
 static char *closing_of(char *name)
 {
 	for (char *at = name + 1; *name == '<' && *at; at++)
@@ -119,8 +119,8 @@ static bool is_long(const char *name)
 }
 
 /*
- * Keeps the end of the name from a namespace on. If even the last part is too long, keeps the start
- * of the name, cut between two characters.
+ * Cuts the name by removing outer namespaces. If even the last part is too long, keeps the start of
+ * the name, cut between two characters.
  */
 static void cut_name(char *name)
 {

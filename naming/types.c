@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct type_row {
-	const char *start, *member; /* member NULL: a STEP */
+	const char *start, *member; /* NULL: the row is a STEP */
 };
 
 static const struct type_row rows[] = {
@@ -30,8 +30,8 @@ static const struct type_row *row_of(const char *function)
 }
 
 /*
- * The end of the first template argument; *rest: the text after all arguments. NULL: the brackets
- * do not match. Within parentheses, < and > may be operators; -> is an arrow.
+ * Returns the end of the first template argument. *rest: the text after all arguments. Returns NULL
+ * if the brackets do not match. In parentheses, < and > may be operators; -> is an arrow.
  */
 static const char *argument_end(const char *text, const char **rest)
 {
@@ -75,7 +75,7 @@ static bool take_type(const char *function, const struct type_row *row, char *te
 		length--;
 	if (!length || length >= size || is_parameter(from, length))
 		return false;
-	/* the member follows "::", in Rust's names ">::" */
+	/* the member follows "::"; in names of Rust, ">::" */
 	rest += *rest == '>';
 	if (!begins(rest, "::") || !begins(rest + 2, row->member))
 		return false;

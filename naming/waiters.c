@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#define FRAMES_MAX 16u /* innermost functions, also inlined ones */
+/* number of innermost functions, including inlined ones, that are examined */
+#define FRAMES_MAX 16u
 
 static const struct {
 	enum waiter_kind kind;
@@ -41,7 +42,10 @@ enum waiter_kind waiters_find(const char *function)
 	return row < ROWS ? rows[row].kind : WAITER_NONE;
 }
 
-/* The kind of a function without a name. callee: the function that it calls; "": syscall() */
+/*
+ * Returns the kind of a function without a name. callee: name of the function that it calls; ""
+ * means syscall().
+ */
 static enum waiter_kind kind_of_unnamed(const struct naming_symbol *symbol, const char *callee)
 {
 	const char *slash = symbol->module ? strrchr(symbol->module, '/') : NULL;
@@ -74,7 +78,7 @@ const char *waiters_kind(struct naming *naming, const struct trace_node *backtra
 
 		if (kind)
 			return words[kind];
-		/* further out are callers of the function that contains the wait */
+		/* the functions further out call the function that contains the wait */
 		if (first < ROWS && symbols[i].function && !symbols[i].is_runtime)
 			break;
 		first = row < first ? row : first;

@@ -3,8 +3,8 @@
 #define WAITERS_H
 
 /*
- * Kinds of objects for which a thread waits by a futex, recognised by the function that waits: rows
- * of waiters.def.
+ * Kinds of objects for which threads wait by a futex. The kind is recognised by the function that
+ * waits: see waiters.def.
  */
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 #include "naming/naming.h"
 
 enum waiter_kind {
-	WAITER_NONE, /* not known */
+	WAITER_NONE, /* unknown */
 	WAITER_MUTEX,
 	WAITER_RWLOCK,
 	WAITER_CONDITION,
@@ -21,13 +21,16 @@ enum waiter_kind {
 	WAITER_PARK,	/* the thread waits until another thread wakes it */
 };
 
-/* The kind of the first row that matches the demangled name of a function. */
+/* Returns the kind of the first row that matches the demangled name of a function. */
 enum waiter_kind waiters_find(const char *function);
 
-/* "mutex", "condition" ...; "futex": not known. backtrace: that of the wait. */
+/*
+ * Returns the kind as a word: "mutex", "condition" ...; "futex" if it is unknown. backtrace: that
+ * of the wait.
+ */
 const char *waiters_kind(struct naming *naming, const struct trace_node *backtrace);
 
-/* Whether a wait of that kind may be for a lock, which a thread holds. */
+/* Whether an object of this kind may be a lock, which a thread holds. */
 bool waiters_is_lock(const char *kind);
 
 #endif

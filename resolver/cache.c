@@ -85,7 +85,7 @@ void cache_load(struct workers *workers, struct entry *entry)
 
 	/*
 	 * if the build-id is not known yet, neither from the trace nor from the file, a later call
-	 * tries again
+	 * will try again
 	 */
 	entry->is_cached = path || entry->facts.is_known || entry->is_given_up;
 	if (path)
@@ -100,7 +100,9 @@ void cache_load(struct workers *workers, struct entry *entry)
 			entry->facts = facts;
 }
 
-/* Creates a file beside the old one. Sets *fresh to its path, which the caller frees. */
+/*
+ * Creates a file in the directory of the old one. Sets *fresh to its path, which the caller frees.
+ */
 static FILE *begin_file(const char *path, char **fresh)
 {
 	FILE *file;
@@ -150,7 +152,7 @@ void cache_save(const struct workers *workers, struct entry *const *entries, siz
 		struct entry *entry = entries[i];
 		cleanup_free char *path = path_of(workers, entry);
 
-		/* there are new answers only if a child was started */
+		/* without a child process, there are no new answers */
 		if (path && entry->is_employed && entry->facts.reason == RESOLVE_FINE &&
 		    !entry->facts.layout.is_debug)
 			save_module(workers, entry, path);

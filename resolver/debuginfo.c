@@ -17,7 +17,7 @@
 
 /*
  * Limit of nested namespaces and blocks. Real programs have a few levels; a hostile file may have
- * any number.
+ * any number of levels.
  */
 #define NESTING_MAX 64
 /* Limit of nested inlined calls at one address. */
@@ -27,7 +27,7 @@
 
 struct function {
 	Dwarf_Die die;
-	const char *name; /* valid if is_named */
+	const char *name; /* valid if is_named is set */
 	uint64_t entry;
 	bool is_named, is_linkage;
 };
@@ -35,11 +35,15 @@ struct function {
 struct unit {
 	Dwarf_Off offset; /* offset of the unit's first DIE */
 	Dwarf_Die die;
-	Dwarf_Die tree; /* the DIE with its functions: `die`, or the unit's DIE in its .dwo file */
+	/* the DIE that contains the functions: `die`, or the unit's DIE in its .dwo file */
+	Dwarf_Die tree;
 	bool is_scanned, is_deep, is_mangling;
-	/* in bytes; bounds the walk of a hostile tree, because a unit has fewer DIEs than bytes */
+	/*
+	 * size in bytes. It limits the walk of a hostile tree, because a unit has fewer DIEs than
+	 * bytes
+	 */
 	uint64_t size;
-	struct ranges ranges; /* item: index into `functions` */
+	struct ranges ranges; /* items are indices in `functions` */
 	ARRAY_OF(struct function) functions;
 };
 
@@ -47,11 +51,12 @@ struct debuginfo {
 	Dwarf *dwarf, *alternate;
 	struct elffile *package; /* the .dwp file of -gsplit-dwarf, or NULL */
 	struct dwp *dwp;	 /* NULL until a split unit is read */
-	bool is_split;		 /* a split unit was read, so the package was searched for */
+	/* whether a split unit was read, so that the package was searched for */
+	bool is_split;
 	const struct elffile *file, *code;
 	const struct file_opener *opener;
-	ARRAY_OF(struct unit) units; /* ascending offsets */
-	struct ranges ranges;	     /* item: index into `units` */
+	ARRAY_OF(struct unit) units; /* sorted by offset */
+	struct ranges ranges;	     /* items are indices in `units` */
 };
 
 static bool is_mangling_language(int language)
@@ -94,12 +99,15 @@ static void add_units(struct debuginfo *debuginfo)
 
 static void add_range(struct debuginfo *debuginfo, size_t unit, uint64_t from, uint64_t to)
 {
-	/* linkers keep the ranges of removed functions, which then begin at 0, 1 or -1 */
+	/*
+	 * linkers keep the ranges of functions that they have removed; these ranges begin at 0, 1
+	 * or -1
+	 */
 	if (layout_is_code(&debuginfo->code->layout, from))
 		ranges_add(&debuginfo->ranges, from, to, (uint32_t)unit, 0);
 }
 
-/* Adds the ranges of all units in .debug_aranges, and sets is_covered for these units. */
+/* Adds the ranges of all units in .debug_aranges. Sets is_covered for these units. */
 static void add_aranges(struct debuginfo *debuginfo, bool *is_covered)
 {
 	const struct unit *units = debuginfo->units.items;
@@ -143,7 +151,7 @@ int debuginfo_create(struct debuginfo **debuginfo, const struct elffile *file,
 	add_units(created);
 	is_covered = memory_zalloc(created->units.count, sizeof(*is_covered));
 	add_aranges(created, is_covered);
-	/* units without .debug_aranges, which clang does not write: add their own ranges */
+	/* clang does not write .debug_aranges, so units may have none: add their own ranges */
 	for (size_t i = 0; i < created->units.count; i++) {
 		Dwarf_Die *die = &created->units.items[i].die;
 		Dwarf_Addr base, from, to;
@@ -210,8 +218,8 @@ static uint64_t number_of(Dwarf_Die *die, unsigned attribute, unsigned older)
 }
 
 /*
- * Reads the part of a split unit that is not in its .dwo file. The result has version 0 if the unit
- * is not split.
+ * Reads the part of a split unit that is outside of its .dwo file. The result has version 0 if the
+ * unit is not split.
  */
 static struct dwp_skeleton skeleton_of(Dwarf_Die *die)
 {
@@ -254,7 +262,7 @@ static void add_function(struct unit *unit, Dwarf_Die *die)
 	ptrdiff_t next = 0;
 
 	while ((next = dwarf_ranges(die, next, &base, &from, &to)) > 0) {
-		/* a range at 0 belongs to a function that the linker removed */
+		/* a range that begins at 0 belongs to a function that the linker has removed */
 		if (!from)
 			continue;
 		ranges_add(&unit->ranges, from, to, (uint32_t)unit->functions.count, 0);
@@ -313,7 +321,10 @@ static bool find_file(const struct debuginfo *debuginfo, size_t index, const cha
 	return fd >= 0 && dwp_take(debuginfo->dwp, index, fd, split, size);
 }
 
-/* Finds the rest of a unit that was compiled with -gsplit-dwarf, in a package or a .dwo file. */
+/*
+ * Finds the other part of a unit that was compiled with -gsplit-dwarf, in a package or in a .dwo
+ * file.
+ */
 static void find_split(struct debuginfo *debuginfo, struct unit *unit)
 {
 	const char *name = string_of(&unit->die, DW_AT_dwo_name);
@@ -379,8 +390,8 @@ static void scan_functions(struct unit *unit)
 }
 
 /*
- * Reads the functions of a unit. is_deep: also functions inside functions, where gcc puts lambdas.
- * Since a deep scan visits every DIE, it is only done if an address was not found without it.
+ * Reads the functions of a unit. is_deep: also reads functions inside functions, where gcc puts
+ * lambdas. A deep scan visits every DIE, so it is made only if an address was not found without it.
  */
 static void scan_unit(struct debuginfo *debuginfo, struct unit *unit, bool is_deep)
 {
@@ -421,7 +432,7 @@ struct chain_search {
 	Dwarf_Die *chain;	    /* the longest path */
 };
 
-/* Whether the DIE may contain the address. A block without ranges may contain any address. */
+/* Whether the DIE may contain the address. For a block without ranges, this is always possible. */
 static bool may_hold(Dwarf_Die *die, uint64_t address)
 {
 	switch (dwarf_tag(die)) {
@@ -464,8 +475,8 @@ static void search_scope(struct chain_search *search, Dwarf_Die *scope, unsigned
 }
 
 /*
- * Returns a string attribute of the DIE or its origin. An empty string, which damaged files have,
- * is treated as a missing one.
+ * Returns a string attribute of the DIE or its origin. An empty string occurs in damaged files and
+ * is treated as a missing attribute.
  */
 static const char *integrated_string(Dwarf_Die *die, unsigned attribute)
 {

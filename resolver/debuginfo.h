@@ -6,7 +6,8 @@
  * Reads the DWARF of one ELF file: functions, inlined calls and source lines of an address. Units
  * are found through .debug_aranges, or through their own ranges if the compiler wrote no
  * .debug_aranges (clang). A unit is read when one of its addresses is looked up for the first time.
- * libdw decodes; its searches are not used, because they walk a unit again for each address.
+ * libdw decodes the data; its search functions are not used, because they walk a unit again for
+ * each address.
  */
 
 #include <stdbool.h>
@@ -17,17 +18,18 @@
 struct debuginfo;
 
 struct debug_frame {
-	/* linker name, or the name in the source if DWARF has no linker name; may be NULL */
+	/* linker name or, if DWARF has none, the name in the source; may be NULL */
 	const char *name;
 	bool is_linkage;
-	bool is_mangling; /* the language mangles names, so the name in the source is incomplete */
+	/* whether the language mangles names, so that the name in the source is incomplete */
+	bool is_mangling;
 	const char *file; /* path of the source file; may be NULL */
 	unsigned line;
 };
 
 /*
  * file: the file with .debug_info; code: the file whose segments contain the code; opener: opens
- * .dwo and .dwp files. All of them must outlive the debuginfo. Returns 0 or -ENOEXEC.
+ * .dwo and .dwp files. All three must outlive the debuginfo. Returns 0 or -ENOEXEC.
  */
 int debuginfo_create(struct debuginfo **debuginfo, const struct elffile *file,
 		     const struct elffile *code, const struct file_opener *opener,

@@ -16,7 +16,10 @@ char *demangle(const char *name, enum demangle style, bool *has_parameters)
 	if (style == DEMANGLE_FULL)
 		flags |= DMGL_PARAMS | DMGL_ANSI;
 	text = cplus_demangle(name, flags);
-	/* no style shows parameters of Rust names, or of _Z names of vtables and similar objects */
+	/*
+	 * names of Rust, and names in _Z of vtables and similar objects, are always shown without
+	 * parameters
+	 */
 	if (text && style == DEMANGLE_FULL)
 		*has_parameters = strchr(text, '(') != NULL && strncmp(name, "_R", 2) != 0;
 	return text;

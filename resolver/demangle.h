@@ -12,13 +12,15 @@
 #include "resolver/symbol.h"
 
 /*
- * Longer linker names are not demangled: the time of the demangler is not bounded by their length.
+ * Longer linker names are not demangled, because the time of the demangler is not limited by their
+ * length.
  */
 #define DEMANGLE_NAME_MAX 16384
 
 /*
- * Returns the readable name, which the caller frees, or NULL if the name stays as it is (not
- * mangled, style DEMANGLE_NO, no memory). *has_parameters: the result ends with a parameter list.
+ * Returns the readable name, which the caller frees, or NULL if the name is used unchanged (it is
+ * not mangled, the style is DEMANGLE_NO, or there is no memory). *has_parameters: whether the
+ * result ends with a parameter list.
  */
 char *demangle(const char *name, enum demangle style, bool *has_parameters);
 

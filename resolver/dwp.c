@@ -25,12 +25,12 @@
 #define SKELETON_SIZE_MAX 96
 
 /*
- * The sections of a .dwo file, each with the column of the index that gives its position in the
+ * The sections of a .dwo file, and for each the column of the index that has its position in the
  * package.
  */
 static const struct {
 	const char *name;
-	uint32_t column; /* 0: no column, because all units share the section */
+	uint32_t column; /* 0: there is no column, because all units share the section */
 } parts[] = {
 	{ ".debug_info.dwo", 1 }, { ".debug_abbrev.dwo", 3 },	   { ".debug_line.dwo", 4 },
 	{ ".debug_str.dwo", 0 },  { ".debug_str_offsets.dwo", 6 }, { ".debug_rnglists.dwo", 8 },
@@ -63,7 +63,7 @@ struct dwp {
 	struct index index;
 	struct piece sections[PARTS];
 	uint64_t *ids; /* the ids of the skeletons */
-	/* offsets of the skeletons' first DIEs in the file that write_skeletons() made */
+	/* offset, for each skeleton, of its first DIE in the file that write_skeletons() made */
 	Dwarf_Off *places;
 	int fd; /* descriptor of the file that write_skeletons() made */
 	/* libdw opens the .dwo file as /proc/self/fd/N, where N is this descriptor */
@@ -100,7 +100,9 @@ static bool read_index(struct dwp *dwp, const Elf_Data *data)
 
 	if (!at || data->d_size < 16)
 		return false;
-	/* the version has four bytes; in DWARF 5, it has two, and two bytes of padding follow */
+	/*
+	 * the version has four bytes; in DWARF 5, it has two bytes, and two bytes of padding follow
+	 */
 	index->version = (uint32_t)read_number(dwp, at, 4);
 	if (index->version != 2)
 		index->version = (uint32_t)read_number(dwp, at, 2);
@@ -122,7 +124,7 @@ static bool read_index(struct dwp *dwp, const Elf_Data *data)
 	return true;
 }
 
-/* Returns the row of the unit with this id, from 1; 0: the index does not have it. */
+/* Returns the row of the unit with this id, from 1; 0: the index does not contain the id. */
 static uint32_t find_row(const struct dwp *dwp, uint64_t id)
 {
 	const struct index *index = &dwp->index;
@@ -198,7 +200,7 @@ static void copy_strings(const struct dwp *dwp, const struct piece *offsets,
 	for (uint64_t i = head, end = 0; i + each <= offsets->size; i += each) {
 		const struct piece *all = &dwp->sections[PART_STR];
 		uint64_t from = read_number(dwp, offsets->bytes + i, each);
-		/* used if the string has no final NUL */
+		/* used if the string is not terminated */
 		struct piece string = { (const uint8_t *)"", 1 };
 		const uint8_t *last =
 			from < all->size ? memchr(all->bytes + from, 0, all->size - from) : NULL;
@@ -256,7 +258,7 @@ static bool put_sections(Elf *elf, const struct section *sections, unsigned coun
 			return false;
 		used += strlen(section->name) + 1;
 	}
-	/* elf_update() reads `names`, which must therefore still exist */
+	/* keep `names` until here, because elf_update() reads it */
 	return elf_update(elf, ELF_C_WRITE) >= 0;
 }
 
@@ -314,8 +316,8 @@ static const uint8_t abbreviations[] = {
 };
 
 /*
- * Writes a skeleton whose .dwo file is the descriptor dwp->shown. Sets *die to the address of its
- * DIE. Returns the address after the skeleton.
+ * Writes a skeleton that names the descriptor dwp->shown as its .dwo file. Sets *die to the address
+ * of its DIE. Returns the address after the skeleton.
  */
 static uint8_t *put_skeleton(const struct dwp *dwp, uint8_t *start,
 			     const struct dwp_skeleton *skeleton, uint8_t **die)
@@ -389,7 +391,7 @@ static void open_package(struct dwp *dwp, const struct elffile *package)
 		return;
 	dwp->has_package = true;
 	for (unsigned i = 0; i < PARTS; i++) {
-		/* before DWARF 5 this column had another meaning */
+		/* before DWARF 5, this column had another meaning */
 		if (i != PART_RNGLISTS || dwp->index.version >= 5)
 			dwp->sections[i] = section_of(package, parts[i].name);
 	}
@@ -433,7 +435,7 @@ void dwp_destroy(struct dwp *dwp)
 
 /* ---- units ---- */
 
-/* Moves the .dwo file to the descriptor that the skeleton refers to, and lets libdw read it. */
+/* Moves the .dwo file to the descriptor that the skeleton names, and has libdw read the file. */
 static bool show_file(struct dwp *dwp, size_t index, int file, uint64_t size, Dwarf_Die *unit)
 {
 	Dwarf_Die skeleton;

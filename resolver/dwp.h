@@ -16,13 +16,13 @@
 
 struct dwp;
 
-/* The part of a split unit that stays in the program. */
+/* The part of a split unit that remains in the program. */
 struct dwp_skeleton {
 	uint64_t id;
 	uint64_t base;	    /* DW_AT_low_pc */
 	uint64_t addresses; /* offset of the unit's part of .debug_addr */
 	uint64_t ranges;    /* offset of the unit's part of .debug_ranges, before DWARF 5 */
-	uint8_t version;    /* of DWARF; 0: not a split unit */
+	uint8_t version;    /* version of DWARF; 0: the unit is not split */
 	uint8_t address_size;
 };
 

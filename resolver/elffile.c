@@ -118,7 +118,7 @@ static uint32_t crc_step(uint32_t crc, const uint8_t *bytes, size_t size)
 	return crc;
 }
 
-/* Computes the checksum that .gnu_debuglink has, over the whole file. Returns 0 or -EIO. */
+/* Computes the checksum of the whole file that .gnu_debuglink contains. Returns 0 or -EIO. */
 static int sum_up(const struct elffile *file, uint32_t *crc)
 {
 	uint8_t bytes[16384];
@@ -142,7 +142,7 @@ static int sum_up(const struct elffile *file, uint32_t *crc)
 }
 
 /*
- * Whether this is the wanted file. Compares the build-id, or the checksum if the file or the
+ * Whether this is the requested file. Compares the build-id, or the checksum if the file or the
  * request has no build-id.
  */
 static bool is_wanted(const struct elffile *file, const struct file_want *want,

@@ -4,7 +4,7 @@
 
 /*
  * One ELF file, which may be hostile: only a process that may crash opens it (resolver/worker.h).
- * The process ends if there is no memory.
+ * If memory runs out, the process ends.
  */
 
 #include <gelf.h>
@@ -21,7 +21,7 @@ struct elffile {
 	Elf *elf;
 	GElf_Ehdr header;
 	struct layout layout;
-	const uint8_t *build_id; /* points into elf */
+	const uint8_t *build_id; /* points into `elf` */
 	size_t build_id_size;
 };
 
@@ -32,15 +32,15 @@ struct elffile {
 int elffile_open(struct elffile **file, int fd, struct error *err);
 
 /*
- * Makes a request for the file with this build-id. Leaves the build-id out if no linker makes one
- * of that size.
+ * Makes a request for the file with this build-id. Ignores the build-id if no linker makes one of
+ * that size.
  */
 struct file_want elffile_want(enum file_kind kind, const uint8_t *build_id, size_t size);
 
 /*
- * Tries all possible places of a file in order until it is found. crc: checksum from
- * .gnu_debuglink, or NULL. Returns NULL if the file is in no place. *is_harmful (if not NULL): set
- * to true if a place has something that must not be opened.
+ * Tries the possible places of a file, in order, until the file is found. crc: checksum from
+ * .gnu_debuglink, or NULL. Returns NULL if no place has the file. *is_harmful (if not NULL): set to
+ * true if a place has a file that must not be opened.
  */
 struct elffile *elffile_find(const struct file_opener *opener, struct file_want *want,
 			     const uint32_t *crc, bool *is_harmful);

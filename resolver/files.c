@@ -20,15 +20,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* In bytes. Larger files are refused, because they cannot be mapped on every machine. */
+/* In bytes. Larger files are refused, because not every machine can map them. */
 #define SIZE_MAX_BYTES (UINT64_C(4) << 30)
 /*
- * Flags to examine a file without opening it: opening some devices has effects, and the writer of a
- * FIFO would notice.
+ * Flags for examining a file without opening it: opening some devices has effects, and the writer
+ * of a FIFO would notice it.
  */
 #define LOOK_FLAGS (O_PATH | O_CLOEXEC)
 
-/* Opens path with O_PATH, as a process with this root directory would. */
+/* Opens `path` with O_PATH, in the way of a process whose root directory is `root`. */
 static int look_in_root(const char *root, const char *path)
 {
 	struct open_how how = { .flags = LOOK_FLAGS,
@@ -96,8 +96,8 @@ static int open_vdso(struct error *err)
 int files_open_module(const struct resolve_options *options, const char *path, struct error *err)
 {
 	/*
-	 * all processes of a kernel have the same vdso; the build-id proves that the traced program
-	 * ran on this kernel
+	 * all processes have the kernel's vdso, and the build-id proves that the traced program ran
+	 * on this kernel
 	 */
 	if (strcmp(path, "[vdso]") == 0)
 		return open_vdso(err);
@@ -112,7 +112,7 @@ static char *debug_path(const char *directory, const char *path, const char *dig
 
 	if (want->number == 0)
 		return memory_format("%s/.build-id/%.2s/%s.debug", directory, digits, digits + 2);
-	/* the name in .gnu_debuglink must not be a path, which could lead anywhere */
+	/* the name in .gnu_debuglink must not be a path, because it could lead to any directory */
 	if (!want->name[0] || strchr(want->name, '/'))
 		return NULL;
 	switch (want->number) {
@@ -135,8 +135,8 @@ static char *named_path(const struct file_want *want)
 }
 
 /*
- * Returns the path of the package for place want->number: next to the program, next to its debug
- * file, then below the directory of debug files.
+ * Returns the path of the package for the place want->number: first next to the program, then next
+ * to its debug file, then in the directory of debug files.
  */
 static char *package_path(const char *directory, const char *path, const char *digits,
 			  const struct file_want *want)
@@ -257,7 +257,10 @@ int files_open(const struct resolve_options *options, const char *path,
 	       const struct file_want *want)
 {
 	const char *directory = options->debug_dir ? options->debug_dir : RESOLVE_DEBUG_DIRECTORY;
-	/* the root of `directory`; a directory from --map is not below options->root */
+	/*
+	 * the root directory for `directory`; a debug directory from --map is not below
+	 * options->root
+	 */
 	const char *debug_root = options->debug_dir ? NULL : options->root, *root = debug_root;
 	char digits[2 * FILES_BUILD_ID_MAX + 1] = "";
 	cleanup_free char *found = NULL;
@@ -296,7 +299,10 @@ int files_open(const struct resolve_options *options, const char *path,
 	}
 	if (!found)
 		return -ERANGE;
-	/* the path of this place contains the build-id, but no build-id of a valid size is known */
+	/*
+	 * this place is a path that contains the build-id, but the build-id is unknown or has an
+	 * impossible size
+	 */
 	if (want->kind != FILE_SPLIT && number == (want->kind == FILE_PACKAGE ? 2 : 0) &&
 	    strlen(digits) < 4)
 		return -ENOENT;

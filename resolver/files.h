@@ -4,8 +4,8 @@
 
 /*
  * Opens the files of a module at all places where they may be, for the sandboxed process that reads
- * them. The author of the trace controls the paths. So a file must be a regular file of at most 4
- * GiB, opening it must not block, and no device, FIFO or terminal is touched.
+ * them. The author of the trace controls the paths. So only regular files of at most 4 GiB are
+ * accepted, opening a file must not block, and devices, FIFOs and terminals are not opened.
  */
 
 #include <limits.h>
@@ -18,7 +18,7 @@
 #define FILES_BUILD_ID_MAX 64
 
 enum file_kind {
-	/* found by build-id, or by the name in .gnu_debuglink as gdb does */
+	/* found by build-id, or by the name in .gnu_debuglink in the way of gdb */
 	FILE_DEBUG,
 	/* the file to which dwz moved common parts; directory: directory of the referring file */
 	FILE_ALTERNATE,
@@ -29,7 +29,7 @@ enum file_kind {
 	FILE_DEBUG_FETCHED,
 };
 
-/* The requested file. The sandboxed process makes the request, so it is not trusted. */
+/* The requested file. The request comes from the sandboxed process, so it is not trusted. */
 struct file_want {
 	uint32_t kind;
 	uint32_t number; /* number of the place to try, from 0 */
@@ -38,7 +38,7 @@ struct file_want {
 	char name[PATH_MAX], directory[PATH_MAX];
 };
 
-/* Opens files for a process that must not open files itself. open() behaves like files_open(). */
+/* Opens files for a process that must not open files itself. open() works like files_open(). */
 struct file_opener {
 	int (*open)(void *context, const struct file_want *want);
 	void *context;

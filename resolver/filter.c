@@ -28,8 +28,8 @@ enum line_kind {
 /* A line in the input buffer that was not written yet. */
 struct line {
 	enum line_kind kind;
-	size_t begin, size; /* size includes the newline, which only the last line may lack */
-	size_t used;	    /* of a frame: number of bytes up to the end of its address */
+	size_t begin, size; /* `size` includes the newline; only the last line may have none */
+	size_t used;	    /* in a frame: number of bytes up to the end of its address */
 	const struct resolve_ask *ask;
 };
 
@@ -43,12 +43,12 @@ struct filter {
 		size_t size, capacity;
 	} in;
 	ARRAY_OF(struct line) lines;
-	uint64_t calls;	   /* number of events whose backtrace was not read yet */
+	uint64_t calls;	   /* number of events whose common backtrace was not read yet */
 	bool is_backtrace; /* the previous line was a frame */
 	bool is_begun;	   /* the first line was read */
-	bool is_passing;   /* the input is inside a line that is too long */
-	bool is_known;	   /* a line of an sp-rtrace text was read */
-	size_t passed;	   /* number of bytes read so far of a line that is too long */
+	bool is_passing;   /* whether the input is inside a line that is too long */
+	bool is_known;	   /* whether a line of sp-rtrace text was read */
+	size_t passed;	   /* number of bytes of a too long line that were read so far */
 	uint64_t line;	   /* number of complete lines */
 	char *path;	   /* path of the current mapping */
 };
@@ -85,8 +85,9 @@ static bool begins_with(const char *line, size_t size, const char *start)
 }
 
 /*
- * Finds the last `key=` of a header, at its start or after a comma: the name of the process may
- * contain commas and keys, too. Returns the offset of the key, or `size` if there is none.
+ * Finds the last `key=` in a header, at its start or after a comma. It must be the last one,
+ * because the name of the process may contain commas and keys, too. Returns the offset of the key,
+ * or `size` if there is none.
  */
 static size_t find_key(const char *line, size_t size, const char *key)
 {
@@ -130,8 +131,8 @@ static void take_architecture(struct filter *filter, const char *name, size_t si
 }
 
 /*
- * Whether put_filters() writes this filter in this pass: 0 "leaks", 1 "compress", 2 unknown
- * filters. "resolve" is in no pass.
+ * Whether put_filters() writes this filter in this pass. Pass 0 writes "leaks", 1 "compress", 2
+ * unknown filters; no pass writes "resolve".
  */
 static bool is_in_pass(const char *word, size_t length, unsigned pass)
 {
@@ -145,7 +146,7 @@ static bool is_in_pass(const char *word, size_t length, unsigned pass)
 	return length > 0 && place == pass;
 }
 
-/* Writes filter= with the filters of the input, and "resolve". */
+/* Writes filter= with the filters of the input and "resolve". */
 static void put_filters(struct out *out, const char *value, size_t size)
 {
 	const char *end = value + size;
@@ -244,7 +245,8 @@ static int hex_digit(char c)
 }
 
 /*
- * Reads a number of 0x and hexadecimal digits. Returns the number of bytes read; 0: not a number.
+ * Reads 0x and hexadecimal digits. Returns the number of bytes read, or 0 if there is no such
+ * number.
  */
 static size_t read_number(const char *text, size_t size, uint64_t *number)
 {
@@ -285,7 +287,7 @@ static unsigned read_build_id(const char *text, size_t size, uint8_t *build_id, 
 	return (unsigned)count;
 }
 
-/* Takes a mapping, ": PATH => 0xFROM-0xTO". The path may contain blanks and arrows. */
+/* Parses a mapping, ": PATH => 0xFROM-0xTO". The path may contain blanks and arrows. */
 static void take_mapping(struct filter *filter, const char *line, size_t size)
 {
 	struct resolve_module module = { 0 };
@@ -346,8 +348,8 @@ static void put_symbol(struct out *out, const struct symbol *symbol)
 }
 
 /*
- * Queues the address of a frame, which names may follow. A line without its newline is left alone:
- * the file was cut off there, perhaps inside the number.
+ * Queues the address of a frame that may get names. A line without newline is not changed, because
+ * the file was cut off there, perhaps inside the address.
  */
 static void take_frame(struct filter *filter, const char *text, struct line *line)
 {
@@ -377,14 +379,17 @@ static bool is_call(const char *text, size_t size)
 	return digits > 0 && begins_with(text + digits, size - digits, ". ");
 }
 
-/* Classifies a line, and queues its address if it is a frame. */
+/* Classifies a line. If the line is a frame, queues its address. */
 static void take_line(struct filter *filter, const char *text, struct line *line)
 {
 	bool is_first = !filter->is_begun;
 	size_t size, length = line->size - (text[line->size - 1] == '\n');
 
 	filter->is_begun = true;
-	/* a comment does not show that this is an sp-rtrace text: other texts have comments, too */
+	/*
+	 * a comment does not prove that this is sp-rtrace text, because other texts have comments,
+	 * too
+	 */
 	if (!filter->is_known)
 		filter->is_known =
 			begins_with(text, length, "\t0x") || begins_with(text, length, ": ") ||
@@ -410,8 +415,8 @@ static void take_line(struct filter *filter, const char *text, struct line *line
 }
 
 /*
- * Parses all complete lines of the input buffer; is_end: also a last line without a newline.
- * Returns the number of bytes parsed, or -EBADMSG.
+ * Parses all complete lines of the input buffer. is_end: also a last line without newline. Returns
+ * the number of bytes parsed, or -EBADMSG.
  */
 static ssize_t take_lines(struct filter *filter, bool is_end)
 {
@@ -439,7 +444,7 @@ static ssize_t take_lines(struct filter *filter, bool is_end)
 				filter->result->first_long = filter->line + 1;
 			filter->passed += size;
 			if (filter->passed > FILTER_PASS_MAX)
-				return -EBADMSG; /* the line seems to have no end */
+				return -EBADMSG; /* the line is too long */
 		}
 		filter->line += newline != NULL;
 		filter->passed = newline ? 0 : filter->passed;
@@ -505,8 +510,8 @@ static int check_start(const struct filter *filter, struct error *err)
 				 "%s: a binary trace: use holdtrace-postproc -r instead",
 				 filter->options->input_name);
 	/*
-	 * a text has neither a control character nor a byte beyond ASCII at its start, nor a zero
-	 * byte in its first line
+	 * sp-rtrace text does not begin with a control character or a byte beyond ASCII, and has no
+	 * zero byte in its first line
 	 */
 	if (size && (bytes[0] >= 0x7f || (bytes[0] < ' ' && !strchr("\t\r\n", bytes[0])) ||
 		     memchr(bytes, 0, newline ? (size_t)(newline - bytes) : size)))
@@ -537,9 +542,7 @@ static int copy_text(struct filter *filter, int input, struct error *err)
 		failure = is_first ? check_start(filter, err) : 0;
 		if (failure)
 			return failure;
-		/*
-		 * parses the whole buffer first, so that all its addresses are looked up together
-		 */
+		/* parse the whole buffer first, so that all its addresses are looked up together */
 		taken = take_lines(filter, size == 0);
 		if (taken < 0)
 			return error_set(err, EBADMSG,
@@ -552,10 +555,7 @@ static int copy_text(struct filter *filter, int input, struct error *err)
 			put_line(filter, &filter->lines.items[i]);
 		filter->in.size -= (size_t)taken;
 		memmove(filter->in.bytes, filter->in.bytes + taken, filter->in.size);
-		/*
-		 * after a short read, the next read() may block; the reader of the output gets
-		 * these lines before that
-		 */
+		/* after a short read, the next read() may block: write these lines before that */
 		if (size < READ_SIZE)
 			out_flush(&filter->out);
 		if (out_error(&filter->out) != 0)

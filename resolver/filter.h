@@ -3,9 +3,9 @@
 #define FILTER_H
 
 /*
- * The streaming filter: reads sp-rtrace text and writes it with names after the addresses. A line
- * is written as soon as it was read. Only headers, mappings and frames are parsed; all other lines
- * are copied unchanged.
+ * The streaming filter: reads sp-rtrace text and writes it with names after the addresses. Each
+ * line is written as soon as possible after it was read. Only headers, mappings and frames are
+ * parsed; all other lines are copied unchanged.
  */
 
 #include <stdbool.h>
@@ -14,22 +14,23 @@
 #include "base/error.h"
 #include "resolver/resolve.h"
 
-/* In bytes. Longer lines, which no tool writes, are copied without being parsed. */
+/* In bytes. Longer lines are copied without being parsed; no tool writes such lines. */
 #define FILTER_LINE_MAX (1 << 20)
-/* In bytes. A longer line is an error: the input may have no further line break. */
+/* In bytes. A longer line is an error, because the input may have no further newline. */
 #define FILTER_PASS_MAX (64 << 20)
 
 struct filter_options {
-	bool keep_resolved; /* do not change frames that have a text other than "in ??" */
-	const char *input_name, *output_name; /* for errors */
+	bool keep_resolved; /* do not change frames whose text is something other than "in ??" */
+	const char *input_name, *output_name; /* names for error messages */
 };
 
-/* What the caller may report to the user. */
+/* Facts that the caller may report to the user. */
 struct filter_result {
-	char foreign_arch[64]; /* architecture in the header, if it is not that of this machine */
-	uint64_t long_lines;   /* lines that were copied without being parsed */
-	uint64_t first_long;   /* number of the first of these lines, from 1 */
-	bool is_foreign;       /* the input has lines, but none of them is sp-rtrace text */
+	/* the architecture in the header, if it differs from that of this machine */
+	char foreign_arch[64];
+	uint64_t long_lines; /* lines that were copied without being parsed */
+	uint64_t first_long; /* number of the first of these lines, from 1 */
+	bool is_foreign;     /* the input has lines, but none of them is sp-rtrace text */
 };
 
 /*

@@ -33,9 +33,9 @@ static uint64_t round_down(uint64_t value, uint64_t page)
 }
 
 /*
- * Whether a trace may have `from` as the start of a segment that was loaded with this bias. Writers
- * differ: `from` is the bias itself (holdtrace), the address of the start of the file (older
- * holdtrace), or the address of the code or of its first page (sp-rtrace).
+ * Whether `from` in a trace may be the start of a segment that was loaded with this bias. Writers
+ * of traces differ: `from` is the bias itself (holdtrace), the address of the start of the file
+ * (older holdtrace), or the address of the code or of its first page (sp-rtrace).
  */
 static bool bias_fits(const struct layout *layout, const struct segment *segment, uint64_t from,
 		      uint64_t bias, uint64_t page)
@@ -54,7 +54,7 @@ static bool find_bias(const struct layout *layout, const struct segment *segment
 	uint64_t end = segment->vaddr + segment->memsz;
 
 	for (uint64_t page = 4096; page <= 65536; page *= 4) {
-		/* the range ends with the code, or with the last page of the code */
+		/* the range ends at the end of the code, or of the last page of the code */
 		*bias = to - end;
 		if (bias_fits(layout, segment, from, *bias, page))
 			return true;
@@ -68,7 +68,7 @@ static bool find_bias(const struct layout *layout, const struct segment *segment
 bool layout_bias(const struct layout *layout, uint64_t from, uint64_t to, uint64_t *bias)
 {
 	*bias = 0;
-	/* no file is mapped at 0, so these are addresses in the file */
+	/* no file is mapped at address 0, so these are addresses in the file */
 	if (from == 0)
 		return true;
 	for (uint32_t i = 0; i < layout->count; i++)

@@ -17,7 +17,10 @@ struct segment {
 
 struct layout {
 	uint32_t count;
-	/* the segments are those of a debug file, whose offsets differ from the module's */
+	/*
+	 * whether the segments are those of a debug file, whose offsets differ from those of the
+	 * module
+	 */
 	uint32_t is_debug;
 	struct segment segments[LAYOUT_SEGMENTS_MAX]; /* only executable segments */
 };
@@ -33,9 +36,9 @@ bool layout_offset_address(const struct layout *layout, uint64_t offset, uint64_
 
 /*
  * Finds the load bias (address in memory minus address in the file) of code for which a trace has
- * only this range. Writers begin the range at different points, but all end it with the code or its
- * last page, so the file shows which rule was used. Returns false if no rule fits: the file is not
- * the one that was mapped.
+ * only this range. Writers of traces begin the range at different points, but all end it at the end
+ * of the code or of its last page. So the file shows which rule the writer used. Returns false if
+ * no rule fits; then another file was mapped.
  */
 bool layout_bias(const struct layout *layout, uint64_t from, uint64_t to, uint64_t *bias);
 

@@ -12,13 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Answers are sent in groups: after at most this many nanoseconds or bytes. */
+/* Answers are sent in groups: at the latest after this many nanoseconds or bytes. */
 #define SEND_NS	  200000000
 #define SEND_SIZE (32 << 10)
 
 /*
- * A linker name and its readable form. The hash table's key is the address of the linker name in
- * the mapped file.
+ * A linker name and its readable form. In the hash table, the key is the address of the linker name
+ * in the mapped file.
  */
 struct name {
 	const char *mangled;
@@ -45,8 +45,8 @@ static uint64_t now_ns(void)
 }
 
 /*
- * Sends the answers. Ends the process if the parent has closed the socket, because it needs no
- * further answer.
+ * Sends the answers. If the parent has closed the socket, it needs no more answers, and this
+ * function ends the process.
  */
 static void send_out(struct lookup *lookup)
 {
@@ -94,7 +94,7 @@ static void read_name(const struct lookup *lookup, struct name *name)
 	const char *version = strchr(name->mangled, '@');
 
 	name->owned = demangle(name->mangled, style, &name->has_parameters);
-	/* removes the version, which symbol tables may have: memcpy@@GLIBC_2.14 */
+	/* remove the version that names in symbol tables may have: memcpy@@GLIBC_2.14 */
 	if (!name->owned && version && version > name->mangled) {
 		char *plain = memory_text_part(name->mangled, (size_t)(version - name->mangled));
 
@@ -176,5 +176,5 @@ void lookup_run(int socket, int file, const void *job)
 			answer_address(&lookup, addresses[i]);
 		send_out(&lookup);
 	}
-	/* nothing is freed: the process ends when this function returns */
+	/* do not free anything, because the process ends when this function returns */
 }

@@ -4,12 +4,15 @@
 
 /*
  * The child's side of a lookup: opens the files of one module, sends facts about them, then answers
- * addresses until the parent closes the socket.
+ * requests for addresses until the parent closes the socket.
  */
 
 #include "resolver/module.h"
 
-/* A worker_run function. job: a struct module_request, in which `file` replaces the descriptor. */
+/*
+ * A worker_run function. job: a struct module_request, whose member `file` is replaced by the
+ * parameter `file`.
+ */
 void lookup_run(int socket, int file, const void *job);
 
 #endif

@@ -26,8 +26,8 @@
 #define STATUS_USAGE   2
 
 /*
- * Defaults of libdebuginfod's time limits in seconds: for a server that sends no data, and for one
- * file.
+ * Defaults of libdebuginfod's time limits, in seconds: for a server that sends no data, and for the
+ * download of a file.
  */
 #define SERVER_TIMEOUT "10"
 #define SERVER_MAXTIME "600"
@@ -45,7 +45,7 @@ struct settings {
 	struct asked asked;
 	struct resolve_options resolve;
 	struct filter_options filter;
-	double require; /* share of frames that must have names, in percent */
+	double require; /* minimum share of frames with names, in percent */
 };
 
 static const struct option_row rows[] = {
@@ -84,7 +84,7 @@ static int print_help(void)
 }
 
 /*
- * Puts the servers into the environment, where libdebuginfod reads them. asked: argument of
+ * Sets the environment variable with the servers, which libdebuginfod reads. asked: argument of
  * --debuginfod; known: the value of DEBUGINFOD_URLS before main() removed it.
  */
 static int take_servers(const char *asked, const char *known, struct error *err)
@@ -137,7 +137,7 @@ static int read_options(struct asked *asked, int argc, char **argv, struct error
 }
 
 /*
- * Opens the file, or returns the descriptor `standard` if `path` is NULL or "-". On failure, prints
+ * Opens the file. If `path` is NULL or "-", returns the descriptor `standard`. On failure, prints
  * the error and returns -1.
  */
 static int open_or(const char *path, int flags, int standard)
@@ -173,7 +173,7 @@ static void show_progress(void *context, const char *text)
 	out_close(&out);
 }
 
-/* Checks that the share of frames with names is at least --require. Returns the exit status. */
+/* Compares the share of frames with names with --require. Returns the exit status. */
 static int check_names(const struct settings *settings, const struct resolve *resolve)
 {
 	struct resolve_totals totals = resolve_totals(resolve);
@@ -186,7 +186,7 @@ static int check_names(const struct settings *settings, const struct resolve *re
 	return STATUS_FAILURE;
 }
 
-/* Checks that the input was sp-rtrace text. Returns the exit status. */
+/* Checks whether the input was sp-rtrace text. Returns the exit status. */
 static int check_text(const struct settings *settings, const struct filter_result *result)
 {
 	if (result->long_lines && !settings->asked.quiet)
@@ -202,7 +202,7 @@ static int check_text(const struct settings *settings, const struct filter_resul
 	return STATUS_FAILURE;
 }
 
-/* ---- modules that gave no names ---- */
+/* ---- modules without names ---- */
 
 static void put_escaped(struct out *out, const char *before, const char *text)
 {
@@ -210,7 +210,7 @@ static void put_escaped(struct out *out, const char *before, const char *text)
 	out_name(out, text, strlen(text), ESCAPE_ALL);
 }
 
-/* Prints the line of a module. events: number of events in the whole run. */
+/* Prints the line about a module. events: number of events in the whole run. */
 static void put_module(struct out *out, const struct resolve_state *state, uint64_t events)
 {
 	uint64_t permille = (uint64_t)(events ? (double)state->events * 1000 / (double)events : 0);
@@ -345,7 +345,8 @@ int main(int argc, char **argv)
 	int output, status;
 
 	/*
-	 * the network must be used only if an option says so, but libraries would use these servers
+	 * the network must be used only with an option, but libraries would use these servers
+	 * without one
 	 */
 	unsetenv("DEBUGINFOD_URLS");
 	if (read_options(asked, argc, argv, &err))
@@ -372,7 +373,7 @@ int main(int argc, char **argv)
 	output = open_or(asked->output, O_WRONLY | O_CREAT, STDOUT_FILENO);
 	if (output < 0)
 		return STATUS_FAILURE;
-	/* truncating the output would destroy the input */
+	/* truncating the output would destroy the input, because both are the same file */
 	if (output != STDOUT_FILENO && fstat(input, &from) == 0 && fstat(output, &to) == 0 &&
 	    S_ISREG(to.st_mode) && from.st_dev == to.st_dev && from.st_ino == to.st_ino) {
 		complain("%s: is also the input: name another output file", asked->output);

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A mapping of a range of addresses. Mappings never overlap: a later mapping cuts earlier ones. */
+/*
+ * A mapping of a range of addresses. Mappings never overlap: a later mapping removes the
+ * overlapping parts of earlier ones.
+ */
 struct mapping {
 	uint64_t from, last;
 	const struct place *place;
@@ -49,7 +52,8 @@ static const struct place *find_place(struct mappings *mappings, const struct pl
 }
 
 /*
- * Compares ranges. Ranges that overlap are equal, so that a search finds any overlapping mapping.
+ * Compares ranges. Overlapping ranges count as equal, so that a search finds any mapping that
+ * overlaps.
  */
 static int by_range(const void *left, const void *right)
 {
@@ -80,7 +84,10 @@ static int add_mapping(struct mappings *mappings, uint64_t from, uint64_t last,
 	return -ENOMEM;
 }
 
-/* Inserts a mapping. Removes the parts of earlier mappings that it overlaps, and keeps the rest. */
+/*
+ * Inserts a mapping. Removes the parts of earlier mappings that it overlaps; their other parts
+ * remain.
+ */
 static int insert_mapping(struct mappings *mappings, uint64_t from, uint64_t last,
 			  const struct place *place)
 {
@@ -107,7 +114,7 @@ int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 	const struct place *known;
 	struct place place;
 
-	/* also clears the padding, because places are compared and hashed as bytes */
+	/* clears the padding, too, because places are compared and hashed as bytes */
 	memset(&place, 0, sizeof(place));
 	place.entry = entry;
 	place.start = module->from;

@@ -10,7 +10,7 @@
 
 struct entry;
 
-/* A mapping of a module as the trace describes it; equal ones are stored once. */
+/* A mapping of a module as the trace describes it. Equal mappings are stored once. */
 struct place {
 	struct entry *entry;
 	uint64_t start, size;			/* the range in the trace */
@@ -18,7 +18,7 @@ struct place {
 };
 
 struct mappings {
-	void *tree; /* a tree of struct mapping, see tsearch(3) */
+	void *tree; /* a tree of struct mapping, made by tsearch(3) */
 	struct hash_table places;
 };
 
@@ -35,12 +35,14 @@ int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 /* Returns the mapping that covers the address, or NULL. */
 const struct place *mappings_find(const struct mappings *mappings, uint64_t address);
 
-/* Whether the file can have been mapped like this. If not, it is not the file that was traced. */
+/*
+ * Whether the file can have been mapped in this way. If not, the traced program used another file.
+ */
 bool place_fits(const struct place *place, const struct layout *layout);
 
 /*
  * Converts an address in memory to an address in the module's file. Returns false if the file has
- * no code there.
+ * no code at that address.
  */
 bool place_address(const struct place *place, const struct layout *layout, uint64_t address,
 		   uint64_t *found);

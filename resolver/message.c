@@ -8,15 +8,18 @@
 #include <string.h>
 
 /*
- * The start of each message, in the byte order of the machine: messages are exchanged only between
- * processes of one program.
+ * The header of each message, in the byte order of the machine, because messages are exchanged only
+ * between processes of one program.
  */
 struct header {
 	uint32_t size; /* size of the body */
 	uint32_t kind;
 };
 
-/* The start of an answer's body. A number for each symbol and the symbols' strings follow. */
+/*
+ * The start of an answer's body. After it come a number for each symbol, and then the symbols'
+ * strings.
+ */
 struct answer_head {
 	uint64_t address, count;
 };
@@ -117,7 +120,7 @@ int message_get_want(const struct message *message, struct file_want *want)
 	return 0;
 }
 
-/* Returns the string at *at and advances *at. NULL: the string has no final NUL. */
+/* Returns the string at *at, and advances *at. NULL: the string is not terminated. */
 static const char *take_text(const char **at, const char *end)
 {
 	const char *text = *at, *stop = memchr(text, 0, (size_t)(end - text));
@@ -139,7 +142,7 @@ int message_get_answer(const struct message *message, struct answer **result)
 	if (head.count == 0 || head.count > RESOLVE_FRAMES_MAX ||
 	    message->size - sizeof(head) < head.count * sizeof(uint64_t))
 		return -EBADMSG;
-	/* the strings are stored after the symbols of the answer */
+	/* in the result, the strings are stored after the symbols */
 	strings = message->size - sizeof(head) - head.count * sizeof(uint64_t);
 	answer = memory_alloc(sizeof(*answer) + head.count * sizeof(struct symbol) + strings);
 	if (!answer)

@@ -3,9 +3,9 @@
 #define MESSAGE_H
 
 /*
- * Messages from a process that reads ELF files, about one module: first facts, then one answer for
+ * Messages about one module from a process that reads ELF files: first facts, then an answer for
  * each address. A hostile file may have taken control of that process, and answers are also stored
- * in files, so each message is checked like a trace.
+ * in files, so each message is checked as strictly as a trace.
  */
 
 #include <stdbool.h>
@@ -18,11 +18,11 @@
 #include "resolver/symbol.h"
 
 #define MESSAGE_SIZE_MAX (16u << 20)
-#define MESSAGE_NAME_MAX (64u << 10) /* longer names are cut */
+#define MESSAGE_NAME_MAX (64u << 10) /* longer names are truncated */
 #define MESSAGE_TEXT_MAX 256
 
 enum message_kind {
-	MESSAGE_FACTS = 1, /* struct facts */
+	MESSAGE_FACTS = 1, /* the body is a struct facts */
 	MESSAGE_ANSWER,	   /* see message_put_answer() */
 	MESSAGE_WANT,	   /* requests a descriptor from the parent */
 };
@@ -39,22 +39,22 @@ struct message {
 struct facts {
 	uint32_t is_known;
 	uint32_t reason;      /* a value of enum resolve_reason */
-	uint32_t has_symbols; /* the file has other symbols besides the dynamic ones */
+	uint32_t has_symbols; /* whether the file has symbols other than dynamic ones */
 	uint32_t build_id_size;
 	uint8_t build_id[FILES_BUILD_ID_MAX];
 	struct layout layout;
-	char text[MESSAGE_TEXT_MAX]; /* text of the reason for the user, or "" */
+	char text[MESSAGE_TEXT_MAX]; /* the reason as a text for the user, or "" */
 };
 
 /* The answer for one address of one module. */
 struct answer {
-	const void *owner; /* the module, in a collection with answers of several modules */
+	const void *owner; /* the module, for a table with answers of several modules */
 	uint64_t address;
 	unsigned count; /* number of symbols, at least one */
 	struct symbol symbols[];
 };
 
-/* Writes one message. After an error, ferror(to) is true. */
+/* Writes one message. After an error, ferror(to) returns true. */
 void message_put(FILE *to, enum message_kind kind, const void *body, size_t size);
 /* Writes an answer. Leaves out frames beyond RESOLVE_FRAMES_MAX. */
 void message_put_answer(FILE *to, uint64_t address, const struct symbol *symbols, unsigned count);

@@ -37,8 +37,8 @@ static bool is_function(const struct elffile *file, const GElf_Sym *symbol)
 }
 
 /*
- * Ranks the names of one address: functions above labels, global above weak above local, then the
- * name with the fewest leading underscores, which is the public one.
+ * Ranks the names of one address: functions before labels, global before weak before local names,
+ * then the name with the fewest leading underscores, which is the public one.
  */
 static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 {
@@ -55,7 +55,7 @@ static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 	       (7 - underscores);
 }
 
-/* Adds a symbol. A label without a size extends to the end of its section. */
+/* Adds a symbol. A label, which has no size, extends to the end of its section. */
 static void add_symbol(struct symtab *symtab, const struct elffile *file, const GElf_Sym *symbol,
 		       const char *name)
 {
@@ -100,8 +100,8 @@ static void symtab_add(struct symtab *symtab, const struct elffile *file, unsign
 				continue;
 			name = elf_strptr(file->elf, header.sh_link, symbol.st_name);
 			/*
-			 * skips $a, $d, $x: labels with which ARM and RISC-V assemblers mark code
-			 * and data
+			 * skip $a, $d, $x: labels with which assemblers for ARM and RISC-V mark
+			 * code and data
 			 */
 			if (name && name[0] && name[0] != '$')
 				add_symbol(symtab, file, &symbol, name);
@@ -111,7 +111,8 @@ static void symtab_add(struct symtab *symtab, const struct elffile *file, unsign
 
 /*
  * Returns the name of the function that contains the address, or of the preceding label without a
- * size (assembly), or NULL. The name may have a version after an @. *entry: start of the function.
+ * size (in assembly code), or NULL. The name may end with @ and a version. *entry: start of the
+ * function.
  */
 static const char *symtab_find(const struct symtab *symtab, uint64_t address, uint64_t *entry)
 {
@@ -122,7 +123,7 @@ static const char *symtab_find(const struct symtab *symtab, uint64_t address, ui
 		range = ranges_before(&symtab->unsized, address);
 		if (!range || range->to <= address)
 			return NULL;
-		/* a label also ends at the start of the next function with a size */
+		/* a label ends at the start of the next function with a size */
 		before = ranges_before(&symtab->sized, address);
 		if (before && before->from >= range->from)
 			return NULL;
@@ -152,8 +153,8 @@ static bool has_debug_info(const struct elffile *file)
 
 /*
  * Adds the file to which dwz moved common parts; without it, some names are missing. Returns false
- * if the debug information must not be used: libdw looks for a missing file itself and opens any
- * file with that path, even a FIFO.
+ * if the debug information must not be used: if the file is missing, libdw itself searches for it,
+ * and would open any file with that path, even a FIFO.
  */
 static bool add_alternate(struct module *module, const struct elffile *debug)
 {
@@ -231,7 +232,7 @@ static void add_symbols(struct module *module)
 	ranges_sort(&module->symtab.unsized);
 }
 
-/* Opens the module's own file, if it is the file that was traced. */
+/* Opens the module's own file, if it is the file that the traced program used. */
 static int take_file(struct module *module, enum resolve_reason *reason, struct error *err)
 {
 	const struct module_request *request = module->request;
@@ -254,7 +255,7 @@ static int take_file(struct module *module, enum resolve_reason *reason, struct 
 	} else if (wanted != EM_NONE && found != wanted &&
 		   !(wanted == EM_X86_64 && found == EM_386) &&
 		   !(wanted == EM_AARCH64 && found == EM_ARM)) {
-		/* 32-bit programs also run on 64-bit machines */
+		/* 32-bit programs run on 64-bit machines, too */
 		*reason = RESOLVE_WRONG_MACHINE;
 		failure =
 			error_set(err, EMEDIUMTYPE,
@@ -268,8 +269,8 @@ static int take_file(struct module *module, enum resolve_reason *reason, struct 
 }
 
 /*
- * Called if the module's own file is missing: looks for other files with its build-id. Only the
- * build-id proves that they belong to the module.
+ * Called if the module's own file is missing: searches for other files with its build-id. Only the
+ * build-id proves that a file belongs to the module.
  */
 static bool open_elsewhere(struct module *module)
 {
@@ -359,7 +360,7 @@ unsigned module_find(struct module *module, uint64_t address, struct debug_frame
 	const char *symbol;
 	unsigned count = 0;
 
-	/* reading the tables is slow, so they are read when the first address is looked up */
+	/* reading the tables is slow, so this is done only when the first address is looked up */
 	if (!module->is_loaded) {
 		module->is_loaded = true;
 		add_debuginfo(module);
@@ -374,7 +375,9 @@ unsigned module_find(struct module *module, uint64_t address, struct debug_frame
 	if (count > max)
 		return count;
 	outer = &frames[count - 1];
-	/* without a linker name, a C++ name is incomplete: f instead of ns::f(int) */
+	/*
+	 * without a linker name, the name of a C++ function is incomplete: f instead of ns::f(int)
+	 */
 	if (outer->name && (outer->is_linkage || !outer->is_mangling))
 		return count;
 	symbol = symtab_find(&module->symtab, address, &symbol_entry);

@@ -21,14 +21,14 @@
 /* The functions in the symbol tables of a module's files, sorted by address. */
 
 struct symtab {
-	struct ranges sized, unsized; /* item: index into `names` */
-	ARRAY_OF(const char *) names; /* strings in the ELF files */
+	struct ranges sized, unsized; /* items are indices in `names` */
+	ARRAY_OF(const char *) names; /* the strings are in the ELF files */
 };
 
 struct module {
-	struct elffile *file; /* NULL if only a debug file was found */
+	struct elffile *file; /* NULL: only a debug file was found */
 	struct elffile *debug, *alternate;
-	/* .gnu_debugdata: the symbols that Fedora leaves in stripped files */
+	/* .gnu_debugdata: a small ELF file with the symbols that Fedora leaves in stripped files */
 	struct elffile *small;
 	struct debuginfo *debuginfo;
 	struct symtab symtab;
@@ -37,13 +37,15 @@ struct module {
 };
 
 struct module_request {
-	int file;		    /* descriptor of the module's own file; -1: it cannot be used */
-	enum resolve_reason reason; /* why file is -1 */
-	const char *why;	    /* text of the reason for the user */
+	/* descriptor of the module's own file; -1: the file cannot be used */
+	int file;
+	enum resolve_reason reason; /* why `file` is -1 */
+	const char *why;	    /* the reason as a text for the user */
 	const uint8_t *build_id;
 	unsigned build_id_size;
 	unsigned machine; /* EM_NONE: any */
-	bool is_special;  /* a module of the kernel ([vdso]), which has no other files */
+	/* whether this is a module of the kernel ([vdso]), which has no other files */
+	bool is_special;
 	struct resolve_options options;
 	struct file_opener opener;
 };
@@ -58,15 +60,15 @@ int module_open(struct module **module, const struct module_request *request,
 
 void module_close(struct module *module);
 
-/* Returns the file whose segments and build-id are used for the module. */
+/* Returns the file whose segments and build-id are those of the module. */
 const struct elffile *module_file(const struct module *module);
 
 /* Whether the module has more than dynamic symbols. */
 bool module_has_symbols(const struct module *module);
 
 /*
- * Like debuginfo_find(), but if the debug information has no name, the name comes from the symbol
- * table.
+ * Like debuginfo_find(), but takes the name from the symbol table if the debug information has
+ * none.
  */
 unsigned module_find(struct module *module, uint64_t address, struct debug_frame *frames,
 		     unsigned max);

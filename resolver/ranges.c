@@ -18,8 +18,8 @@ static int by_start(const void *left, const void *right)
 	const struct range *a = left, *b = right;
 
 	/*
-	 * if two ranges begin at the same address, the larger one is first, because a search takes
-	 * the last match
+	 * if two ranges begin at the same address, the larger one comes first, because a search
+	 * returns the last match
 	 */
 	return ORDER(a->from, b->from) ?: ORDER(b->to, a->to)
 		?: ORDER(a->rank, b->rank) ?: ORDER(b->item, a->item);

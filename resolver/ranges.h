@@ -13,9 +13,9 @@
 
 struct range {
 	uint64_t from, to; /* `to` is the first address after the range */
-	uint64_t reach;	   /* greatest `to` of this range and of all ranges before it */
+	uint64_t reach;	   /* maximum of `to` over this range and all ranges before it */
 	uint32_t item;
-	uint32_t rank; /* if two ranges are equal, the one with the higher rank is found */
+	uint32_t rank; /* of equal ranges, a search returns the one with the highest rank */
 };
 
 struct ranges {
@@ -30,14 +30,14 @@ void ranges_add(struct ranges *ranges, uint64_t from, uint64_t to, uint32_t item
 void ranges_sort(struct ranges *ranges);
 
 /*
- * Returns the range that begins last of all that contain the address. If several begin there,
- * returns the smallest. NULL: none.
+ * Of all ranges that contain the address, returns the one that begins last; if several begin there,
+ * the smallest. NULL: no range contains it.
  */
 const struct range *ranges_find(const struct ranges *ranges, uint64_t address);
 
 /*
- * Returns the last range that begins at or before the address, whether it contains the address or
- * not. NULL: none.
+ * Returns the last range that begins at or before the address, even if it does not contain the
+ * address. NULL: there is none.
  */
 const struct range *ranges_before(const struct ranges *ranges, uint64_t address);
 

@@ -22,7 +22,7 @@
 
 /* ---- the Debian package of a file, from the lists of dpkg; no program is run ---- */
 
-/* Whether the list has a line that equals one of the paths. */
+/* Whether the list has a line that is one of the paths. */
 static bool list_has(int directory, const char *name, const char *const *paths)
 {
 	cleanup_fd int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -54,12 +54,12 @@ static char *find_package(DIR *lists, const char *path)
 {
 	bool is_in_usr = strncmp(path, "/usr/", 5) == 0;
 	cleanup_free char *merged = is_in_usr ? NULL : memory_format("/usr%s", path);
-	/* if /lib is a symbolic link to /usr/lib, the lists may have either path */
+	/* if /lib is a symbolic link to /usr/lib, a list may contain either path */
 	const char *paths[] = { path, is_in_usr ? path + 4 : merged, NULL };
 	struct dirent *file;
 
 	while (path[0] == '/' && (file = readdir(lists)) != NULL) {
-		/* the file is NAME.list or NAME:ARCHITECTURE.list */
+		/* the file name is NAME.list or NAME:ARCHITECTURE.list */
 		const char *end = strrchr(file->d_name, '.'), *colon = strchr(file->d_name, ':');
 
 		if (!end || strcmp(end, ".list") != 0 ||
@@ -73,7 +73,7 @@ static char *find_package(DIR *lists, const char *path)
 
 /* ---- advice ---- */
 
-/* Advises the user how to get debug symbols. */
+/* Returns advice on how to get debug symbols. */
 static char *debug_symbols(const struct entry *entry, const char *build_id,
 			   const struct resolve_options *options)
 {
@@ -88,7 +88,7 @@ static char *debug_symbols(const struct entry *entry, const char *build_id,
 		package = find_package(lists, entry->file_path);
 		closedir(lists);
 	}
-	/* the debug package of libc6 is the only one that kept the old suffix -dbg */
+	/* only the debug package of libc6 still has the old suffix -dbg */
 	if (package)
 		return memory_format("install %s%s%s", package,
 				     strcmp(package, "libc6") == 0 ? "-dbg" : "-dbgsym",
@@ -107,7 +107,7 @@ static char *debug_symbols(const struct entry *entry, const char *build_id,
 static char *advice_for(const struct entry *entry, enum resolve_reason reason,
 			const struct resolve_options *options)
 {
-	/* the build-id in the trace or, if the trace has none, in the file */
+	/* the build-id from the trace or, if the trace has none, from the file */
 	const struct facts *facts = &entry->facts;
 	const uint8_t *bytes = entry->build_id_size ? entry->build_id : facts->build_id;
 	unsigned size = entry->build_id_size ? entry->build_id_size : facts->build_id_size;
@@ -138,7 +138,9 @@ static char *advice_for(const struct entry *entry, enum resolve_reason reason,
 	case RESOLVE_WRONG_MACHINE:
 		return memory_text("name a copy of the traced machine's files with --map=DIR");
 	case RESOLVE_NO_SYMBOLS:
-		/* if the file has symbols, the address is in padding or data: no advice */
+		/*
+		 * if the file has symbols, the address is in padding or data, and no advice helps
+		 */
 		return entry->facts.has_symbols ? NULL : debug_symbols(entry, build_id, options);
 	case RESOLVE_FINE:
 	case RESOLVE_SPECIAL:
@@ -239,7 +241,7 @@ const char *resolve_debug_dir(const char *const *maps, size_t count)
 	return NULL;
 }
 
-/* Returns the path at which a module's file is opened: applies the last --map that matches. */
+/* Returns the path at which a module's file is opened: the last --map that matches is applied. */
 static char *file_path_of(const struct resolve_options *options, const char *path)
 {
 	for (size_t i = options->map_count; i > 0; i--) {
@@ -272,7 +274,7 @@ static struct entry *new_entry(const struct resolve *resolve, const struct resol
 	entry->build_id_size = module->build_id_size;
 	/*
 	 * [vdso] and similar mappings have no file; but if the trace has a build-id of the vdso,
-	 * the vdso of this process may be the same one
+	 * the vdso of this process may have the same build-id
 	 */
 	if (entry->path[0] == '[' && !(entry->build_id_size && !strcmp(entry->path, "[vdso]")))
 		entry->facts = (struct facts){ .is_known = true, .reason = RESOLVE_SPECIAL };
@@ -305,7 +307,7 @@ int resolve_map(struct resolve *resolve, const struct resolve_module *module)
 	struct resolve_module known = *module;
 	struct entry *entry;
 
-	/* a build-id of an impossible size is ignored */
+	/* ignore a build-id of an impossible size */
 	if (known.build_id_size > FILES_BUILD_ID_MAX)
 		known.build_id_size = 0;
 	entry = find_entry(resolve, &known);
@@ -357,7 +359,7 @@ static enum resolve_reason reason_of(const struct entry *entry)
 {
 	if (entry->is_given_up)
 		return RESOLVE_BROKEN;
-	/* the vdso is that of another kernel */
+	/* this process has the vdso of another kernel */
 	if (entry->path[0] == '[' && entry->facts.reason != RESOLVE_FINE)
 		return RESOLVE_SPECIAL;
 	return entry->facts.reason;

@@ -20,7 +20,8 @@ struct resolve;
 /* The result for a module of which at least one address was looked up. */
 struct resolve_state {
 	const char *module;
-	const uint8_t *build_id; /* from the trace, else from the file */
+	/* build-id from the trace or, if the trace has none, from the file */
+	const uint8_t *build_id;
 	unsigned build_id_size;
 	uint64_t asked;	     /* number of frames in the module */
 	uint64_t unresolved; /* number of frames without a function name */
@@ -28,8 +29,8 @@ struct resolve_state {
 	/* number of events with at least one unresolved frame, see resolve_backtrace() */
 	uint64_t events;
 	enum resolve_reason reason;
-	const char *text;   /* the reason, for the user */
-	const char *advice; /* what the user can do; NULL: nothing */
+	const char *text;   /* the reason as a text for the user */
+	const char *advice; /* what the user can do; NULL: no advice */
 };
 
 /*
@@ -40,19 +41,23 @@ int resolve_create(struct resolve **resolve, const struct resolve_options *optio
 		   struct error *err);
 
 /*
- * Returns the last map ("[OLD=]NEW") that has no OLD; it is the root directory of all files. NULL:
- * none.
+ * Returns the last map ("[OLD=]NEW") without OLD, which is the root directory for all files. NULL:
+ * there is none.
  */
 const char *resolve_root(const char *const *maps, size_t count);
 
-/* The last map of /usr/lib/debug, the directory of separate debug files; NULL: none. */
+/*
+ * Returns the last map of /usr/lib/debug, which is the directory for separate debug files. NULL:
+ * there is none.
+ */
 const char *resolve_debug_dir(const char *const *maps, size_t count);
 
 /* Ends the child processes and saves answers in the cache. */
 void resolve_destroy(struct resolve *resolve);
 
 /*
- * From now on, accepts only files for `machine` (EM_X86_64 …) or its 32-bit variant. EM_NONE: any.
+ * From now on, accepts only files for `machine` (such as EM_X86_64) or its 32-bit variant. EM_NONE:
+ * accepts all.
  */
 void resolve_expect_machine(struct resolve *resolve, unsigned machine);
 
@@ -63,8 +68,8 @@ void resolve_expect_machine(struct resolve *resolve, unsigned machine);
 int resolve_map(struct resolve *resolve, const struct resolve_module *module);
 
 /*
- * Queues an address under the current mappings, to be looked up together with others. is_exact:
- * look up the address itself; otherwise it is a return address, and the call before it is looked
+ * Queues an address under the current mappings, to be looked up together with others. is_exact: the
+ * address itself is looked up; otherwise it is a return address, and the call before it is looked
  * up. Pass the result to resolve_take(); it is valid as long as the resolver. NULL: no memory.
  */
 struct resolve_ask;
@@ -74,7 +79,8 @@ const struct resolve_ask *resolve_ask(struct resolve *resolve, uint64_t address,
 void resolve_wait(struct resolve *resolve);
 
 /*
- * Starts a backtrace, which `events` events share: the next calls of resolve_take() are its frames.
+ * Begins a backtrace that `events` events have in common. The next calls of resolve_take() are its
+ * frames.
  */
 void resolve_backtrace(struct resolve *resolve, uint64_t events);
 
@@ -102,7 +108,10 @@ struct resolve_totals {
 	uint64_t events;
 };
 
-/* Returns the sums of all frames that were taken, except those in [vdso] and similar mappings. */
+/*
+ * Returns sums over all frames that resolve_take() returned, except those in [vdso] and similar
+ * mappings.
+ */
 struct resolve_totals resolve_totals(const struct resolve *resolve);
 
 #endif

@@ -3,8 +3,8 @@
 #define SYMBOL_H
 
 /*
- * The input and the results of the resolver: types that all its files share. Includes no other
- * header of the component. resolve.h is the public interface.
+ * The input and the results of the resolver: types that all its files share. This header includes
+ * no other header of the component. resolve.h is the public interface.
  */
 
 #include <stdbool.h>
@@ -23,21 +23,22 @@ enum demangle {
 #define RESOLVE_DEBUG_DIRECTORY "/usr/lib/debug"
 
 struct resolve_options {
-	const char *root;  /* open modules and their debug files below this directory; or NULL */
-	bool full_path;	   /* symbol.file has its directories, instead of only the base name */
-	bool symbols_only; /* use only ELF symbol tables: neither lines nor inlined calls */
-	bool inlines;	   /* return one frame for each inlined call, too */
+	const char *root; /* open modules and their debug files below this directory; or NULL */
+	/* whether symbol.file includes its directories; otherwise it is only the file name */
+	bool full_path;
+	bool symbols_only; /* use only ELF symbol tables; find neither lines nor inlined calls */
+	bool inlines;	   /* return a frame for each inlined call, too */
 	enum demangle demangle;
 	/* directory to use instead of /usr/lib/debug; not below root; or NULL */
 	const char *debug_dir;
 	/*
-	 * OLD=NEW: paths in the trace that are OLD or below OLD are opened at NEW; the last match
-	 * is used
+	 * OLD=NEW: a path in the trace that is OLD or below OLD is opened below NEW; the last map
+	 * that matches is used
 	 */
 	const char *const *maps;
 	size_t map_count;
 	bool debuginfod;   /* request missing files from the servers of DEBUGINFOD_URLS */
-	const char *cache; /* directory to store answers in for later runs; or NULL */
+	const char *cache; /* directory in which answers are stored for later runs; or NULL */
 	/* number of modules that are read at the same time; 0: one for each processor, at most 8 */
 	unsigned jobs;
 	/* called with the progress of downloads; or NULL. `text` may contain terminal escapes */
@@ -50,8 +51,9 @@ struct symbol {
 	const char *file;     /* source file, NULL: unknown */
 	unsigned line;	      /* 0: unknown */
 	const char *module;   /* path in the mapping; NULL: the address is in no mapping */
-	bool has_parameters;  /* `function` ends with a parameter list, like C++ signatures */
-	bool is_missing;      /* the module's file could not be used (resolve_state()) */
+	/* whether `function` ends with a parameter list, as C++ signatures do */
+	bool has_parameters;
+	bool is_missing; /* whether the module's file could not be used (resolve_state()) */
 };
 
 /*
@@ -67,7 +69,7 @@ struct resolve_module {
 	unsigned build_id_size; /* bytes, 0: unknown */
 };
 
-/* Why a module gave no names. */
+/* Why a module has no names. */
 enum resolve_reason {
 	RESOLVE_FINE,
 	RESOLVE_SPECIAL,    /* [vdso] and similar mappings without a file */
@@ -75,8 +77,8 @@ enum resolve_reason {
 	RESOLVE_REFUSED,    /* not a regular file, too large, not ELF, or damaged */
 	RESOLVE_WRONG_FILE, /* the build-id differs: the file was replaced after the recording */
 	RESOLVE_WRONG_MACHINE,
-	RESOLVE_NO_SYMBOLS, /* the file is readable, but no table covers the address */
-	/* reading the file or its debug information crashed or did not end in time */
+	RESOLVE_NO_SYMBOLS, /* the file can be read, but no table covers the address */
+	/* the process that read the file or its debug information crashed or did not end in time */
 	RESOLVE_BROKEN,
 };
 

@@ -21,7 +21,7 @@
 
 #define READ_SIZE (64 << 10)
 
-/* Exit status of a child that ran out of memory. */
+/* Exit status of a child that has run out of memory. */
 #define STATUS_MEMORY 101
 
 static void end_without_memory(void)
@@ -30,8 +30,8 @@ static void end_without_memory(void)
 }
 
 /*
- * Closes inherited descriptors except the socket and the file: a process that reads the parent's
- * output to its end must not wait for a child. Returns false on failure.
+ * Closes inherited descriptors except the socket and the file, because a process that reads the
+ * parent's output to its end must not wait for a child. Returns false on failure.
  */
 static bool drop_descriptors(int *socket, int *file)
 {
@@ -40,7 +40,10 @@ static bool drop_descriptors(int *socket, int *file)
 
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
 		return false;
-	/* also standard error, which may be a pipe, except for a sanitizer, which reports there */
+	/*
+	 * replace standard error, too, because it may be a pipe; but keep it for a sanitizer, which
+	 * writes its report there
+	 */
 	if (!IS_SANITIZED && dup2(null, STDERR_FILENO) < 0)
 		return false;
 	if (high < 0 || dup2(high, 3) < 0 || (*file >= 0 && (given < 0 || dup2(given, 4) < 0)))
@@ -58,11 +61,11 @@ static void restore_signals(void)
 
 	sigemptyset(&none);
 	for (int number = 1; number < 32; number++) {
-		/* a sanitizer keeps its handlers for the signals that it reports */
+		/* keep a sanitizer's handlers for the signals that it reports */
 		if (!IS_SANITIZED || number == SIGPROF || number == SIGPIPE)
 			signal(number, SIG_DFL);
 	}
-	/* only the parent handles interrupts from the terminal */
+	/* only the parent handles Ctrl-C */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -117,15 +120,15 @@ int worker_ask(struct worker *worker, const uint64_t *addresses, size_t count)
 
 	memcpy(question + 1, addresses, count * sizeof(*addresses));
 	/*
-	 * If the child has read all earlier requests, this one fits into the socket's buffer. If it
-	 * has not, sending fails instead of waiting for the child.
+	 * If the child has read all earlier requests, this request fits into the socket's buffer.
+	 * Otherwise send() fails instead of waiting for the child.
 	 */
 	return send(worker->socket, question, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size
 		       ? 0
 		       : -EPIPE;
 }
 
-/* A message with one number and optionally a descriptor. */
+/* A message that consists of a number and, optionally, a descriptor. */
 struct parcel {
 	int64_t number;
 	struct iovec bytes;
@@ -177,7 +180,7 @@ int worker_take(int socket)
 	return file;
 }
 
-/* Makes room for more bytes from the child. Returns false if memory runs out. */
+/* Enlarges the buffer for bytes from the child. Returns false if memory runs out. */
 static bool make_room(struct worker *worker)
 {
 	char *in;
@@ -206,8 +209,8 @@ int worker_next(struct worker *worker, struct message *message)
 		if (!make_room(worker))
 			return -EPIPE;
 		/*
-		 * a stop signal interrupts recv(); restarting it restarts the time limit, which is
-		 * right because the child was stopped, too
+		 * a stop signal interrupts recv(); the next recv() restarts the time limit, which
+		 * is right, because the child was stopped, too
 		 */
 		do
 			size = recv(worker->socket, worker->in + worker->count, READ_SIZE, 0);
@@ -241,7 +244,7 @@ void worker_end(struct worker *worker, char *why, size_t size)
 
 	if (worker->pid > 0) {
 		/*
-		 * a child that closed its socket is about to end: waits up to 20 ms for its exit
+		 * a child that closed its socket is about to end: wait up to 20 ms for its exit
 		 * status instead of killing it
 		 */
 		for (int i = 0; why && i < 20 && ended == 0; i++) {

@@ -4,9 +4,9 @@
 
 /*
  * A child process that reads the files of one module. The contents of a file control what libelf
- * and libdw do; if they crash, loop or allocate without limit, only this child is affected. It has
- * a memory limit, a time limit for each address, only the descriptors that it is given, and a
- * sandbox (base/sandbox.h).
+ * and libdw do; if they crash, loop or allocate without limit, only this child is affected. The
+ * child has a memory limit, a time limit for each address, only the descriptors that the parent
+ * passes to it, and a sandbox (base/sandbox.h).
  */
 
 #include <sys/types.h>
@@ -15,23 +15,23 @@
 
 /* Limit of a child's memory in bytes, without the files that it maps. */
 #define WORKER_MEMORY_MAX (UINT64_C(2) << 30)
-/* Limit of processor time for one address, or for opening the files, in seconds. */
+/* Limit of processor time, in seconds, for one address or for opening the files. */
 #define WORKER_SECONDS_MAX 30
 /*
- * A child that sends nothing for this many seconds is killed. Such a child must be blocked, because
+ * A child that has sent nothing for this many seconds is killed. It must be blocked, because
  * WORKER_SECONDS_MAX limits its processor time.
  */
 #define WORKER_SILENCE_MAX 120
 /*
- * Limit of addresses in one request. They fit into the socket's buffer even if the child reads
- * nothing.
+ * Limit of addresses in one request. Such a request fits into the socket's buffer even if the child
+ * has read nothing.
  */
 #define WORKER_BATCH_MAX 2048
 
 struct worker {
 	pid_t pid; /* 0: no child */
 	int socket;
-	char *in; /* buffer of bytes that the child has sent */
+	char *in; /* buffer with the bytes that the child has sent */
 	size_t count, capacity;
 	size_t used; /* number of processed bytes in the buffer */
 };
@@ -47,14 +47,14 @@ typedef void worker_run(int socket, int file, const void *job);
 int worker_start(struct worker *worker, worker_run *run, int file, const void *job);
 
 /*
- * Requests the answers for `count` addresses, at most WORKER_BATCH_MAX. The child answers in the
- * order of the addresses.
+ * Sends a request for `count` addresses, at most WORKER_BATCH_MAX. The child answers in the order
+ * of the addresses.
  */
 int worker_ask(struct worker *worker, const uint64_t *addresses, size_t count);
 
 /*
- * Sends the descriptor that the child requested, or the negative errno value if it could not be
- * opened.
+ * Sends the descriptor that the child requested or, if the file could not be opened, the negative
+ * errno value.
  */
 int worker_give(struct worker *worker, int file);
 
@@ -65,21 +65,24 @@ int worker_give(struct worker *worker, int file);
 int worker_next(struct worker *worker, struct message *message);
 
 /*
- * Kills the child if it runs, and frees the worker's memory. why: buffer for a text about the cause
- * of its death, or NULL.
+ * Kills the child if it runs, and frees the worker's memory. why: buffer for a text that says why
+ * the child ended, or NULL.
  */
 void worker_end(struct worker *worker, char *why, size_t size);
 
 /*
- * In the child: reads the addresses of the next request. Returns their number; 0: there is no
- * further request.
+ * Called in the child: reads the addresses of the next request. Returns their number; 0: there are
+ * no more requests.
  */
 size_t worker_question(int socket, uint64_t addresses[WORKER_BATCH_MAX]);
 
-/* In the child: waits for the descriptor that it requested. Returns it or a negative errno. */
+/*
+ * Called in the child: waits for the descriptor that it has requested. Returns it, or a negative
+ * errno.
+ */
 int worker_take(int socket);
 
-/* In the child: restarts the time limit for one address. */
+/* Called in the child: restarts the time limit for one address. */
 void worker_restart_clock(void);
 
 #endif

@@ -16,8 +16,8 @@
 #define JOBS_MAX     64
 #define RESTARTS_MAX 3
 /*
- * Limit of files that the child of a module may request. Split debug information has thousands of
- * files.
+ * Limit of the files that the child of a module may request. A program with split debug information
+ * may have thousands of files.
  */
 #define WANTS_MAX 65536
 
@@ -36,7 +36,7 @@ void workers_init(struct workers *workers, const struct resolve_options *options
 }
 
 /*
- * Ends the child of a module, if it has one. why: buffer for a text about the cause of its death,
+ * Ends the child of a module, if it has one. why: buffer for a text that says why the child ended,
  * or NULL.
  */
 static void end_child(struct workers *workers, struct entry *entry, char *why, size_t size)
@@ -109,7 +109,7 @@ void workers_add_answer(struct workers *workers, const struct entry *entry, stru
 		free(answer);
 }
 
-/* Ends the oldest child that is not working. Returns false if all children work. */
+/* Ends the oldest of the idle children. Returns false if all children are working. */
 static bool dismiss_oldest(struct workers *workers)
 {
 	for (size_t i = 0; i < workers->staff.count; i++) {
@@ -126,7 +126,7 @@ static const char deleted[] = " (deleted)";
 /*
  * Opens the module's file. If the module was deleted or replaced while the program ran ("
  * (deleted)"), opens the file at its former path, but only if a build-id can prove that it is the
- * same file.
+ * mapped file.
  */
 static int open_module(const struct workers *workers, struct entry *entry, struct error *err)
 {
@@ -142,7 +142,7 @@ static int open_module(const struct workers *workers, struct entry *entry, struc
 }
 
 /*
- * Starts the child of a module. Its first message has the facts. Returns 0 or a negative errno
+ * Starts the child of a module. The child first sends the facts. Returns 0 or a negative errno
  * value.
  */
 static int start_child(struct workers *workers, struct entry *entry)
@@ -161,7 +161,10 @@ static int start_child(struct workers *workers, struct entry *entry)
 	struct entry **place;
 
 	request.options.symbols_only |= entry->is_symbols_only;
-	/* without a file there is nothing to read, unless a build-id leads to a debug file */
+	/*
+	 * without a file, there is nothing to read, unless a debug file can be found by the
+	 * build-id
+	 */
 	if (file < 0 && (request.is_special || entry->build_id_size == 0)) {
 		entry->facts.is_known = true;
 		entry->facts.reason = request.reason;
@@ -183,7 +186,7 @@ static int start_child(struct workers *workers, struct entry *entry)
 	return -EAGAIN;
 }
 
-/* Gives the module up. why: the reason, for the user. */
+/* Marks the module as one that cannot be read. why: the reason, for the user. */
 static void give_up(struct entry *entry, const char *why)
 {
 	entry->is_given_up = true;
@@ -193,7 +196,10 @@ static void give_up(struct entry *entry, const char *why)
 
 ORDER_FUNCTION(by_address, uint64_t, ORDER(*a, *b))
 
-/* Fills the batch with the file addresses of unanswered requests, in ascending order, each once. */
+/*
+ * Fills the batch with the addresses in the file of unanswered requests, in ascending order,
+ * without repetitions.
+ */
 static void make_batch(struct entry *entry)
 {
 	size_t count = 0;
@@ -232,8 +238,8 @@ static void remove_settled(const struct workers *workers, struct entry *entry)
 }
 
 /*
- * Called if the child has died or sent an invalid message: starts again with only the symbol table,
- * or gives the module up.
+ * Called if the child has died or has sent an invalid message. Starts another child that reads only
+ * the symbol table; if that child has failed, too, marks the module as unreadable.
  */
 static void fall_back(struct workers *workers, struct entry *entry)
 {
@@ -250,7 +256,7 @@ static void fall_back(struct workers *workers, struct entry *entry)
 	entry->broken = memory_format("its debug information is not used: %s", why);
 }
 
-/* Waits for the next message other than a request for a file; such requests are answered. */
+/* Waits for the next message, and answers requests for files that come before it. */
 static int receive_message(const struct workers *workers, struct entry *entry,
 			   struct message *message)
 {
@@ -271,7 +277,7 @@ static int receive_message(const struct workers *workers, struct entry *entry,
 }
 
 /*
- * First of the three steps of a round: starts the child of a module if needed. Each step is done
+ * The first of three steps of a round: starts the child of a module if necessary. Each step is done
  * for all modules before the next step, so that the children read at the same time.
  */
 static void prepare_child(struct workers *workers, struct entry *entry, size_t others)
@@ -287,18 +293,18 @@ static void prepare_child(struct workers *workers, struct entry *entry, size_t o
 	entry->is_working = entry->worker.pid;
 	if (entry->is_working)
 		return;
-	/* if no process can be started, ends idle children one by one and tries again */
+	/* if no process can be started, end idle children one by one and try again */
 	do
 		failure = start_child(workers, entry);
 	while (failure && dismiss_oldest(workers));
-	/* the working children will finish: allows no more children than those */
+	/* limit the number of children to those that are working now */
 	if (failure && others)
 		workers->options.jobs = (unsigned)others;
 	else if (failure)
 		give_up(entry, "no process could be started to read it (see ulimit -u)");
 }
 
-/* Second step: receives the facts, and sends addresses. */
+/* The second step: receives the facts, and sends addresses. */
 static void request_answers(struct workers *workers, struct entry *entry)
 {
 	struct message message;
@@ -314,7 +320,7 @@ static void request_answers(struct workers *workers, struct entry *entry)
 			return;
 		}
 		entry->is_open = true;
-		/* the facts from a module's second child are the same as from its first */
+		/* the second child of a module sends the same facts as the first one */
 		if (!entry->facts.is_known)
 			entry->facts = facts;
 		if (!entry->is_cached)
@@ -331,7 +337,7 @@ static void request_answers(struct workers *workers, struct entry *entry)
 	if (worker_ask(&entry->worker, entry->batch, entry->batch_count) == 0)
 		return;
 	/*
-	 * the child died while it was idle, so the file is not the cause: another child will be
+	 * the child died while it was idle, so the file is not the cause; another child will be
 	 * started
 	 */
 	entry->batch_count = 0;
@@ -340,7 +346,7 @@ static void request_answers(struct workers *workers, struct entry *entry)
 		give_up(entry, "reading it failed");
 }
 
-/* Third step: receives the answers. */
+/* The third step: receives the answers. */
 static void receive_answers(struct workers *workers, struct entry *entry)
 {
 	struct message message;

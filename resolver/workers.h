@@ -5,7 +5,7 @@
 /*
  * The worker pool: child processes that look up addresses, one for each module, several at a time.
  * If a child dies, another child reads the module without debug information, only for its symbol
- * table. If that fails, too, the module is given up.
+ * table. If that fails, too, the module gets no names.
  */
 
 #include "base/array.h"
@@ -16,7 +16,7 @@
 
 /* ---- a module of the trace ---- */
 
-/* A request for an address under a mapping. */
+/* A request for an address in a mapping. */
 struct resolve_ask {
 	const struct place *place; /* NULL: no mapping covers the address */
 	uint64_t address;	   /* the address in memory that is looked up */
@@ -26,30 +26,30 @@ struct resolve_ask {
 };
 
 /*
- * A module: its identity, facts about its files, and its unanswered requests. A file with the same
- * path but another build-id is another module.
+ * A module: its identity, facts about its files, and its unanswered requests. The same path with
+ * another build-id is another module.
  */
 struct entry {
 	char *path;	 /* path in the trace */
 	char *file_path; /* path at which the file is opened */
 	uint8_t build_id[FILES_BUILD_ID_MAX];
-	unsigned build_id_size; /* size of the build-id in the trace; 0: it has none */
+	unsigned build_id_size; /* size in bytes of the build-id in the trace; 0: there is none */
 	struct facts facts;
-	char *advice; /* what the user can do; made on the first request */
-	char *broken; /* how its children failed, or NULL */
+	char *advice; /* advice for the user; made when it is first requested */
+	char *broken; /* how its child processes failed, or NULL */
 	bool is_symbols_only, is_given_up;
-	bool is_misfit; /* the mapping in the trace cannot be a mapping of this file */
+	bool is_misfit; /* whether the mapping in the trace cannot be a mapping of this file */
 
 	struct resolve_ask *asks; /* unanswered requests */
 	struct worker worker;
-	uint64_t *batch; /* addresses that were sent to the child */
+	uint64_t *batch; /* the addresses that were sent to the child */
 	size_t batch_count;
 	unsigned restarts;
 	unsigned wants;	  /* number of files that its children have requested */
-	bool is_cached;	  /* the cache was read */
-	bool is_employed; /* a child was started for it */
-	bool is_open;	  /* the child has sent the facts */
-	bool is_working;  /* the child is working and must not be ended */
+	bool is_cached;	  /* whether the cache was read */
+	bool is_employed; /* whether a child was started for it */
+	bool is_open;	  /* whether the child has sent the facts */
+	bool is_working;  /* whether the child is working, and so must not be ended */
 
 	uint64_t asked, unresolved, unlined, events;
 	uint64_t backtrace; /* number of the last backtrace that was counted in `events` */
@@ -61,9 +61,9 @@ struct entry {
 struct workers {
 	struct resolve_options options;
 	unsigned machine;
-	struct hash_table answers;	/* all answers (struct answer), by entry and address */
+	struct hash_table answers;	/* all answers (struct answer); key: entry and address */
 	ARRAY_OF(struct entry *) line;	/* modules with unanswered addresses */
-	ARRAY_OF(struct entry *) staff; /* modules with a child, oldest first */
+	ARRAY_OF(struct entry *) staff; /* modules with a child, the oldest child first */
 };
 
 void workers_init(struct workers *workers, const struct resolve_options *options);
