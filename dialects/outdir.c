@@ -72,7 +72,7 @@ int outdir_create(struct outdir *outdir, const char *name, struct out *out, stru
 
 	*place = memory_text(name);
 	new_name(path, name);
-	unlinkat(outdir->fd, path, 0); /* a run that was killed may have left the file */
+	unlinkat(outdir->fd, path, 0); /* a run that was killed may have left this file */
 	fd = openat(outdir->fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return error_system(err, errno, "%s/%s: cannot create the file", outdir->path,

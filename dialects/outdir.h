@@ -3,8 +3,8 @@
 #define WRITERS_OUTDIR_H
 
 /*
- * An output directory whose files appear either all together or not at all: each file is written
- * under a temporary name (NAME.new), and all are renamed at the end.
+ * An output directory in which either all files appear or none: each file is written under a
+ * temporary name (NAME.new), and all are renamed at the end.
  */
 
 #include <stdbool.h>
@@ -15,8 +15,9 @@
 
 struct outdir {
 	int fd;
-	const char *path;	/* the caller's string; NULL: not open */
-	bool was_made;		/* outdir_open() created it, and no file is committed yet */
+	const char *path; /* the caller's string; NULL: the directory is not open */
+	/* whether outdir_open() created the directory and no file was renamed yet */
+	bool was_made;
 	ARRAY_OF(char *) names; /* final names, in order of creation */
 };
 
@@ -26,16 +27,16 @@ struct outdir {
  */
 int outdir_open(struct outdir *outdir, const char *path, bool force, struct error *err);
 
-/* Starts a file. Returns 0 or a negative errno. */
+/* Begins a file. Returns 0 or a negative errno. */
 int outdir_create(struct outdir *outdir, const char *name, struct out *out, struct error *err);
 
 /*
- * Ends the file that was started last. rc: 0, or an earlier failure to write the file, which is
- * then returned. Otherwise returns 0 or a negative errno. err names the file.
+ * Ends the file that was begun last. rc: 0, or an earlier error in writing the file, which is then
+ * returned. Otherwise returns 0 or a negative errno. err names the file.
  */
 int outdir_finish(struct outdir *outdir, struct out *out, int rc, struct error *err);
 
-/* Removes the files of an older run, whose names start with `start` and end with `end`. */
+/* Removes files of an older run: those whose names start with `start` and end with `end`. */
 void outdir_remove(const struct outdir *outdir, const char *start, const char *end);
 
 /*
@@ -47,8 +48,8 @@ int outdir_move(const struct outdir *outdir, const struct outdir *to, const char
 
 /*
  * Renames all files to their final names, in the order in which they were created. Returns 0 or a
- * negative errno; the files that were renamed before the error remain, since each is complete and
- * may have replaced one of an older run.
+ * negative errno; files that were renamed before the error remain, because each of them is complete
+ * and may have replaced a file of an older run.
  */
 int outdir_commit(struct outdir *outdir, struct error *err);
 

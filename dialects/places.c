@@ -93,8 +93,8 @@ void places_join(const struct places *places, int64_t dirfd, const char *text, s
 }
 
 /*
- * The start of the last part of the path that ends at `to`; at least `start`, which follows the
- * root's slash.
+ * Returns the start of the last part of the path that ends at `to`, but at least `start`, which is
+ * the position after the root's slash.
  */
 static char *part_before(char *start, char *to)
 {
@@ -109,7 +109,7 @@ void path_clean(struct path *path)
 {
 	char *from = path->text, *to, *start;
 
-	/* The `..` of a relative path cannot be resolved. */
+	/* the `..` of a relative path cannot be resolved */
 	if (!path->length || *from != '/')
 		return;
 	start = to = ++from;
@@ -117,7 +117,7 @@ void path_clean(struct path *path)
 		size_t length = strcspn(from, "/");
 		char *next = from + length + 1;
 
-		is_last = !from[length]; /* read now, because the NUL may be overwritten below */
+		is_last = !from[length]; /* read it now, because the NUL may be overwritten below */
 
 		if (length == 2 && !memcmp(from, "..", 2)) {
 			to = part_before(start, to);

@@ -3,8 +3,8 @@
 #define PLACES_H
 
 /*
- * The working directory of a process and the paths of its descriptors, as far as they are in the
- * trace. They are used to make paths absolute. File systems are not accessed, so links are not
+ * The working directory of a process and the paths of its descriptors, as far as the trace shows
+ * them. They are used to make paths absolute. File systems are not accessed, so links are not
  * resolved.
  */
 
@@ -15,7 +15,7 @@
 
 struct places {
 	char *directory;	/* NULL: unknown */
-	ARRAY_OF(char *) paths; /* index: the descriptor; NULL: unknown */
+	ARRAY_OF(char *) paths; /* indexed by descriptor; NULL: unknown */
 };
 
 /* A path in a buffer that grows; `text` ends with NUL. */
@@ -29,7 +29,7 @@ void places_free(struct places *places);
 /* Copies the parent's state after a fork. */
 void places_copy(struct places *places, const struct places *from);
 
-/* Drops all data, before the notes of a new program image. */
+/* Removes all data, before the notes of a new program image. */
 void places_clear(struct places *places);
 
 void places_set_directory(struct places *places, const char *path);
@@ -40,16 +40,18 @@ void places_set_directory(struct places *places, const char *path);
  */
 void places_set_fd(struct places *places, uint64_t fd, const char *path);
 
-/* The path of a descriptor, or NULL. */
+/* Returns the path of a descriptor, or NULL. */
 const char *places_fd(const struct places *places, uint64_t fd);
 
 /*
- * Sets *path to the directory of dirfd (AT_FDCWD: of the process), a slash and `text`, without
+ * Sets *path to the directory of dirfd (AT_FDCWD: that of the process), a slash and `text`, without
  * path_clean(). If `text` is absolute or the directory is unknown, sets *path to `text` alone.
  */
 void places_join(const struct places *places, int64_t dirfd, const char *text, struct path *path);
 
-/* Removes empty parts, `.` and `..` from the text of the path, without looking at files. */
+/*
+ * Removes empty parts, `.` and `..` from the text of the path, without access to the file system.
+ */
 void path_clean(struct path *path);
 
 void path_set(struct path *path, const char *text, size_t length);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands attach and doctor, and `ctl PID detach', for processes that run already. */
+/* The commands attach and doctor, and `ctl PID detach`, for processes that are already running. */
 #include "control/control.h"
 #include "launch/command.h"
 #include "launch/run.h"
@@ -27,15 +27,16 @@
 #include <time.h>
 
 #define LOOK_MS	    100
-#define LIMIT_LEAST 1000 /* ms between two checks of the limits */
-#define LIMIT_SHARE 10	 /* added to LIMIT_LEAST: this multiple of a check's duration */
+#define LIMIT_LEAST 1000 /* in ms: the least time between two checks of the limits */
+/* the time between two checks is LIMIT_LEAST plus this multiple of a check's duration */
+#define LIMIT_SHARE 10
 
 /* ---- the injector ---- */
 
 /*
- * Runs holdtrace-inject with these arguments in its own process group, because only the launcher
- * handles Ctrl-C. Writes the standard output of holdtrace-inject to `line`; with_errors: also its
- * standard error. Returns its exit status.
+ * Runs holdtrace-inject with these arguments, in a process group of its own, because only the
+ * launcher handles Ctrl-C. Copies its standard output to `line`; with_errors: also its standard
+ * error. Returns its exit status.
  */
 static int inject(char **words, bool with_errors, char *line, size_t room, struct error *err)
 {
@@ -61,7 +62,7 @@ static int inject(char **words, bool with_errors, char *line, size_t room, struc
 		_exit(STATUS_NOT_FOUND);
 	}
 	close(ends[1]);
-	/* the pipe may return one message in several reads */
+	/* the message in the pipe may need several reads */
 	memset(line, 0, room);
 	while ((got = read(ends[0], line + used, room - 1 - used)) > 0 ||
 	       (got < 0 && errno == EINTR))
@@ -90,8 +91,7 @@ static int inject_command(const char *command, const char *pid, const char *libr
 /* ---- the process ---- */
 
 /*
- * Reads the process's argv[0] without directories; if argv[0] is empty, reads the name of the
- * executable.
+ * Reads the process's argv[0] without directories or, if it is empty, the name of the executable.
  */
 static void read_name(int pid, char *name, size_t room)
 {
@@ -104,7 +104,7 @@ static void read_name(int pid, char *name, size_t room)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 	text[length > 0 ? length : 0] = '\0';
-	/* keeps the first word of a title such as "postgres: checkpointer" */
+	/* keep the first word of a title such as "postgres: checkpointer" */
 	text[strcspn(text, " :")] = '\0';
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	if (!*text || text[strlen(text) - 1] == '/') {
@@ -115,7 +115,7 @@ static void read_name(int pid, char *name, size_t room)
 	snprintf(name, room, "%.63s", slash ? slash + 1 : *text ? text : "unknown");
 }
 
-/* ---- the time of the run ---- */
+/* ---- while the run lasts ---- */
 
 static volatile sig_atomic_t is_asked_to_end;
 
@@ -134,8 +134,8 @@ static int64_t now_ms(void)
 }
 
 /*
- * Runs the post-processor over the traces of the run so far, of children too. Returns true if it
- * reports a broken limit.
+ * Runs the post-processor over the traces of the run so far, including those of children. Returns
+ * true if it reports a broken limit.
  */
 static bool is_broken(const struct run *run, int pid)
 {
@@ -191,7 +191,7 @@ static const char *wait_for_end(const struct run *run, int pid, int64_t time_ms)
 
 /* ---- the end ---- */
 
-/* Detaches the children that joined the run, in all pid namespaces. */
+/* Detaches from the children that joined the run, in all pid namespaces. */
 static void detach_others(const struct run *run, int pid, char *line, size_t room)
 {
 	struct error ignored = { 0 };
@@ -221,8 +221,8 @@ static int end_run(struct run *run, int pid, const char *text, const char *name,
 	if (why && *why && !run->quiet)
 		say("%s: detaching", why);
 	/*
-	 * Detach even if the process seems to have left the run. In that case (why is NULL) the
-	 * injector may fail; its error message and its status are ignored.
+	 * detach even if the process seems to have left the run; in that case (why is NULL) the
+	 * injector may fail, and its error message and its status are ignored
 	 */
 	words[3] = run->session.library;
 	if (why || kill(pid, 0) == 0)
@@ -262,7 +262,9 @@ static int attach_to(struct run *run, const char *text, struct error *err)
 	status = inject_command("attach", text, run->session.library, where, name, line,
 				sizeof(line), err);
 	if (status) {
-		/* The injection failed: the collector must not wait for the process to connect. */
+		/*
+		 * the injection failed, so the collector must not wait for the process to connect
+		 */
 		session_tell(&run->session, -1, 0);
 		return status;
 	}
@@ -306,8 +308,7 @@ int detach(const char *pid, struct error *err)
 /* ---- doctor ---- */
 
 /*
- * Prints the result of a check on one line, followed by the advice if the check failed. Returns
- * `is_well`.
+ * Prints the result of a check on one line and, if the check failed, the advice. Returns `is_well`.
  */
 static bool report_check(bool is_well, const char *what, const char *advice)
 {
@@ -356,7 +357,7 @@ static bool check_yama(void)
 			    "`holdtrace record --start=off`");
 }
 
-/* Prints what attaching to this process cannot record, for reasons that the user cannot change. */
+/* Prints what an attach to this process cannot record, for reasons that the user cannot change. */
 static void describe_process(int pid)
 {
 	cleanup_free char *library = NULL, *path = NULL;

@@ -10,10 +10,13 @@
 
 #include "base/error.h"
 
-/* Exit statuses of holdtrace. The last three have the values that env(1) and timeout(1) use. */
+/*
+ * Exit statuses of holdtrace. The last three have the same values as those of env(1) and
+ * timeout(1).
+ */
 enum {
 	STATUS_USAGE = 2,
-	STATUS_UNKNOWN = 3, /* the recording cannot say whether a limit is kept */
+	STATUS_UNKNOWN = 3, /* it is unknown whether a limit was kept */
 	STATUS_OWN_FAILURE = 125,
 	STATUS_NOT_RUNNABLE = 126,
 	STATUS_NOT_FOUND = 127,

@@ -13,7 +13,7 @@ static const struct {
 	const char *word;
 	enum control_command command;
 	bool takes_text;
-	const char *text; /* text of the request; NULL: that of the command line */
+	const char *text; /* text of the request; NULL: the text comes from the command line */
 } words[] = {
 	{ "start", CONTROL_START, false, NULL }, { "stop", CONTROL_STOP, false, NULL },
 	{ "mark", CONTROL_MARK, true, NULL },	 { "snapshot", CONTROL_SNAPSHOT, false, NULL },
@@ -30,7 +30,7 @@ static int find_word(const char *text)
 	return -1;
 }
 
-/* Takes the arguments PID WORD [TEXT]; PID and WORD may be swapped. */
+/* Parses the arguments PID WORD [TEXT]; PID and WORD may be swapped. */
 int command_ctl(int argc, char **argv, struct error *err)
 {
 	bool is_swapped = argc > 2 && !ctl_is_process(argv[1]) && ctl_is_process(argv[2]);
@@ -53,10 +53,7 @@ int command_ctl(int argc, char **argv, struct error *err)
 	if (word >= 0 && words[word].text)
 		text = words[word].text;
 	status = ctl_find(pid, &run, err);
-	/*
-	 * ctl_keep() copies the files in this process; every other word is a request to the
-	 * collector
-	 */
+	/* ctl_keep() copies the files itself; every other word is a request to the collector */
 	if (!status && is_keep)
 		status = ctl_keep(run, pid, text, err);
 	else if (!status)

@@ -16,13 +16,14 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-#define SCRIPTS_MAX 5 /* the kernel follows this many #! lines (BINPRM_MAX_RECURSION) */
+#define SCRIPTS_MAX 5 /* the kernel follows this number of #! lines (BINPRM_MAX_RECURSION) */
 #define HEADERS_MAX 256
 #define DYNAMIC_MAX 256
 #define NAMES_MAX   (64u << 20)
 
 /*
- * The dynamic loader ignores LD_PRELOAD for programs that acquire privileges (ld.so(8), AT_SECURE).
+ * Refuses programs that acquire privileges: for these, the dynamic loader ignores LD_PRELOAD
+ * (ld.so(8), AT_SECURE).
  */
 static int check_rights(const char *path, const struct stat *status, struct error *err)
 {
@@ -57,7 +58,7 @@ static unsigned read_headers(int fd, const Elf64_Ehdr *header, Elf64_Phdr *heade
 }
 
 /*
- * Reads the dynamic string table: strings that each end in NUL. The caller frees it. Returns NULL
+ * Reads the dynamic string table, whose strings all end with NUL. The caller frees it. Returns NULL
  * if the file has none.
  */
 static char *read_names(int fd, const Elf64_Ehdr *header, size_t *size)
@@ -97,7 +98,7 @@ static char *read_names(int fd, const Elf64_Ehdr *header, size_t *size)
 /*
  * Refuses programs built with a sanitizer. A sanitizer also replaces malloc and must be the first
  * library: otherwise AddressSanitizer ends the program. If a sanitizer is compiled into the
- * program, it precedes every library. Both kinds are recognized by an entry point that the program
+ * program, it precedes every library. Both cases are recognized by an entry point that the program
  * imports or exports.
  */
 static int check_sanitizers(const char *path, int fd, const Elf64_Ehdr *header, struct error *err)
@@ -144,8 +145,8 @@ static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, bool
 		interpreter[size] = 0;
 	}
 	/*
-	 * The dynamic loader itself has a dynamic section but no interpreter; it honours
-	 * LD_PRELOAD.
+	 * the dynamic loader itself has a dynamic section but no interpreter; LD_PRELOAD works for
+	 * it, too
 	 */
 	if (!interpreter[0] && is_dynamic && strstr(path, "/ld-"))
 		return 0;
@@ -201,9 +202,7 @@ int inspect_program(const char *path, char **program, bool *ignores, struct erro
 			*program = memory_text(path);
 			memcpy(&header, buffer,
 			       (size_t)length < sizeof(header) ? (size_t)length : sizeof(header));
-			/*
-			 * The kernel honours the set-id bits of programs, but not those of scripts.
-			 */
+			/* the kernel uses the set-id bits of programs, but not those of scripts */
 			result = check_rights(path, &status, err);
 			*ignores = result;
 			if (result)

@@ -12,11 +12,13 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/* All labels fit into one note of the trace, whose packet has at most 4 KiB. */
+/* limits so that all labels fit into one note of the trace, whose packet has at most 4 KiB */
 #define LABELS_BYTES_MAX 1000
 #define LABELS_MAX	 16
 
-/* Returns the value of the first variable that is set, or NULL. The list ends with NULL. */
+/*
+ * Returns the value of the first of these variables that is set, or NULL. The list ends with NULL.
+ */
 static const char *first_of(const char *const *names)
 {
 	for (; *names; names++) {
@@ -30,7 +32,7 @@ static const char *first_of(const char *const *names)
 
 const char *labels_rank(void)
 {
-	/* of MPICH and Intel MPI, of Open MPI, of PMIx, of Slurm */
+	/* variables of MPICH and Intel MPI, of Open MPI, of PMIx, and of Slurm */
 	static const char *const names[] = { "PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
 					     "SLURM_PROCID", NULL };
 	const char *rank = first_of(names);
@@ -127,7 +129,7 @@ void labels_add_attributes(struct settings *settings)
 	}
 }
 
-/* Replaces bytes that are not good in a file's name or in a list of labels by _. */
+/* Replaces by _ all bytes that are not suitable for a file name and a list of labels. */
 static void clean(char *text)
 {
 	for (; *text; text++)
@@ -135,7 +137,9 @@ static void clean(char *text)
 			*text = '_';
 }
 
-/* Returns the host ('h'), job ('j') or rank ('r'), NULL if it is not known. The caller frees it. */
+/*
+ * Returns the host ('h'), job ('j') or rank ('r'), or NULL if it is unknown. The caller frees it.
+ */
 static char *find_fact(char letter)
 {
 	struct utsname host = { .nodename = "" };
@@ -162,7 +166,7 @@ void labels_finish(struct settings *settings)
 		cleanup_free char *value = find_fact(*names[i]);
 		cleanup_free char *label = memory_format("%s=%s", names[i], value ? value : "");
 
-		/* facts beyond the maximum are left out: they must not stop a run */
+		/* facts that do not fit are left out, because they must not prevent a run */
 		if (value && !find_label(settings->labels, label, strlen(names[i])))
 			add_label(settings->labels, label, strlen(label), &ignored);
 	}

@@ -2,12 +2,15 @@
 #ifndef LABELS_H
 #define LABELS_H
 
-/* What tells one run of many from the others: its host, job and rank, and labels of the user. */
+/*
+ * Facts by which a run can be distinguished from many others: its host, job and rank, and the
+ * user's labels.
+ */
 
 #include "base/error.h"
 #include "settings.h"
 
-/* Returns the rank in a parallel job, as digits; NULL: the run has none. */
+/* Returns the run's rank in a parallel job, as digits; NULL: it has no rank. */
 const char *labels_rank(void);
 
 /*
@@ -16,10 +19,13 @@ const char *labels_rank(void);
  */
 int labels_add(struct settings *settings, const char *list, struct error *err);
 
-/* Adds the labels of OTEL_RESOURCE_ATTRIBUTES, those that are valid and fit. */
+/* Adds those labels of OTEL_RESOURCE_ATTRIBUTES that are valid and fit. */
 void labels_add_attributes(struct settings *settings);
 
-/* Adds the host, job and rank, if the run has a label or a rank. Given labels have precedence. */
+/*
+ * Adds the host, job and rank, if the run has a label or a rank. Does not replace labels of the
+ * user.
+ */
 void labels_finish(struct settings *settings);
 
 /*
@@ -28,7 +34,7 @@ void labels_finish(struct settings *settings);
  */
 int labels_expand(struct settings *settings, struct error *err);
 
-/* Returns 1 if the list, 0,7,100-107, has the rank, 0 if it has not, or -EINVAL. */
+/* Returns 1 if the list ("0,7,100-107") contains the rank, 0 if it does not, or -EINVAL. */
 int labels_has_rank(const char *list, const char *rank, struct error *err);
 
 #endif

@@ -15,7 +15,8 @@
 
 #define PROGRAM "holdtrace"
 
-static const char help_all[] = "--help=all"; /* prints the complete description of each option */
+/* an argument that requests the complete description of each option */
+static const char help_all[] = "--help=all";
 
 struct command {
 	const char *name;
@@ -78,7 +79,7 @@ static int refuse_renamed(const char *name)
 	return STATUS_USAGE;
 }
 
-/* Suggests the command whose name is closest to a word that is not a command. */
+/* Suggests the command whose name is most similar to a word that is not a command. */
 static const char *suggest_command(struct suggest *suggest, const char *word)
 {
 	suggest_begin(suggest, word, strlen(word));
@@ -87,7 +88,7 @@ static const char *suggest_command(struct suggest *suggest, const char *word)
 	return suggest_text(suggest);
 }
 
-/* Prints help that fits on one screen; is_all: with every option of run. */
+/* Prints help that fits on one screen. is_all: prints all options of `run` instead. */
 static void print_overview(FILE *to, bool is_all)
 {
 	fprintf(to,
@@ -112,7 +113,7 @@ static void print_overview(FILE *to, bool is_all)
 		PROGRAM, PROGRAM);
 }
 
-/* Prints the options of a command, after its description. */
+/* Prints the description of a command, and its options. */
 static int print_details(const struct command *command, const char *what, const char *help,
 			 struct error *err)
 {
@@ -174,7 +175,7 @@ static bool is_help(const char *word)
 }
 
 /*
- * Whether the arguments ask for the command's help. The commands that run programs parse their own
+ * Whether the arguments request the command's help. The commands that run programs parse their own
  * options, because --help may be an argument of the program.
  */
 static bool asks_help(const struct command *command, int argc, char **argv)
@@ -251,9 +252,7 @@ int main(int argc, char **argv)
 	status = asks_help(command, argc - used, argv + used)
 			 ? help_of(command, argc - used, argv + used, &err)
 			 : command->function(argc - used, argv + used, &err);
-	/*
-	 * if no such program was found, the first word may have been meant as a command or a report
-	 */
+	/* no such program was found, but the first word is the name of a report: suggest this */
 	if (status == STATUS_NOT_FOUND && !used && is_report(argv[1]))
 		say("%s: did you mean `%s report %s'?", err.text, PROGRAM, argv[1]);
 	else if (err.number)

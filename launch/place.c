@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 static const struct {
-	const char *name, *directory; /* relative to the directory of this program */
-	int mode;		      /* for access(2) */
+	const char *name, *directory; /* `directory` is relative to the directory of this program */
+	int mode;		      /* mode for access(2) */
 } parts[] = {
 	[PART_LIBRARY] = { "libholdtrace.so", PROGRAM_TO_LIBRARY, R_OK },
 	[PART_COLLECTOR] = { "holdtrace-collect", PROGRAM_TO_PARTS, X_OK },
@@ -28,8 +28,9 @@ static const struct {
 };
 
 /*
- * Writes the path of this program's file to `own`, PATH_MAX bytes. Where /proc is not mounted, the
- * kernel's copy of the name that was passed to exec has it. Returns false if the path is unknown.
+ * Writes the path of this program's file to `own` (PATH_MAX bytes). If /proc is not mounted, uses
+ * the name that was passed to exec, of which the kernel keeps a copy. Returns false if the path is
+ * unknown.
  */
 static bool find_own_path(char *own)
 {
@@ -39,9 +40,9 @@ static bool find_own_path(char *own)
 }
 
 /*
- * Whether a part can be trusted. It was built or installed with this program, unless other users
- * can write to its directory (such as /tmp). So the file must belong to the program's owner, to
- * root or to this user, and other users must not be able to write to it.
+ * Whether a part can be trusted. Normally the part was built or installed with this program; but
+ * other users may be able to write to its directory (such as /tmp). So the file must belong to the
+ * program's owner, to root or to this user, and other users must not be able to write to it.
  */
 static bool is_ours(const char *path, const char *program)
 {

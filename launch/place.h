@@ -3,8 +3,8 @@
 #define PLACE_H
 
 /*
- * Finds the other parts of holdtrace: in the directory of this program (build tree), or where they
- * are installed, seen from that directory. An installed tree can be moved.
+ * Finds the other parts of holdtrace: in the directory of this program (build tree), or at their
+ * installed paths relative to that directory, so that an installed tree can be moved.
  */
 
 #include "base/error.h"
@@ -14,7 +14,7 @@ enum part {
 	PART_COLLECTOR, /* holdtrace-collect */
 	PART_INJECTOR,	/* holdtrace-inject */
 	PART_LIVE,	/* holdtrace-live */
-	PART_VIEW,	/* holdtrace-view; missing in a build without libmicrohttpd */
+	PART_VIEW,	/* holdtrace-view; missing in builds without libmicrohttpd */
 	PART_POSTPROC,	/* holdtrace-postproc */
 };
 

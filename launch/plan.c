@@ -39,11 +39,11 @@ static const char *const prefixes[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-/* A file in memory. Its headers are checked, its symbols are not. */
+/* An ELF file in memory. Its headers have been checked, but not its symbols. */
 struct file {
 	const uint8_t *data;
 	size_t size;
-	bool needs_others; /* it needs libraries in which an allocator may be */
+	bool needs_others; /* whether it needs libraries that may contain an allocator */
 	const Elf64_Phdr *segments;
 	unsigned segment_count;
 	const Elf64_Sym *symbols;
@@ -61,12 +61,13 @@ static const void *part_of(const struct file *file, uint64_t offset, uint64_t si
 		       : NULL;
 }
 
-/* Whether an allocator may be in a library that the file needs, by the file's dynamic section. */
+/* Whether the file's dynamic section names a library that may contain an allocator. */
 static bool needs_others(const struct file *file, const Elf64_Shdr *dynamic, const char *names,
 			 size_t size)
 {
 	static const char usual[] =
-		"@(lib@(c|m|pthread|dl|rt|gcc_s|stdc++)|ld-linux-*).so.*"; /* have no allocator */
+		/* these libraries have no allocator */
+		"@(lib@(c|m|pthread|dl|rt|gcc_s|stdc++)|ld-linux-*).so.*";
 	const Elf64_Dyn *entry = part_of(file, dynamic->sh_offset, dynamic->sh_size);
 
 	for (size_t i = 0; entry && i < dynamic->sh_size / sizeof(*entry); i++)
@@ -134,7 +135,7 @@ static bool open_file(struct file *file, const char *path)
 	return true;
 }
 
-/* The code at an address, up to the end of its segment; NULL: no code. */
+/* Returns the code at an address, up to the end of its segment. NULL: there is no code. */
 static const uint8_t *code_at(const struct file *file, uint64_t address, uint64_t *size)
 {
 	for (unsigned i = 0; i < file->segment_count; i++) {
@@ -186,7 +187,7 @@ static struct patch_shape shape_of(const char *letters)
 
 #ifdef CAN_DECODE
 
-#define PATCH_CODE_STEP 26u /* the most that move() and the jump back add */
+#define PATCH_CODE_STEP 26u /* maximum number of bytes that move() and the jump back add */
 
 #define IS_NEAR(insn) ((insn)->raw.imm[0].is_relative)
 
@@ -204,7 +205,7 @@ static void put_code(struct patch *patch, const void *bytes, uint8_t size)
 	patch->length = (uint8_t)(patch->length + size);
 }
 
-/* Adds the four bytes at offset `at` of the instruction that ends at `end`. */
+/* Adds a fix for the four bytes at offset `at` of the instruction that ends at offset `end`. */
 static void put_fix(struct patch *patch, uint8_t at, uint8_t end, uint64_t target)
 {
 	patch->fix[patch->fixes++] = (struct patch_fix){ at, end, target };
@@ -218,8 +219,9 @@ static void put_branch(struct patch *patch, const void *opcode, uint8_t size, ui
 }
 
 /*
- * Adds a call: a push of the address after the call's own place, and a jump. So the function
- * returns to where unwinders know the frame, and not to the moved code.
+ * Adds a call to the moved code: pushes the address after the original call, and jumps. So the
+ * called function returns to the original code, whose frame unwinders know, and not to the moved
+ * code.
  */
 static bool move_call(struct patch *patch, const ZydisDecodedInstruction *insn, uint64_t next)
 {
@@ -242,8 +244,8 @@ static bool move_call(struct patch *patch, const ZydisDecodedInstruction *insn, 
 }
 
 /*
- * Adds an instruction to the moved code: as it is, with another distance to its operand, or, if it
- * is a short branch, as a long one.
+ * Adds an instruction to the moved code. Its distance to its operand is adapted; a short branch
+ * becomes a long one; all else is unchanged.
  */
 static bool move(struct patch *patch, const ZydisDecodedInstruction *insn, const uint8_t *code,
 		 uint64_t next)
@@ -263,7 +265,7 @@ static bool move(struct patch *patch, const ZydisDecodedInstruction *insn, const
 			put_branch(patch, (uint8_t[]){ 0x0f, 0x80 | (insn->opcode & 15) }, 2,
 				   target);
 		else
-			return false; /* jrcxz, loop, xbegin */
+			return false; /* jrcxz, loop and xbegin cannot be moved */
 		return true;
 	}
 	put_code(patch, code, insn->length);
@@ -273,7 +275,7 @@ static bool move(struct patch *patch, const ZydisDecodedInstruction *insn, const
 	return !is_operand || (insn->raw.disp.size == 32 && insn->address_width == 64);
 }
 
-/* Whether the address is between the first and the last of the bytes that the jump replaces. */
+/* Whether the address is inside the bytes that the jump replaces, after the first one. */
 static bool is_inside(const struct patch *patch, uint64_t address)
 {
 	return address > patch->entry + patch->skip &&
@@ -311,14 +313,20 @@ static enum patch_reason plan_code(struct patch *patch, const uint8_t *code, uin
 		if (IS_NEAR(&insn) && is_inside(patch, patch->entry + at + insn.length +
 							       (uint64_t)insn.raw.imm[0].value.s))
 			return PATCH_BRANCHED;
-		/* a tail call through the procedure linkage table leads to another function */
+		/*
+		 * an indirect jump, such as a tail call through the procedure linkage table, leads
+		 * to another function
+		 */
 		is_indirect |= insn.meta.category == ZYDIS_CATEGORY_UNCOND_BR && !IS_NEAR(&insn) &&
 			       !(insn.attributes & ZYDIS_ATTRIB_IS_RELATIVE);
 	}
 	return is_indirect && moved > 1 ? PATCH_BRANCHED : PATCH_NONE;
 }
 
-/* Whether these bytes precede the distance of a branch (call, jmp, jcc, xbegin). */
+/*
+ * Whether the bytes before `end` are the opcode of a branch (call, jmp, jcc, xbegin), so that the
+ * distance follows.
+ */
 static bool is_branch(const uint8_t *end)
 {
 	return end[-1] == 0xe8 || end[-1] == 0xe9 ||
@@ -327,9 +335,9 @@ static bool is_branch(const uint8_t *end)
 }
 
 /*
- * Refuses functions into whose replaced bytes other code of the file may branch. Every place that
- * looks like a branch counts, so no instruction has to be found; short branches do not lead from
- * one function to another.
+ * Refuses functions if other code of the file may branch into the replaced bytes. Every sequence of
+ * bytes that looks like a branch counts, so the code need not be disassembled. Short branches do
+ * not lead from one function to another.
  */
 static void check_branches(const struct file *file, struct patch *patches, uint32_t count)
 {
@@ -379,7 +387,7 @@ static void check_branches(const struct file *file, struct patch *patches, uint3
 
 /* ---- the functions of a file ---- */
 
-/* A symbol's name if it is a function that the file defines; else NULL. */
+/* Returns a symbol's name if it is a function that the file defines, else NULL. */
 static const char *function_name(const struct file *file, const Elf64_Sym *symbol)
 {
 	return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
@@ -394,7 +402,7 @@ static bool is_public(const Elf64_Sym *symbol)
 	       ELF64_ST_VISIBILITY(symbol->st_other) == STV_DEFAULT;
 }
 
-/* Which allocators' malloc and free the file defines: a bit for each prefix. */
+/* Returns the allocators whose malloc and free the file defines: a bit for each prefix. */
 static unsigned find_allocators(const struct file *file)
 {
 	unsigned mallocs = 0, frees = 0;
@@ -415,7 +423,10 @@ static unsigned find_allocators(const struct file *file)
 	return mallocs & frees;
 }
 
-/* Finds the row of a function. may_match: it is public, and rows with patterns are for it, too. */
+/*
+ * Finds the row of a function. may_match: the function is public, so rows with patterns apply to
+ * it, too.
+ */
 static const struct function *find_function(const char *name, bool may_match)
 {
 	for (size_t i = 0; i < COUNT(functions); i++)
@@ -425,7 +436,7 @@ static const struct function *find_function(const char *name, bool may_match)
 	return NULL;
 }
 
-/* Adds a function to the plan. shape NULL: its parameters are unknown. */
+/* Adds a function to the plan. shape NULL: the parameters of the function are unknown. */
 static void add_function(struct patches *plan, const struct file *file, const Elf64_Sym *symbol,
 			 const char *shape, bool is_asked)
 {
@@ -503,8 +514,8 @@ static void add_hook(struct patches *plan, const struct file *file, const char *
 }
 
 /*
- * Returns the loader of a program that needs libraries in which an allocator may be; the caller
- * frees it. Otherwise returns NULL.
+ * Plans the functions of one file. Returns the loader of the program if it needs libraries that may
+ * contain an allocator; the caller frees it. Otherwise returns NULL.
  */
 static char *plan_file(struct patches *plan, const char *path, bool is_program,
 		       const char *const *hooks, size_t hook_count)
@@ -542,8 +553,8 @@ static char *plan_file(struct patches *plan, const char *path, bool is_program,
 /* ---- the files of a program ---- */
 
 /*
- * Has the program's loader list the libraries that it would load, and plans each: it prints
- * "NAME => PATH (ADDRESS)" and does not run the program.
+ * Runs the program's loader, which lists the libraries that it would load ("NAME => PATH
+ * (ADDRESS)") without running the program. Plans the functions of each library.
  */
 static void plan_libraries(struct patches *plan, const char *loader, const char *path,
 			   const char *const *hooks, size_t count)
@@ -583,7 +594,7 @@ static void plan_libraries(struct patches *plan, const char *loader, const char 
 		;
 }
 
-/* Whether the plan has the function of this hook. */
+/* Whether the plan contains the function of this hook. */
 static bool has_hook(const struct patches *plan, const char *name)
 {
 	for (uint32_t i = 0; i < plan->count; i++)

@@ -3,8 +3,8 @@
 #define LAUNCH_PLAN_H
 
 /*
- * Plans how the allocators of a program are recorded that no stub precedes (include/patches.h):
- * those in the program's file and in the libraries that the loader loads with it.
+ * Plans how to record the allocators of a program that no stub precedes (include/patches.h):
+ * allocators in the program's file and in the libraries that the loader loads with it.
  */
 
 #include "base/array.h"

@@ -13,8 +13,8 @@
 #include <string.h>
 
 /*
- * Executes the part of holdtrace that parses the arguments of a command. argv[0] of the part is our
- * own name, so its messages begin with that name. `first` and `second` are inserted before the
+ * Executes the part of holdtrace that parses the arguments of a command. The part gets our own name
+ * as argv[0], so its messages begin with that name. `first` and `second` are inserted before the
  * arguments of `argv`; `second` may be NULL.
  */
 static int become_part(enum part part, const char *first, const char *second, char **argv,
@@ -46,7 +46,7 @@ int command_live(int argc, char **argv, struct error *err)
 	return become_part(PART_LIVE, argv[0], NULL, argv, err);
 }
 
-/* holdtrace-view and holdtrace-live run the post-processor, so they get its path. */
+/* the path of the post-processor is passed on, because holdtrace-view and holdtrace-live run it */
 int command_view(int argc, char **argv, struct error *err)
 {
 	cleanup_free char *path = NULL;

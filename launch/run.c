@@ -58,7 +58,7 @@ const struct option_table attach_options = {
 };
 
 /*
- * Whether the one-screen help lists the option. The other options are rarely needed, or are for
+ * Whether the one-screen help lists the option. Other options are rarely needed, or serve the
  * development of holdtrace.
  */
 static bool is_usual(const struct option_row *row)
@@ -88,7 +88,7 @@ static int take_setting(void *values, const struct option_row *row, const char *
 	struct settings *settings = &run->session.control->settings;
 	cleanup_free char *entry = memory_format("%s=%s", row->environment, text ? text : "1");
 
-	/* each label adds to the others */
+	/* an option --label adds a label to those of earlier options */
 	if (!strcmp(row->option, "label"))
 		return labels_add(settings, text ? text : "", err);
 	if (settings_take(settings, entry) == SETTINGS_TAKEN)
@@ -97,7 +97,7 @@ static int take_setting(void *values, const struct option_row *row, const char *
 			 text, row->argument);
 }
 
-/* Refuses the environment variable of a renamed option, which would silently have no effect. */
+/* Refuses the environment variables of renamed options, which would have no effect. */
 static int check_old_variable(const struct option_row *row, struct error *err)
 {
 	char name[40];
@@ -168,7 +168,7 @@ static int check_output(const char *out, struct error *err)
 	char *end;
 	long fd;
 
-	/* if mkdir() fails, the collector reports the error when it opens the output */
+	/* if mkdir() fails, the collector will report the error when it opens the output */
 	if (length && *out != '|' && out[length - 1] == '/')
 		mkdir(out, 0777);
 	if (strncmp(out, "fd:", 3) != 0)
@@ -201,7 +201,7 @@ static int check_keep(const struct settings *settings, struct error *err)
 			 settings->keep);
 }
 
-/* Checks the settings for errors that a row of settings.def cannot describe. */
+/* Checks settings for errors that the rows of settings.def cannot describe. */
 static int check_settings(const struct settings *settings, struct error *err)
 {
 	bool has_directory = strchr(settings->follow, '/') != NULL;
@@ -211,7 +211,7 @@ static int check_settings(const struct settings *settings, struct error *err)
 				 (long long)settings->backtrace.depth, ARENA_FRAMES_MAX);
 	if (check_output(settings->out, err))
 		return -EINVAL;
-	/* --follow matches the file name of a program without its directory */
+	/* --follow matches the file name of a program, without its directory */
 	if (!*settings->follow || has_directory)
 		return error_set(
 			err, EINVAL, "--follow=%s: expected all, no, or names of programs%s",
@@ -238,8 +238,8 @@ static int check_directory(const char *path, struct error *err)
 
 /*
  * Checks that the file of --report can be written, before the program runs: otherwise the user
- * would see the error only at the end of the run. Creates or truncates nothing. is_replaced: a new
- * file will be renamed to this path.
+ * would see the error only at the end of the run. Does not create or truncate a file. is_replaced:
+ * a new file will be renamed to this path.
  */
 static int check_result(const char *path, bool is_replaced, struct error *err)
 {
@@ -264,8 +264,8 @@ static int check_result(const char *path, bool is_replaced, struct error *err)
 }
 
 /*
- * Sets the path of the screen and the path of the HTML page from the --report options. Each may be
- * given once.
+ * Sets the path of the screen and that of the HTML page from the --report options. Each of the two
+ * may be given once.
  */
 static int take_reports(struct run *run, struct error *err)
 {
@@ -314,7 +314,7 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 	return first;
 }
 
-/* Waits for a child to end. Returns its status as a shell would. */
+/* Waits for a child to end. Returns its status in the form in which a shell reports it. */
 static int wait_for_child(pid_t pid)
 {
 	int status = 0;
@@ -354,7 +354,7 @@ int run_become(enum part part, char **argv, struct error *err)
 	return STATUS_OWN_FAILURE;
 }
 
-/* Has the post-processor, which knows all limits, check them before the program runs. */
+/* Runs the post-processor, which knows all limits, to check them before the program starts. */
 int run_check_limits(const char *limits, struct error *err)
 {
 	cleanup_free char *option = memory_format("--fail-on=%s", limits);
@@ -363,7 +363,7 @@ int run_check_limits(const char *limits, struct error *err)
 	return run_part(PART_POSTPROC, argv, -1, err);
 }
 
-/* Whether a stream went to a file that exists and is not empty. */
+/* Whether a stream was written to a file that exists and is not empty. */
 static bool is_readable(const struct session_stream *stream)
 {
 	struct stat status;
@@ -373,8 +373,8 @@ static bool is_readable(const struct session_stream *stream)
 
 /*
  * Runs the post-processor over all trace files of the run. what: its first argument; more: up to
- * five further arguments, with a NULL at the end, or NULL for none; to: its standard output.
- * Returns its exit status, or -ENODATA if no trace went to a file.
+ * five further arguments, followed by NULL, or NULL for none; to: its standard output. Returns its
+ * exit status, or -ENODATA if no trace was written to a file.
  */
 static int run_over_traces(const struct run *run, const char *what, char *const *more, int to)
 {
@@ -402,8 +402,8 @@ static int run_over_traces(const struct run *run, const char *what, char *const 
 }
 
 /*
- * Returns the descriptor to print the screen to: standard error, the file of --report (created with
- * mode 0600), or -1 if no screen is wanted. Returns -ENOENT if the file cannot be opened.
+ * Returns the descriptor for the screen: standard error, the file of --report (created with mode
+ * 0600), or -1 if no screen is wanted; -ENOENT if the file cannot be opened.
  */
 static int open_screen(const struct run *run)
 {
@@ -418,8 +418,8 @@ static int open_screen(const struct run *run)
 }
 
 /*
- * Prints the results of the limits and the screen. With --quiet, prints only the limits, and only
- * if one is broken or unknown. Returns the post-processor's status: 1 if a limit is broken.
+ * Prints the results of the limits, and the screen. With --quiet, prints only the limits, and only
+ * if a limit is broken or unknown. Returns the post-processor's status: 1 if a limit is broken.
  */
 static int show_screen(const struct run *run, int to)
 {
@@ -434,7 +434,7 @@ static int show_screen(const struct run *run, int to)
 	if (!run->fail_on)
 		return run_over_traces(run, "--format=summary", NULL, to);
 	words[0] = limits = memory_format("--fail-on=%s", run->fail_on);
-	/* after an attach the processes may still run */
+	/* after an attach, the processes may still be running */
 	words[1] = run->takes_process ? now : NULL;
 	status = run_over_traces(run, is_quiet ? "--report=check" : "--report=check,summary", words,
 				 is_quiet ? quiet : to);
@@ -448,7 +448,7 @@ static int show_screen(const struct run *run, int to)
 }
 
 /*
- * Writes the screen and returns the exit status. A broken limit takes precedence over a file that
+ * Writes the screen. Returns the exit status: a broken limit takes precedence over a file that
  * cannot be written.
  */
 static int write_screen(const struct run *run)
@@ -488,8 +488,8 @@ static int tell_no_page(const struct run *run)
 }
 
 /*
- * Called if nothing was recorded. Returns STATUS_UNKNOWN if --fail-on was given, else a failure if
- * a page was requested, else 0.
+ * Called if nothing was recorded. Returns STATUS_UNKNOWN if --fail-on was given; otherwise a
+ * failure if a page was requested, else 0.
  */
 static int tell_nothing(const struct run *run)
 {
@@ -499,8 +499,8 @@ static int tell_nothing(const struct run *run)
 }
 
 /*
- * Prints the problems of the recording, then its results. Returns an exit status: not 0 if a limit
- * is broken or unknown.
+ * Prints the problems of the recording, then its results. Returns an exit status, which is not 0 if
+ * a limit is broken or unknown.
  */
 int run_tell(struct run *run, const char *program)
 {
@@ -563,8 +563,8 @@ static int status_of(int number)
 }
 
 /*
- * The exit status of --fail-on for a program that ran untraced: if its events were not recorded,
- * the limits are unknown, not kept.
+ * Returns the exit status of --fail-on for a program that ran untraced: since its events were not
+ * recorded, the limits are unknown, not kept.
  */
 static int limits_status(const struct run *run, int found)
 {
@@ -575,7 +575,7 @@ static int limits_status(const struct run *run, int found)
 }
 
 /*
- * Runs a program without the library. If the environment had LD_PRELOAD, neither the program nor
+ * Runs a program without the library. With LD_PRELOAD in the environment, neither the program nor
  * its children would run.
  */
 static int run_alone(const struct run *run, const char *path, char **argv, struct error *err)

@@ -3,8 +3,7 @@
 #define RUN_H
 
 /*
- * The commands run and record: they run a program under the tracer, with or without a screen at the
- * end.
+ * The commands run and record. They run a program and record it; at its end, run prints the screen.
  */
 
 #include <stdbool.h>
@@ -27,10 +26,11 @@ struct run {
 #undef RENAMED
 	const char *screen, *html; /* paths from --report; NULL: not requested */
 	const char *command;	   /* name of the command, for its help */
-	bool takes_process;	   /* attach: the run records a process that runs already */
+	/* for attach: the run records a process that is already running */
+	bool takes_process;
 	struct session session;
 	bool is_shown;	  /* print the screen at the end */
-	bool is_untraced; /* the program cannot be traced; its children may be */
+	bool is_untraced; /* the program cannot be traced, but perhaps its children */
 };
 
 /*
@@ -46,8 +46,8 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err);
 int run_tell(struct run *run, const char *program);
 
 /*
- * Runs a part of holdtrace with its standard output to the descriptor `to`, or to /dev/null if `to`
- * is -1. Returns the exit status of the part.
+ * Runs a part of holdtrace. Its standard output is the descriptor `to`, or /dev/null if `to` is -1.
+ * Returns the exit status of the part.
  */
 int run_part(enum part part, char **argv, int to, struct error *err);
 

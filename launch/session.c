@@ -18,10 +18,10 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define SETTLE_STEPS 100 /* steps of 20 ms */
+#define SETTLE_STEPS 100 /* number of waits of 20 ms */
 
 /*
- * Moves a descriptor above 2. If the caller closed 0, 1 or 2, the traced program must find it
+ * Moves a descriptor above 2. If the caller has closed 0, 1 or 2, the traced program must find it
  * closed, too.
  */
 static int move_above_standard(int *fd, struct error *err)
@@ -49,8 +49,8 @@ int session_create(struct session *session, struct error *err)
 }
 
 /*
- * In the child: executes the collector, which inherits the descriptors under their current numbers.
- * Never returns.
+ * Called in the child: executes the collector, which inherits the descriptors with their present
+ * numbers. Never returns.
  */
 static void become_collector(const char *path, int control, int sink, int report)
 {
@@ -99,8 +99,8 @@ int session_collect(struct session *session, struct error *err)
 	else if (strncmp(out, "fd:", 3) == 0 && out[3])
 		sink = atoi(out + 3);
 	/*
-	 * a memfd instead of a pipe: the list is read only after the program has ended, and a pipe
-	 * would fill up
+	 * a memfd and not a pipe, because the list is read only after the program has ended, and a
+	 * pipe would be full by then
 	 */
 	session->reports = memfd_create("holdtrace-reports", MFD_CLOEXEC);
 	if (session->reports < 0)
@@ -129,8 +129,8 @@ void session_name(const struct session *session, char text[SESSION_TEXT_MAX])
 }
 
 /*
- * In the child: executes the program; session NULL: untraced. Never returns. If the program cannot
- * be executed, writes the errno to the pipe `tell`.
+ * Called in the child: executes the program; session NULL: untraced. Never returns. If the program
+ * cannot be executed, writes the errno to the pipe `tell`.
  */
 static void become_program(const struct session *session, const char *path, char **argv, int tell)
 {
@@ -147,12 +147,15 @@ static void become_program(const struct session *session, const char *path, char
 		setenv(CONTROL_ENVIRONMENT, run, 1);
 		if (session->control->settings.python == PYTHON_MALLOC)
 			setenv("PYTHONMALLOC", "malloc", 1);
-		/* packets go to standard output, so the program's output goes to standard error */
+		/*
+		 * packets are written to standard output, so the program's output is redirected to
+		 * standard error
+		 */
 		if (strcmp(session->control->settings.out, "stdout") == 0)
 			dup2(STDERR_FILENO, STDOUT_FILENO);
 	}
 	/*
-	 * execvp() runs a file without a #! line with the shell. It does not search PATH, because
+	 * execvp() lets the shell run a file without a #! line. It does not search PATH, because
 	 * `path` contains a slash.
 	 */
 	execvp(path, argv);
@@ -186,7 +189,7 @@ pid_t session_start(const struct session *session, const char *path, char **argv
 	return error_system(err, number, "%s: cannot be run", argv[0]);
 }
 
-/* Whether the previous stream has the same path: all streams of a bundle are in one file. */
+/* Whether the previous stream has the same path: a bundle has all its streams in one file. */
 static bool is_known(const struct session *session, const char *path)
 {
 	size_t count = session->stream_count, length = strcspn(path, "\n");
@@ -216,8 +219,8 @@ unsigned session_left_unsaid(const struct session *session)
 }
 
 /*
- * Sleeps until the word differs from `value`, at most 20 ms. Returns false if the collector has
- * ended and so cannot change the word.
+ * Sleeps until the word differs from `value`, but at most 20 ms. Returns false if the collector has
+ * ended, because then nothing changes the word.
  */
 static bool wait_for_word(const struct session *session, const uint32_t *word, uint32_t value)
 {
@@ -237,7 +240,7 @@ void session_tell(struct session *session, pid_t pid, int status)
 	__atomic_store_n(&control->told_pid, (int32_t)pid, __ATOMIC_SEQ_CST);
 	shared_wake(&control->sleeping);
 	/*
-	 * waits at most 2 s, in case the collector is stopped (SIGSTOP); its counts may then be
+	 * wait at most 2 s, because the collector may be stopped (SIGSTOP); then its counts may be
 	 * incomplete
 	 */
 	for (int i = 0; i < SETTLE_STEPS && !session->has_ended &&
@@ -247,7 +250,7 @@ void session_tell(struct session *session, pid_t pid, int status)
 }
 
 /*
- * Reads the list that the collector writes: on each line the number of a stream, its pid and its
+ * Reads the list that the collector writes. Each line has the number of a stream, its pid and its
  * path.
  */
 static int read_streams(struct session *session, struct error *err)
@@ -283,7 +286,7 @@ int session_wait(struct session *session, struct error *err)
 	bool is_alive = !session->has_ended;
 	uint32_t complete;
 
-	/* the collector counts a process in `detached' when its stream is complete */
+	/* the collector counts a process in `detached` when the process's stream is complete */
 	while (is_alive && (complete = __atomic_load_n(&control->detached, __ATOMIC_ACQUIRE)) <
 				   session_attached(session) - session_running(session))
 		is_alive = wait_for_word(session, &control->detached, complete);

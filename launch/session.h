@@ -3,8 +3,8 @@
 #define SESSION_H
 
 /*
- * One run: the control page, its collector, the program, and the list of streams that the collector
- * wrote.
+ * A run: the control page, the collector, the program, and the list of the streams that the
+ * collector wrote.
  */
 
 #include <stdbool.h>
@@ -15,13 +15,13 @@
 #include "base/error.h"
 
 /*
- * A stream that the collector began. If a file has several streams, only the first of them is
- * listed.
+ * A stream that the collector began. If a file has several streams, only the first one is in the
+ * list.
  */
 struct session_stream {
 	unsigned number;
 	int pid;
-	char *path; /* path of its file; "": it did not go to a file */
+	char *path; /* path of its file; "": it was not written to a file */
 };
 
 struct session {
@@ -32,7 +32,7 @@ struct session {
 	char *library;
 	struct session_stream *streams;
 	size_t stream_count;
-	bool has_ended; /* the collector ended before the run did */
+	bool has_ended; /* whether the collector ended before the run */
 };
 
 /* Creates the control page, whose settings may be changed until session_collect(). */
@@ -59,7 +59,7 @@ void session_name(const struct session *session, char text[SESSION_TEXT_MAX]);
 
 /*
  * Waits until the streams of all ended processes are complete, then reads the collector's list of
- * streams. Does not wait for processes that still run, such as daemons.
+ * streams. Does not wait for processes that are still running, such as daemons.
  */
 int session_wait(struct session *session, struct error *err);
 
@@ -70,8 +70,8 @@ int session_wait(struct session *session, struct error *err);
 void session_tell(struct session *session, pid_t pid, int status);
 
 /*
- * session_left_out(): the number of processes that --follow did not choose. session_left_unsaid():
- * the number of those processes that no trace mentions.
+ * session_left_out(): number of processes that --follow excluded. session_left_unsaid(): number of
+ * those that no trace mentions.
  */
 unsigned session_left_out(const struct session *session);
 unsigned session_left_unsaid(const struct session *session);

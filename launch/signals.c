@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forwards signals from the launcher to the program. A signal does not carry whether it was sent to
- * one process or to its process group. So the launcher keeps a child in its group, the witness,
- * with all signals blocked. A signal to the group is then also pending in the witness. The kernel
- * delivers a signal to the newest member of a group first, so it is pending in the witness before
- * the launcher receives it.
+ * Forwards signals from the launcher to the program. A signal does not show whether it was sent to
+ * one process or to its process group. So the launcher starts a child in its group, the witness,
+ * which blocks all signals. A signal to the group is then also pending in the witness. The kernel
+ * delivers a signal to the newest member of a group first, so the signal is pending in the witness
+ * before the launcher receives it.
  */
 #include "launch/signals.h"
 
@@ -19,7 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SECOND_LOOK_NS 5000000 /* timeout(1) signals the launcher first, then its group */
+/* timeout(1) sends the signal to the launcher first, then to its group */
+#define SECOND_LOOK_NS 5000000
 #define ANCESTORS_MAX  100
 
 static const int kinds[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGINT, SIGQUIT };
@@ -48,8 +49,8 @@ static bool take_pending(int number)
 }
 
 /*
- * Renames the witness: otherwise pkill(1) would find it by the launcher's name or arguments, too,
- * and signal both.
+ * Renames the witness, because otherwise pkill(1) would find it by the launcher's name or
+ * arguments, and would send the signal to both.
  */
 static void rename_process(void)
 {
@@ -80,7 +81,8 @@ static void be_witness(int socket, int other)
 	rename_process();
 	close(other);
 	dup2(socket, STDIN_FILENO);
-	close_range(STDIN_FILENO + 1, ~0u, 0); /* keep no pipe of the caller open */
+	/* close the caller's pipes, so that their readers see the end */
+	close_range(STDIN_FILENO + 1, ~0u, 0);
 	while (read(STDIN_FILENO, &word, 1) == 1) {
 		word = take_pending(word);
 		if (write(STDIN_FILENO, &word, 1) != 1)
@@ -89,14 +91,14 @@ static void be_witness(int socket, int other)
 	_exit(0);
 }
 
-/* Whether this signal was sent to the group since the last call for the same signal. */
+/* Whether this signal was sent to the group since the last call with the same signal. */
 static bool was_for_group(int number)
 {
 	unsigned char word = (unsigned char)number;
 
 	if (witness < 0)
 		return false;
-	/* the whole group may have been stopped, and only the launcher may have been continued */
+	/* the whole group may have been stopped, and only the launcher continued */
 	kill(witness, SIGCONT);
 	return send(asked, &word, 1, MSG_NOSIGNAL) == 1 && read(asked, &word, 1) == 1 && word;
 }
@@ -112,7 +114,7 @@ void signals_hold(void)
 		struct sigaction before;
 
 		/*
-		 * a signal that the launcher ignores (nohup) stays ignored, for the launcher and
+		 * a signal that the launcher ignores (nohup) remains ignored, by the launcher and
 		 * the program
 		 */
 		if (sigaction(kinds[i], NULL, &before) || before.sa_handler == SIG_IGN)
@@ -141,8 +143,8 @@ void signals_give_back(void)
 }
 
 /*
- * Whether `pid` is the program or a descendant of it. A descendant is not recognized if a process
- * between the two has ended.
+ * Whether `pid` is the program or a descendant of it. A descendant is not recognized if one of the
+ * processes between them has ended.
  */
 static bool is_of_run(pid_t pid, pid_t program)
 {
@@ -159,8 +161,8 @@ static bool is_of_run(pid_t pid, pid_t program)
 /*
  * Whether the signal was sent to the group. Removes it from the pending signals of the launcher and
  * the witness. Repeats until the signal is pending in neither process, because a signal to the
- * group may arrive between the two checks. As in the kernel, signals that are pending at the same
- * time merge.
+ * group may arrive between the two checks. As in the kernel, equal signals that are pending at the
+ * same time count as one.
  */
 static bool has_group_signal(int number)
 {

@@ -3,26 +3,25 @@
 #define SIGNALS_H
 
 /*
- * Handles signals while the program runs. A signal that the terminal or kill(1) sends to the
- * process group reaches the program directly. A signal that was sent only to the launcher is
- * forwarded.
+ * Handles signals while the program runs. Signals that the terminal or kill(1) sends to the process
+ * group reach the program directly. Signals that are sent only to the launcher are forwarded.
  */
 
 #include <signal.h>
 #include <sys/types.h>
 
-/* Holds signals until signals_wait(). Call it before the program is started. */
+/* Blocks signals until signals_wait(). Call it before the program is started. */
 void signals_hold(void);
 
 /*
- * In the child, before it executes the program: restores the signal actions and the mask that the
- * launcher started with.
+ * Called in the child before it executes the program: restores the signal actions and the mask with
+ * which the launcher was started.
  */
 void signals_give_back(void);
 
 /*
  * Forwards signals until the program has ended, but does not reap it. Returns its status in the
- * format of waitpid(), or 0 if the kernel did not keep the status. After this, signals are no
+ * format of waitpid(), or 0 if the kernel has discarded the status. Afterwards, signals are no
  * longer forwarded.
  */
 int signals_wait(pid_t program);

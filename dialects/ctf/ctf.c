@@ -19,7 +19,7 @@
 #define PACKET	   (256u << 10) /* approximate bytes of events in a packet */
 #define MAGIC	   0xc1fc1fc1u
 #define FRAMES_MAX 512u
-#define TEXT_MAX   4096u /* maximum bytes of a string */
+#define TEXT_MAX   4096u /* limit of the bytes of a string */
 #define HEAD_SIZE  (4u + 16 + 4 + 5 * 8 + 4)
 
 /* The constant, name and fields of each event. */
@@ -50,10 +50,10 @@ struct ctf {
 	struct spill_sort sort;
 	const struct trace_process *first;
 	uint64_t last_ns; /* time of the last event; events without a time use it */
-	/* the event, or the packet of events, that is being built */
+	/* the event, or the packet of events, that is being encoded */
 	unsigned char *bytes;
 	size_t used, capacity;
-	/* output of the stream, and the times of its first and last event */
+	/* the output of the stream, and the times of its first and last event */
 	struct out out;
 	uint64_t begin_ns, end_ns;
 };
@@ -88,7 +88,7 @@ static void put_number(struct ctf *ctf, uint64_t number, unsigned size)
 	put_bytes(ctf, bytes, put_little(bytes, number, size));
 }
 
-/* Adds a text and a NUL; invalid UTF-8 becomes question marks. */
+/* Adds a text and a NUL. Replaces invalid UTF-8 by question marks. */
 static void put_text(struct ctf *ctf, const char *text)
 {
 	size_t length = strnlen(text, TEXT_MAX);
@@ -174,7 +174,7 @@ static void put_call(struct ctf *ctf, const struct event *event)
 	end_event(ctf, event->time_ns);
 }
 
-/* Adds a call as LTTng's event if there is one for it, else as holdtrace's own event. */
+/* Adds a call: as LTTng's event if LTTng has one for it, else as holdtrace's own event. */
 static void on_call(struct ctf *ctf, const struct event *event)
 {
 	const char *name = event->function->name;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes etrace, whose format is defined by its tracer's document: lines of text about how the
- * processes of a run use files and descriptors, and create and end each other. Each line has a
- * task, a processor and a time. Where the document is unclear, this writer assumes that tasks are
- * threads with the tracer's numbers, that markers end in `|`, that times increase with every line
- * of the file, and that the lines of a call are consecutive.
+ * Writes etrace, a format that its tracer's document defines: lines of text that say how the
+ * processes of a run use files and descriptors, and how processes are created and end. Each line
+ * has a task, a processor and a time. Where the document is unclear, this writer assumes that tasks
+ * are threads with the tracer's numbers, that markers end in `|`, that times increase with every
+ * line of the file, and that the lines of a call are consecutive.
  */
 #include "dialects/etrace/etrace.h"
 
@@ -21,9 +21,11 @@
 
 /* ---- arguments ---- */
 
-#define PART_LEAST 3000 /* bytes; only the last part may be shorter */
+#define PART_LEAST 3000 /* in bytes: only the last part may be shorter */
 
-/* Part of a long text, which consists of the arguments NAME, NAME+1, NAME+2 and so on. */
+/*
+ * Returns a part of a long text, which is recorded as the arguments NAME, NAME+1, NAME+2 and so on.
+ */
 static const char *part_of(const struct event *event, const char *name, unsigned number)
 {
 	char part[64];
@@ -76,7 +78,7 @@ static void put_argument_list(struct etrace *etrace)
 	etrace_line(&etrace->lines, "End_of_args|");
 }
 
-/* Writes the lines of a new program after all its arguments were read. */
+/* Writes the lines of a new program, when all its arguments have been read. */
 static void put_image(struct etrace *etrace)
 {
 	const struct path *program = &etrace->image.program;
@@ -103,7 +105,7 @@ static void set_path(struct path *path, const char *text)
 	path_set(path, text ? text : "", text ? strlen(text) : 0);
 }
 
-/* Sets the file that was executed and, if that is a script, its interpreter. */
+/* Stores the file that was executed and, if it is a script, its interpreter. */
 static void take_program(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -136,7 +138,9 @@ static void begin_image(struct etrace *etrace, const struct etrace_call *call)
 	etrace->image.count = 0;
 }
 
-/* Adds the argument argvN or, if it was recorded in parts, its next part (argvN+1, argvN+2 ...). */
+/*
+ * Stores the argument argvN or, if it was recorded in parts, its next part (argvN+1, argvN+2 ...).
+ */
 static void take_argument(struct etrace *etrace, const struct wire_value *value)
 {
 	struct path *list = &etrace->image.arguments;
@@ -151,7 +155,7 @@ static void take_argument(struct etrace *etrace, const struct wire_value *value)
 }
 
 /*
- * Converts a ~process note. The first one identifies the program, further ones have more of its
+ * Converts a ~process note. The first note names the program; further notes have more of its
  * arguments.
  */
 static void take_process(struct etrace *etrace, const struct etrace_call *call)
@@ -170,8 +174,8 @@ static void take_process(struct etrace *etrace, const struct etrace_call *call)
 /* ---- events ---- */
 
 /*
- * The time at which the process or thread announced its end, or else at which the collector noticed
- * the end.
+ * Returns the time at which the process or thread announced its end or, if it did not, at which the
+ * collector noticed the end.
  */
 static uint64_t end_of(const struct event *event)
 {
@@ -185,8 +189,7 @@ static uint64_t end_of(const struct event *event)
 }
 
 /*
- * Stores the path of a ~file note: the kernel's path of the file that the task's next call will
- * open.
+ * Stores the path in a ~file note: the kernel's path of the file that the task's next call opens.
  */
 static void take_file(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -228,7 +231,7 @@ static void take_call(struct etrace *etrace, struct etrace_call *call)
 	const struct event *event = call->event;
 	bool is_close;
 
-	/* looks up the row of each new function */
+	/* look up the row of each new function */
 	while (etrace->rows.count <= event->function->id) {
 		const struct function *next =
 			trace_function(etrace->trace, (uint32_t)etrace->rows.count);
@@ -299,8 +302,8 @@ int write_etrace_end(void *state, struct error *err)
 	put_image(etrace);
 	tasks_finish(&etrace->tasks);
 	/*
-	 * the reader of CAS skips the first line, and expects a prefix in place of ftrace's columns
-	 * in all further lines
+	 * the reader of CAS skips the first line, and expects a prefix instead of ftrace's columns
+	 * in all other lines
 	 */
 	if (etrace->is_framed) {
 		out_text(etrace->out, "INITCWD=");

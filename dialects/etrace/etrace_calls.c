@@ -2,7 +2,7 @@
 /*
  * Converts calls of hooked functions to etrace lines. Failed calls are converted only if the format
  * has a line for the failure. Paths are made absolute with the directories in the trace. Links are
- * not resolved, because that was only possible while the program ran.
+ * not resolved, because this was possible only while the program ran.
  */
 #include "dialects/etrace/etrace.h"
 
@@ -13,9 +13,9 @@
 #include <string.h>
 
 /*
- * Starts the block of call->task, which may be another task than the caller (pthread_setname_np()
- * renames it). First updates the time of the last event of call->task, because its end must follow
- * the block.
+ * Begins the block of call->task, which may be another task than the caller (pthread_setname_np()
+ * renames it). First updates the time of the last event of call->task, because the task's end must
+ * follow the block.
  */
 static void begin_block(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -30,8 +30,8 @@ static bool has_failed(const struct event *event)
 }
 
 /*
- * Sets the path of a descriptor, except in a child of vfork: its descriptors differ from its
- * parent's and are not tracked.
+ * Sets the path of a descriptor. Does nothing in a child of vfork: its descriptors differ from
+ * those of its parent, and are not tracked.
  */
 static void set_fd(const struct etrace_call *call, uint64_t fd, const char *path)
 {
@@ -39,7 +39,9 @@ static void set_fd(const struct etrace_call *call, uint64_t fd, const char *path
 		places_set_fd(&call->process->places, fd, path);
 }
 
-/* True if a call had this text. In a trace, "" means a NULL pointer and "*" an unreadable text. */
+/*
+ * Whether the call had this text. In a trace, "" means a NULL pointer and "*" an unreadable text.
+ */
 static bool is_there(const char *text)
 {
 	return text && *text && strcmp(text, "*") != 0;
@@ -56,7 +58,7 @@ static void take_path(struct etrace *etrace, const struct etrace_call *call, con
 		places_join(&call->process->places, dirfd, text, path);
 }
 
-/* As take_path(), but removes empty parts, `.` and `..` from the path, as the kernel does. */
+/* Like take_path(), but removes empty parts, `.` and `..` from the path, as the kernel does. */
 static void take_clean_path(struct etrace *etrace, const struct etrace_call *call, const char *name,
 			    int64_t dirfd, struct path *path)
 {
@@ -67,7 +69,7 @@ static void take_clean_path(struct etrace *etrace, const struct etrace_call *cal
 
 /* ---- open and other functions that open files by name ---- */
 
-/* The open() flags of an fopen() mode, as in glibc's fileops.c. */
+/* Returns the flags of open() for a mode of fopen(), as in glibc's fileops.c. */
 static uint32_t flags_of_mode(const char *mode)
 {
 	uint32_t flags = *mode == 'w'	? O_WRONLY | O_CREAT | O_TRUNC
@@ -83,7 +85,7 @@ static uint32_t flags_of_mode(const char *mode)
 }
 
 /*
- * Sets *path to the path of the opened file: the path from the kernel if it is known, else `given`
+ * Sets *path to the path of the opened file: the kernel's path or, if that is unknown, `given`
  * after path_clean().
  */
 static void take_file(struct etrace *etrace, const struct etrace_call *call, uint64_t fd,
@@ -147,7 +149,9 @@ static void call_fopen(struct etrace *etrace, const struct etrace_call *call)
 	put_open(etrace, call, flags_of_mode(mode ? mode : ""), 0666);
 }
 
-/* Converts shm_open, tmpfile and other functions that choose the directory themselves. */
+/*
+ * Converts shm_open, tmpfile and other functions that choose the directory of the file themselves.
+ */
 static void call_open_there(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -175,7 +179,7 @@ void etrace_close(struct etrace *etrace, const struct etrace_call *call)
 }
 
 /*
- * Converts dup, dup2 and the like. The line of dup2 includes the descriptor that it closes. A
+ * Converts dup, dup2 and similar calls. The line of dup2 includes the descriptor that it closes. A
  * descriptor that is duplicated to itself is not closed.
  */
 static void call_dup(struct etrace *etrace, const struct etrace_call *call)
@@ -196,7 +200,7 @@ static void call_dup(struct etrace *etrace, const struct etrace_call *call)
 
 /*
  * Converts pipe. Each end of the pipe has an event; the event of the first descriptor comes last
- * and names the other one.
+ * and names the second one.
  */
 static void call_pipe(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -231,7 +235,7 @@ static void call_fchdir(struct etrace *etrace, const struct etrace_call *call)
 
 /* ---- names of files ---- */
 
-/* True if, according to errno, the kernel had resolved the first path before the call failed. */
+/* Whether the kernel had resolved the first path before the call failed, according to errno. */
 static bool is_first_known(const struct etrace *etrace, const struct event *event)
 {
 	switch (event->error) {
@@ -298,7 +302,7 @@ static void call_link(struct etrace *etrace, const struct etrace_call *call)
 
 /*
  * Converts symlink. The resolved path of the target is known if the target existed and a ~file note
- * recorded its path.
+ * has its path.
  */
 static void call_symlink(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -333,7 +337,7 @@ static void call_symlink(struct etrace *etrace, const struct etrace_call *call)
 
 /* ---- mounts ---- */
 
-/* The source of a mount, cleaned if it is a path; NULL: none. */
+/* Returns the source of a mount; if it is a path, after path_clean(). NULL: there is none. */
 static const char *take_source(struct etrace *etrace, const struct etrace_call *call)
 {
 	const char *text = etrace_value(etrace, call->event, "source");
@@ -444,9 +448,7 @@ static void call_join(struct etrace *etrace, const struct etrace_call *call)
 		task_exits(ended.task, call->event->time_ns, 0, call->event->cpu);
 }
 
-/*
- * Converts a wait for a child. If the child was not traced, only this wait shows the child's end.
- */
+/* Converts a wait for a child. For a child that was not traced, only this wait shows its end. */
 static void call_wait(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -488,7 +490,7 @@ void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, c
 		etrace_number(event, "status", process->has_status ? (int64_t)process->status : -1);
 
 	if (is_exec)
-		status = 0; /* the status of the other threads, which exec ends */
+		status = 0; /* status of the other threads, which exec ends */
 	for (struct task *task = process->tasks; task; task = task->next) {
 		if (task->has_ended || task->owner != process || (is_exec && task->is_leader))
 			continue;

@@ -11,8 +11,8 @@
 #include "base/memory.h"
 
 #define BUFFER_MAX (1u << 20)
-#define FORMAT_MAX 300 /* bytes of a formatted line: keys and numbers */
-#define PART_MAX   900 /* bytes of text per line; a text that is at least as long is split */
+#define FORMAT_MAX 300 /* limit of the bytes of a formatted line with keys and numbers */
+#define PART_MAX   900 /* in bytes: a text of this length or longer is split into several lines */
 
 void etrace_lines_init(struct etrace_lines *lines)
 {
@@ -26,7 +26,7 @@ void etrace_lines_free(struct etrace_lines *lines)
 	free(lines->buffer.items);
 }
 
-/* Makes room for `size` bytes. Returns their address. */
+/* Reserves `size` bytes, and returns their address. */
 static char *lines_reserve(struct etrace_lines *lines, size_t size)
 {
 	while (lines->buffer.capacity - lines->buffer.count < size)
@@ -84,7 +84,7 @@ void etrace_line(struct etrace_lines *lines, const char *format, ...)
 	lines->buffer.count += (size_t)length + 1;
 }
 
-/* ---- strings ---- */
+/* If lines of a split text were written, writes its end marker. */
 
 /* If lines of a continued text were written, writes its end marker. */
 static void end_continuation(struct etrace_lines *lines, bool *is_continued)
@@ -103,8 +103,8 @@ static void put_index(struct etrace_lines *lines, const char *tag, unsigned inde
 }
 
 /*
- * Adds the lines of a text, each in parts. index: if is_counting, the number of the first part,
- * which increases from part to part; otherwise every part gets this number.
+ * Adds the lines of a text, each split into parts. index: the number of the first part. With
+ * is_counting, each part gets the next number; otherwise all parts get the same number.
  */
 static void put_parts(struct etrace_lines *lines, const char *tag, unsigned index, bool is_counting,
 		      const char *text, size_t length)
@@ -175,10 +175,10 @@ struct printer {
 	struct tasks *tasks;
 	struct out *out;
 	const char *prefix;
-	uint64_t last_ns;     /* of the previous line */
+	uint64_t last_ns;     /* time of the previous line */
 	uint64_t serial;      /* serial number of the task that was named last */
-	uint64_t *names;      /* by task: its upid; 0: not named yet */
-	size_t births, exits; /* number printed */
+	uint64_t *names;      /* indexed by task: its upid; 0: it has none yet */
+	size_t births, exits; /* numbers of births and exits that were printed */
 	uint64_t head_name, head_second;
 	uint32_t head_cpu;
 	size_t head_length;
@@ -186,8 +186,8 @@ struct printer {
 };
 
 /*
- * The name (upid) of a task, as the tracer forms it: a serial number, shifted by 22 bits, and the
- * pid.
+ * Returns the name (upid) of a task in the tracer's form: a serial number, shifted by 22 bits, and
+ * the pid.
  */
 static uint64_t name_of(struct printer *printer, uint32_t number)
 {
@@ -199,7 +199,9 @@ static uint64_t name_of(struct printer *printer, uint32_t number)
 	return *name;
 }
 
-/* Formats the part of a line before its nanoseconds, which consecutive lines often share. */
+/*
+ * Formats the part of a line before its nanoseconds, which consecutive lines often have in common.
+ */
 static void make_head(struct printer *printer, uint64_t name, uint32_t cpu, uint64_t second)
 {
 	printer->head_name = name;
@@ -257,8 +259,8 @@ static void print_birth(struct printer *printer, const struct task_birth *birth)
 }
 
 /*
- * Prints the births until time_ns, inclusive, and the exits before it: at equal times, births come
- * before other lines and exits after them.
+ * Prints the births until time_ns, inclusive, and the exits before time_ns: of lines with the same
+ * time, births come first and exits last.
  */
 static void print_lives(struct printer *printer, uint64_t time_ns)
 {
@@ -303,7 +305,7 @@ static void print_piece(struct printer *printer, const char *text, size_t size)
 	}
 }
 
-/* Total length of the complete blocks at the start of a piece. */
+/* Returns the total length of the complete blocks at the start of a piece. */
 static size_t whole_blocks(const char *text, size_t size)
 {
 	struct etrace_block block;

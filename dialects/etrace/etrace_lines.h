@@ -5,8 +5,8 @@
 /*
  * Collects the lines of an etrace text until they can be printed. Each line starts with the name of
  * its task. The name depends on the order of all births of tasks, and some births become known only
- * at the end. The lines of one call form a block and stay together. Blocks are spilled to a
- * temporary file, so the memory does not grow with the number of blocks.
+ * at the end. The lines of one call form a block and stay together. Blocks are written to a
+ * temporary file, so memory does not grow with the number of blocks.
  */
 
 #include <stddef.h>
@@ -33,7 +33,7 @@ struct etrace_lines {
 void etrace_lines_init(struct etrace_lines *lines);
 void etrace_lines_free(struct etrace_lines *lines);
 
-/* Starts a block of lines of one task and ends the previous one. */
+/* Ends the previous block, and begins a block of lines of one task. */
 void etrace_block(struct etrace_lines *lines, const struct task *task, uint64_t time_ns,
 		  uint32_t cpu);
 

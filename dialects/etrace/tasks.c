@@ -8,7 +8,8 @@
 #include "base/order.h"
 
 /*
- * The kinds of keys in the index. OF_TID and OF_HANDLE are combined with the process by kind_of().
+ * The kinds of keys in the index. For OF_TID and OF_HANDLE, kind_of() makes a kind for each
+ * process.
  */
 enum { OF_STREAM, OF_NUMBER, OF_PID, OF_TID, OF_HANDLE, KIND_COUNT };
 
@@ -38,7 +39,7 @@ static struct task *task_at(const struct tasks *tasks, uint32_t kind, uint64_t k
 	return number ? tasks->list.items[number - 1] : NULL;
 }
 
-/* The kind of key for the tids, or handles, of one process. */
+/* Returns the kind of key for the tids, or for the handles, of one process. */
 static uint32_t kind_of(const struct task_process *process, uint32_t kind)
 {
 	return process->number * KIND_COUNT + kind;
@@ -76,8 +77,8 @@ static void tell_birth(struct tasks *tasks, const struct task_birth *birth, stru
 		return;
 	place->child = child->number;
 	/*
-	 * The child's first event may precede the call: vfork is recorded at its return, and the
-	 * clocks of two processors differ.
+	 * The child's first event may be earlier than the call: vfork is recorded at its return,
+	 * and the clocks of two processors differ.
 	 */
 	if (child->first_ns && child->first_ns < place->time_ns)
 		place->time_ns = child->first_ns;
@@ -132,8 +133,8 @@ static void adopt_task(struct tasks *tasks, struct task *task, struct task_proce
 }
 
 /*
- * Finds the first task of a new process: the child of a recorded fork, the task that called exec,
- * or a new one.
+ * Finds the first task of a new process: the child of a recorded fork, or the task that called
+ * exec; otherwise makes a new task.
  */
 static void begin_leader(struct tasks *tasks, struct task_process *process, uint64_t first_ns)
 {
@@ -192,7 +193,7 @@ struct task_process *tasks_process(struct tasks *tasks, const struct event *even
 
 /* ---- threads ---- */
 
-/* The entry of a handle, added if necessary, valid until the next call. */
+/* Returns the entry of a handle, which is added if necessary. It is valid until the next call. */
 static struct task_handle *find_handle(struct tasks *tasks, const struct task_process *process,
 				       uint64_t pthread)
 {
@@ -203,7 +204,7 @@ static struct task_handle *find_handle(struct tasks *tasks, const struct task_pr
 	return &tasks->handles.items[entry->value];
 }
 
-/* Records the handle of a thread at the thread's first event. */
+/* Stores the handle of a thread at the thread's first event. */
 static void take_handle(struct tasks *tasks, struct task *task, uint64_t pthread)
 {
 	struct task_handle *handle = find_handle(tasks, task->owner, pthread);
@@ -273,7 +274,7 @@ struct task *tasks_joined(struct tasks *tasks, struct task_process *process, uin
 	struct task_handle *handle = known_handle(tasks, process, pthread);
 	struct task *task = handle && !handle->has_create ? handle->last : NULL;
 
-	/* if the thread had no events, a later thread with this handle is another one */
+	/* the thread had no events, so a later thread with this handle is another thread */
 	if (handle)
 		handle->has_create = false;
 	if (!task || task->has_ended || task->is_leader)
@@ -293,7 +294,7 @@ void tasks_end(struct tasks *tasks, struct task *task)
 }
 
 /*
- * flags of glibc's pthread_create: VM FS FILES SIGHAND THREAD SYSVSEM SETTLS PARENT_SETTID
+ * the flags of glibc's pthread_create: VM FS FILES SIGHAND THREAD SYSVSEM SETTLS PARENT_SETTID
  * CHILD_CLEARTID
  */
 #define CLONE_FLAGS_PTHREAD 4001536u
@@ -321,8 +322,8 @@ void tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *
 }
 
 /*
- * Merges the task that made the calls of vfork's child, before its pid was known, with the child.
- * The child's stream may have started by now.
+ * Merges two tasks: the one that made the calls of vfork's child before its pid was known, and the
+ * child. The child's stream may have started by now.
  */
 static void name_vfork_child(struct task *parent, struct task *child)
 {

@@ -4,10 +4,10 @@
 
 /*
  * The tasks of a run, in the kernel's sense, and their parents. Each stream is a task_process. Its
- * tasks are its threads; the id of the first thread is the id of the process. A task survives exec,
- * a stream does not. The kernel's ids and thread handles are reused; an id or handle refers to the
- * last task that got it. In the trace, the call that created a task may come before or after the
- * task's first event, or be missing. Each birth is recorded once.
+ * tasks are its threads; the id of the first thread is the id of the process. A task continues
+ * after exec, but a stream ends. The kernel's ids and thread handles are reused; an id or handle
+ * refers to the last task that got it. In the trace, the call that created a task may come before
+ * or after the task's first event, or be missing. Each birth is recorded once.
  */
 
 #include <stdbool.h>
@@ -25,32 +25,37 @@
 struct task_process;
 
 struct task {
-	uint32_t number;  /* from 0, in order of discovery */
-	uint32_t tid;	  /* kernel's id; 0: unknown (a child of vfork) */
-	uint32_t same_as; /* number of an older task that is in fact this task, or TASK_NONE */
-	bool is_born;	  /* its birth is in tasks.births */
-	bool is_leader;	  /* the first task of its process */
+	uint32_t number; /* number in the order of discovery, from 0 */
+	uint32_t tid;	 /* the kernel's id; 0: unknown (a child of vfork) */
+	/* number of an older task that turned out to be this task, or TASK_NONE */
+	uint32_t same_as;
+	bool is_born;	/* whether tasks.births contains its birth */
+	bool is_leader; /* whether it is the first task of its process */
 	bool has_ended;
-	bool has_exit;		    /* its exit status is known */
+	bool has_exit;		    /* whether its exit status is known */
 	uint64_t first_ns, last_ns; /* times of its first and last event */
-	uint64_t end_ns; /* when it announced its end, by exit() or the like; 0: it did not */
-	uint64_t exit_ns, status; /* time and status of the exit, as far as known */
+	uint64_t end_ns; /* when it announced its end, by exit() or a similar call; 0: it did not */
+	uint64_t exit_ns, status; /* time and status of the exit, if known */
 	uint32_t exit_cpu;
-	uint64_t pthread;    /* its thread handle; 0: unknown */
-	struct task *parent; /* the task assumed to have created it, if no call shows its birth;
-				NULL: not in this trace */
+	uint64_t pthread; /* its thread handle; 0: unknown */
+	/*
+	 * if no call shows its birth, the task that is assumed to have created it; NULL: that task
+	 * is not in this trace
+	 */
+	struct task *parent;
 	struct task *vfork_child; /* child of vfork that runs in this task's memory and whose pid is
 				     unknown; or NULL */
 	struct task *next;	  /* next task of the same process */
-	struct task_process *owner; /* process whose program it runs; NULL: no events so far */
+	/* the process whose program it runs; NULL: it has had no events */
+	struct task_process *owner;
 };
 
 struct task_process {
 	const struct trace_process *facts;
 	struct task *leader;
 	struct task *tasks;   /* newest first */
-	struct places places; /* working directory and descriptors */
-	bool has_status;      /* the process announced its exit status */
+	struct places places; /* the working directory and the open descriptors */
+	bool has_status;      /* whether the process announced its exit status */
 	uint64_t status;
 	uint32_t number; /* from 1 */
 };
@@ -61,7 +66,7 @@ struct task_birth {
 	uint32_t cpu;
 	uint32_t flags; /* flags of clone, if has_flags */
 	bool has_flags;
-	bool has_failed; /* the call failed, so there is no child */
+	bool has_failed; /* whether the call failed, so that there is no child */
 };
 
 struct task_exit {
@@ -72,17 +77,18 @@ struct task_exit {
 /* The threads that have used a handle, one after the other. */
 struct task_handle {
 	struct task *last;
-	struct task *unborn;	  /* has events, but the call that created it was not read yet */
-	struct task_birth create; /* the call that created a thread without events so far */
+	struct task *unborn;	  /* a thread with events whose creating call was not read yet */
+	struct task_birth create; /* the call that created a thread that has had no events yet */
 	bool has_create;
 };
 
 struct tasks {
 	struct pool pool;
-	struct map index;			   /* numbers of tasks and handles, see tasks.c */
-	ARRAY_OF(struct task_process *) processes; /* index: number - 1 */
-	ARRAY_OF(struct task_handle) handles;	   /* from 1 */
-	ARRAY_OF(struct task *) list;		   /* by number */
+	/* key: see tasks.c; value: number of a task or handle */
+	struct map index;
+	ARRAY_OF(struct task_process *) processes; /* indexed by number - 1 */
+	ARRAY_OF(struct task_handle) handles;	   /* index 0 is unused */
+	ARRAY_OF(struct task *) list;		   /* indexed by number */
 	ARRAY_OF(struct task_birth) births;
 	ARRAY_OF(struct task_exit) exits;
 	struct task_process *last_process; /* process of the last event */
@@ -92,29 +98,29 @@ struct tasks {
 void tasks_init(struct tasks *tasks);
 void tasks_free(struct tasks *tasks);
 
-/* The process of an event, added at its first event. */
+/* Returns the process of an event, which is added at its first event. */
 struct task_process *tasks_process(struct tasks *tasks, const struct event *event);
 
 /*
- * The task that made a call. A child of vfork that runs in its parent's memory is a task of its
- * own.
+ * Returns the task that made a call. A child of vfork that runs in its parent's memory is a task of
+ * its own.
  */
 struct task *tasks_of(struct tasks *tasks, struct task_process *process, const struct event *event);
 
 /*
- * Adds a call of fork, vfork, posix_spawn or clone, by which the parent created the child with pid
- * event->object, or failed to create a child. flags: those of clone; -1: another call.
+ * Processes a call of fork, vfork, posix_spawn or clone, by which the parent created the child with
+ * pid event->object, or failed to create a child. flags: those of clone; -1: another call.
  */
 void tasks_forked(struct tasks *tasks, struct task *parent, const struct event *event,
 		  int64_t flags);
 
 /*
- * Adds a call of pthread_create, by which the parent created the thread with handle event->object,
- * or failed to create a thread.
+ * Processes a call of pthread_create, by which the parent created the thread with handle
+ * event->object, or failed to create a thread.
  */
 void tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *event);
 
-/* The latest thread of the process with that handle, or NULL. */
+/* Returns the latest thread of the process with that handle, or NULL. */
 struct task *tasks_by_handle(const struct tasks *tasks, const struct task_process *process,
 			     uint64_t pthread);
 
@@ -125,24 +131,27 @@ struct task *tasks_joined(struct tasks *tasks, struct task_process *process, uin
 void tasks_end(struct tasks *tasks, struct task *task);
 
 /*
- * Records an exit status. time_ns: the latest possible time of the exit; if the task announced its
+ * Stores an exit status. time_ns: the latest possible time of the exit; if the task announced its
  * end earlier, that time is used.
  */
 void task_exits(struct task *task, uint64_t time_ns, uint64_t status, uint32_t cpu);
 
 /*
- * Ends a child for which a wait has returned. Returns its task if it has no events, because it was
- * not traced; else NULL.
+ * Ends a child that a wait has reaped. Returns its task if it has no events, because it was not
+ * traced; else NULL.
  */
 struct task *tasks_waited(struct tasks *tasks, uint32_t pid, uint64_t time_ns);
 
 /*
- * To be called after the last event. If the call that created a task is missing, adds the birth
- * with the assumed parent, at the time of the child's first event. Sorts births and exits by time.
+ * Call it after the last event. If the call that created a task is missing, adds the birth with the
+ * assumed parent, at the time of the child's first event. Sorts births and exits by time.
  */
 void tasks_finish(struct tasks *tasks);
 
-/* The task with that number or, if it is the same as an older task (same_as), the older task. */
+/*
+ * Returns the task with that number or, if the task turned out to be an older task (same_as), the
+ * older task.
+ */
 struct task *tasks_true(const struct tasks *tasks, uint32_t number);
 
 #endif

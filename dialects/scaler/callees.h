@@ -4,9 +4,9 @@
 
 /*
  * The functions that were called, grouped by the file that called them, with numbers that do not
- * depend on the run. The executable is file 0, other files are numbered in order of their mapping,
- * and the functions of a file by name. These numbers are known only at the end; until then a
- * function is identified by its symbol, an index.
+ * differ between runs. The executable is file 0, other files are numbered in the order of their
+ * mappings, and the functions of a file in the order of their names. These numbers are known only
+ * at the end; until then, a function is identified by its symbol, which is an index in `list`.
  */
 
 #include <stdint.h>
@@ -18,25 +18,28 @@
 
 struct callee_file {
 	const char *path; /* "": unknown */
-	uint32_t number;  /* in order of appearance; after callees_finish(), 0 is the executable */
-	uint32_t first, count; /* its functions in `sorted`; set by callees_finish() */
+	/* number in the order of appearance; after callees_finish(), the executable has number 0 */
+	uint32_t number;
+	/* position and number of its functions in `sorted`; set by callees_finish() */
+	uint32_t first, count;
 };
 
 /* A function and the file that called it. */
 struct callee {
 	const char *name;
 	struct callee_file *file;
-	uint32_t number; /* in its file, from 0; set by callees_finish() */
+	uint32_t number; /* number in its file, from 0; set by callees_finish() */
 	uint32_t symbol;
 };
 
 struct callees {
 	struct pool pool;
 	struct hash_table paths, symbols;
-	ARRAY_OF(struct callee_file *) files;	 /* by number */
-	ARRAY_OF(struct callee *) list;		 /* by symbol */
-	ARRAY_OF(struct callee_file *) mappings; /* index: id of the mapping */
-	struct callee **sorted; /* by number of the file, then by name; set by callees_finish() */
+	ARRAY_OF(struct callee_file *) files;	 /* indexed by number */
+	ARRAY_OF(struct callee *) list;		 /* indexed by symbol */
+	ARRAY_OF(struct callee_file *) mappings; /* indexed by id of the mapping */
+	/* sorted by number of the file, then by name; set by callees_finish() */
+	struct callee **sorted;
 	struct callee_file *first_mapped;
 	const char *executable; /* NULL: unknown */
 };
@@ -51,13 +54,13 @@ void callees_map(struct callees *callees, const struct trace_mapping *mapping);
 void callees_set_executable(struct callees *callees, const char *path);
 
 /*
- * Adds a function called from the mapping, which may be NULL (unknown). Returns its symbol, an
- * index of `list`.
+ * Adds a function that was called from the mapping, which may be NULL (unknown). Returns the
+ * function's symbol, an index in `list`.
  */
 uint32_t callees_add(struct callees *callees, const struct trace_mapping *mapping,
 		     const char *name);
 
-/* As callees_add(), but for the file with that path; "" if the file is unknown. */
+/* Like callees_add(), for calls from the file with that path; "" if the file is unknown. */
 uint32_t callees_add_path(struct callees *callees, const char *path, const char *name);
 
 /*
@@ -65,7 +68,7 @@ uint32_t callees_add_path(struct callees *callees, const char *path, const char 
  */
 void callees_finish(struct callees *callees, const char *fallback);
 
-/* The function with that name in a file, or NULL. Requires callees_finish(). */
+/* Returns the function with that name in a file, or NULL. Call callees_finish() first. */
 const struct callee *callees_find(const struct callees *callees, const struct callee_file *file,
 				  const char *name);
 

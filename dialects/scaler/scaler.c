@@ -35,45 +35,43 @@ enum scaler_type { TYPE_NORMAL = 1, TYPE_PTHREAD = 2, TYPE_SEMAPHORE = 3 };
 struct function_facts {
 	int64_t file, function;
 	enum scaler_type type;
-	bool has_second; /* the second of the extra fields is used */
+	bool has_second; /* whether the second of the extra fields is used */
 };
 
-/* Suffix of the name of a function that was not hooked, but is in backtraces. */
+/* Suffix for the name of a function that was not hooked, but occurs in backtraces. */
 #define SCALER_INFERRED " [inferred]"
 
-/*
- * The state of a backtrace of the trace. way: its number in `ways`, from 1; 0: it is not in `ways`
- * yet.
- */
+/* The state of a backtrace of the trace. way: its number in `ways`, from 1; 0: it has none yet. */
 struct scaler_seen {
 	uint32_t way;
-	size_t mappings; /* number of mappings known when the backtrace was entered */
+	size_t mappings; /* number of mappings that were known when the backtrace was added */
 };
 
 struct scaler_frames {
 	struct address_space space;
 	ARRAY_OF(const struct trace_node *) ways; /* distinct backtraces */
-	ARRAY_OF(struct scaler_seen) by_id;	  /* index: id of the trace's backtrace */
-	struct calltree_path *paths;		  /* paths of `ways`; set at the end */
+	ARRAY_OF(struct scaler_seen) by_id;	  /* indexed by id of the backtrace in the trace */
+	/* the paths of `ways`, in the same order; set at the end */
+	struct calltree_path *paths;
 };
 
 struct scaler {
 	const struct trace *trace;
 	const struct trace_process *process;
 	bool force, has_failed;
-	bool is_by_callee;		  /* --format=scaler:callee */
-	bool has_frames;		  /* --format=scaler:frames */
+	bool is_by_callee;		  /* for --format=scaler:callee */
+	bool has_frames;		  /* for --format=scaler:frames */
 	const struct trace_mapping *libc; /* NULL: not mapped yet */
 	struct outdir directory;
 	struct calltree tree;
 	struct callees callees;
 	struct scaler_frames frames;
-	struct function_facts *facts; /* by symbol */
+	struct function_facts *facts; /* indexed by symbol */
 };
 
 /*
- * The processes whose files were written so far. When a second process is written, the files of the
- * first process are moved to a directory of their own.
+ * The processes whose files have been written. When the files of a second process are written,
+ * those of the first process are moved to a directory of their own.
  */
 static struct {
 	ARRAY_OF(uint32_t) processes; /* process ids */
@@ -108,7 +106,10 @@ static void scaler_frames_see(struct scaler_frames *frames, const struct event *
 	seen = ARRAY_AT(&frames->by_id, event->backtrace->id);
 	if (!seen->way || seen->mappings != mappings) {
 		backtrace = space_backtrace(&frames->space, event->backtrace, event->index);
-		/* Most new mappings do not affect the backtrace, which then stays the same. */
+		/*
+		 * most new mappings do not affect the backtrace; then its conversion is still the
+		 * same
+		 */
 		if (!seen->way || frames->ways.items[seen->way - 1] != backtrace) {
 			*ARRAY_ADD(&frames->ways) = backtrace;
 			seen->way = (uint32_t)frames->ways.count;
@@ -133,12 +134,12 @@ static void find_steps(struct naming *naming, struct callees *callees,
 		cleanup_free char *name = NULL;
 
 		/*
-		 * skips frames of holdtrace's library, which are between a hooked function and
+		 * skip frames of holdtrace's library, which are between a hooked function and the
 		 * functions that it calls
 		 */
 		if (slash && !strncmp(slash + 1, "libholdtrace.so", 15))
 			continue;
-		/* a function without a name gets its offset in the file as its name */
+		/* the name of a function without a name is its offset in the file */
 		name = frame->function ? memory_format("%s" SCALER_INFERRED, frame->function)
 				       : memory_format("0x%" PRIx64 SCALER_INFERRED, frame->offset);
 		path->steps[path->count++] = (struct calltree_step){
@@ -172,9 +173,9 @@ static int scaler_frames_resolve(struct scaler_frames *frames, struct callees *c
 
 /* ---- names ---- */
 
-/* The two JSON files, which list the functions with their types and numbers. */
+/* The two JSON files. They list the functions with their types and numbers. */
 
-/* The functions that Scaler lists itself, in its order. */
+/* The functions that Scaler itself lists, in Scaler's order. */
 static const char *const pthread_functions[] = {
 	"pthread_create",
 	"pthread_join",
@@ -211,7 +212,7 @@ static const char *const semaphore_functions[] = {
 };
 
 /*
- * The patterns in the document. They match more functions than Scaler hooks: trylock, init,
+ * The patterns in Scaler's document. They match more functions than Scaler hooks: trylock, init,
  * destroy.
  */
 static const char *const pthread_prefixes[] = { "pthread_mutex_",   "pthread_rwlock_",
@@ -277,7 +278,7 @@ static int compare_as_text(const void *one, const void *two)
 	return strcmp(texts[0], texts[1]);
 }
 
-/* The numbers from 0 to `count` - 1, sorted as text: 0, 1, 10, 2. */
+/* Returns the numbers from 0 to `count` - 1, sorted as text: 0, 1, 10, 2. */
 static uint32_t *sorted_numbers(size_t count)
 {
 	uint32_t *numbers = memory_alloc((count + 1) * sizeof(*numbers));
@@ -317,7 +318,10 @@ static void put_symbols(const struct scaler *scaler, struct json *json,
 	json_end(json);
 }
 
-/* Adds an id to an array. The first id starts the array; without ids, the caller writes null. */
+/*
+ * Adds an id to an array. The first id begins the array; if there are no ids, the caller writes
+ * null.
+ */
 static void put_id(struct json *json, bool *is_begun, uint32_t number)
 {
 	if (!*is_begun)
@@ -327,8 +331,8 @@ static void put_id(struct json *json, bool *is_begun, uint32_t number)
 }
 
 /*
- * Writes the ids of a file's functions of one type: first the functions in Scaler's own list, in
- * its order, then the others by name.
+ * Writes the ids of a file's functions of one type: first the functions that Scaler itself lists,
+ * in its order, then the others by name.
  */
 static void put_ids(const struct scaler *scaler, struct json *json, const struct callee_file *file,
 		    enum scaler_type type, const char *const *list)
@@ -397,9 +401,12 @@ static int write_json(const struct scaler *scaler, struct outdir *directory, con
 
 /* ---- threads ---- */
 
-/* One file per thread: a root record, then the records of its calls in breadth-first order. */
+/*
+ * The files of threads: a root record, then the records of the thread's calls in breadth-first
+ * order.
+ */
 
-#define RECORD_MAX 65 /* bytes of a record of TYPE_PTHREAD */
+#define RECORD_MAX 65 /* size in bytes of a record of TYPE_PTHREAD */
 
 static unsigned char *put_number(unsigned char *at, uint64_t number)
 {
@@ -408,7 +415,7 @@ static unsigned char *put_number(unsigned char *at, uint64_t number)
 	return at;
 }
 
-/* Unix time in us; clamped on overflow. */
+/* Returns the Unix time in us, clamped on overflow. */
 static uint64_t unix_microseconds(const struct scaler *scaler, uint64_t time_ns)
 {
 	uint64_t sum;
@@ -460,7 +467,7 @@ static int put_nodes(struct scaler *scaler, struct out *out, struct error *err)
 			return rc;
 		put_node(scaler, out, &node);
 		if (out_error(out))
-			return 0; /* outdir_finish() reports the error */
+			return 0; /* outdir_finish() will report the error */
 	}
 }
 
@@ -528,8 +535,8 @@ static int refuse_trace(struct error *err)
 }
 
 /*
- * The mapping of the caller's code. Looks up the return address minus 1, because the return address
- * may lie just after the end of the mapping.
+ * Returns the mapping of the caller's code. Looks up the return address minus 1, because the return
+ * address may be just after the end of the mapping.
  */
 static const struct trace_mapping *caller_of(const struct scaler *scaler, const struct event *event)
 {
@@ -543,7 +550,7 @@ static const struct trace_mapping *caller_of(const struct scaler *scaler, const 
 	return mapping ? mapping : trace_mapping_at(scaler->trace, address);
 }
 
-/* True for the C library, which contains all hooked functions. */
+/* Whether the mapping is that of the C library, which contains all hooked functions. */
 static bool is_libc(const struct trace_mapping *mapping)
 {
 	const char *slash = strrchr(mapping->path, '/');
@@ -558,10 +565,10 @@ static void take_call(struct scaler *scaler, const struct event *event, const ch
 	uint32_t symbol, way = 0;
 
 	if (!*name)
-		name = "func0"; /* Scaler's name for a function that has no name */
+		name = "func0"; /* Scaler's name for functions without a name */
 	/*
-	 * In a wait for a condition, the mutex is a separate part, whose related object is the
-	 * condition.
+	 * In a wait for a condition, the event of the mutex is a separate part, whose related
+	 * object is the condition.
 	 */
 	if (event->part && event->resource->known == RESOURCE_LOCK) {
 		extra[0] = event->related;
@@ -642,13 +649,13 @@ static int write_files(struct scaler *scaler, struct outdir *directory, struct e
 		rc = write_json(scaler, directory, "symbol.json", put_symbols, err);
 	if (rc)
 		return rc;
-	/* removes the trees of an older run, which would not match the new names */
+	/* remove the trees of an older run, because the new names do not match them */
 	if (scaler->force)
 		outdir_remove(directory, "thread_0x", ".bin");
 	return outdir_commit(directory, err);
 }
 
-/* The directory of the process with that number, if there are several processes. */
+/* Returns the directory of the process with that number, if there are several processes. */
 static void name_directory(const struct scaler *scaler, size_t number, char *path, size_t size)
 {
 	uint32_t pid = run.processes.items[number];
@@ -708,7 +715,7 @@ int write_scaler_end(void *state, struct error *err)
 	int rc;
 
 	if (scaler->has_failed)
-		return 0; /* already reported */
+		return 0; /* the error was already reported */
 	if (!scaler->process || !scaler->process->has_tails)
 		return refuse_trace(err);
 	*ARRAY_ADD(&run.processes) = scaler->process->pid;

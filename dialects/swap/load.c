@@ -24,7 +24,7 @@ void load_free(struct load *load)
 	ledger_destroy(load->ledger);
 }
 
-/* The increase of a counter; 0 if the counter decreased, because then it has restarted. */
+/* Returns the increase of a counter; 0 if the counter decreased, because then it was restarted. */
 static uint64_t difference(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
@@ -36,8 +36,8 @@ static float percent_of(uint64_t part, uint64_t whole)
 }
 
 /*
- * The load of one processor in percent. It worked for `ticks`, `hertz` of which make a second,
- * within `ns` nanoseconds.
+ * Returns the load of one processor in percent. The processor worked for `ticks` (`hertz` ticks are
+ * a second) within `ns` nanoseconds.
  */
 static float percent_of_time(uint64_t ticks, uint64_t hertz, uint64_t ns)
 {

@@ -4,8 +4,8 @@
 
 /*
  * The state of the machine and of the process, from the ~sample notes that --sample-system records.
- * Counters are also kept as differences from the previous sample, and processor times as
- * percentages. At the first sample, differences and percentages are 0.
+ * For counters, the differences from the previous sample are stored, too, and for times on
+ * processors, percentages. At the first sample, differences and percentages are 0.
  */
 
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #define LOAD_CPUS_MAX 1024u
 
 struct load_cpu {
-	float khz, percent; /* percent: load of this processor */
+	float khz, percent; /* percent: load of the processor */
 	uint64_t busy, total;
 };
 
@@ -41,15 +41,16 @@ enum load_counter {
 };
 
 struct load {
-	uint64_t samples; /* number of samples so far; 0: the other members are unused */
+	uint64_t samples; /* number of samples so far; 0: the other members are not valid */
 	uint64_t time_ns; /* time of the last sample */
 	ARRAY_OF(struct load_cpu) cpus;
 	struct {
-		struct load_thread *items, *before; /* ordered by id; before: the previous sample */
+		/* sorted by id; before: the threads of the previous sample */
+		struct load_thread *items, *before;
 		size_t count, before_count, capacity, before_capacity;
 	} threads;
 	uint64_t memory_bytes, drive_mib;
-	uint64_t counters[LOAD_COUNTERS];    /* as of the last sample */
+	uint64_t counters[LOAD_COUNTERS];    /* values at the last sample */
 	uint64_t differences[LOAD_COUNTERS]; /* increase since the previous sample */
 	uint64_t ticks;
 	float percent; /* load of the process in percent; above 100 if it uses several processors */
@@ -61,10 +62,10 @@ struct load {
 void load_init(struct load *load);
 void load_free(struct load *load);
 
-/* Adds a ~sample. */
+/* Processes a ~sample note. */
 void load_sample(struct load *load, const struct event *event);
 
-/* Adds a call that allocates or frees memory. */
+/* Processes a call that allocates or frees memory. */
 void load_event(struct load *load, const struct event *event);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes SWAP messages, see holdtrace-swap(5). The format is defined by the document of the Tizen
- * SWAP tools about their data channel. Messages are added in any order, then sorted by time, then
+ * Writes SWAP messages, see holdtrace-swap(5). The document of the Tizen SWAP tools about their
+ * data channel defines the format. Messages are added in any order, then sorted by time, then
  * numbered.
  */
 #include "dialects/swap/swap.h"
@@ -17,7 +17,7 @@
 #include "formats/writers.h"
 #include "notes.h"
 
-#define FIXED_MOST 512 /* bytes of a message without its texts */
+#define FIXED_MOST 512 /* limit of the bytes of a message without its texts */
 #define DAY_NS	   86400000000000ull
 
 /* ---- state ---- */
@@ -45,7 +45,10 @@ int write_swap_begin(void **state, const struct trace *trace, const struct write
 	return 0;
 }
 
-/* Start of a process, in ns since 1970. Without tails, it is the time in the stream's header. */
+/*
+ * Returns the start of a process, in ns since 1970. Without tails, it is the time in the stream's
+ * header.
+ */
 static uint64_t start_of(const struct trace_process *process)
 {
 	if (process->has_tails)
@@ -119,12 +122,14 @@ void swap_new(struct swap *swap, struct swap_process *process, struct swap_messa
 {
 	char *room = spill_sort_reserve(&swap->sort, SWAP_HEADER_SIZE + most);
 
-	/* No message may precede PROCESS_INFO, although measured clocks may differ by some ns. */
+	/*
+	 * No message may be earlier than PROCESS_INFO, but measured clocks may differ by some ns.
+	 */
 	if (*unix_ns < process->start_ns)
 		*unix_ns = process->start_ns;
 	/*
-	 * No message may follow the end of an image. The collector notices an exec late, so notes
-	 * about the replaced image may have later times.
+	 * No message may be later than the end of an image. But the collector notices an exec late,
+	 * so notes about the replaced image may have later times.
 	 */
 	if (process->has_ended && *unix_ns > process->last_ns)
 		*unix_ns = process->last_ns;
@@ -151,7 +156,7 @@ static void swap_error(struct swap *swap, struct swap_process *process, uint64_t
 	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 
-/* Reports missing facts: adds the sentence to the messages and to the JSON file. */
+/* Reports that facts are missing: adds the sentence to the messages and to the JSON file. */
 static void swap_miss(struct swap *swap, struct swap_process *process, const char *text)
 {
 	*ARRAY_ADD(&swap->missing) = memory_text(text);
@@ -163,8 +168,8 @@ static void swap_miss(struct swap *swap, struct swap_process *process, const cha
 /*
  * PROBE_CUSTOM: the marks and contexts of the program. A mark is written as SWAP's da_mark.
  * Entering or leaving a context is written as a call of a function of holdtrace
- * (SWAP_CONTEXT_ENTER, _LEAVE), with the context's bit as the handle. The trace has no event for
- * such a change, so the change is written when the thread makes its next call.
+ * (SWAP_CONTEXT_ENTER, _LEAVE), with the context's bit as the handle. The trace has no event for a
+ * change of contexts, so the change is written when the thread makes its next call.
  */
 
 struct custom {
@@ -189,7 +194,7 @@ static void add_custom(struct swap *swap, struct swap_process *process, const st
 	swap_put_u32(&message, 0);
 	swap_put_u64(&message, 0); /* errno */
 	swap_put_u32(&message, swap->dialect == SWAP_DIALECT_DOC ? UINT32_MAX : 0);
-	swap_put_u64(&message, 0); /* caller: not recorded */
+	swap_put_u64(&message, 0); /* caller; it is not recorded */
 	swap_put_u64(&message, 0); /* reserved */
 	swap_put_u32(&message, custom->handle);
 	swap_put_u32(&message, 0); /* type: auto */
@@ -284,12 +289,12 @@ static void add_system(struct swap *swap, struct swap_process *process, uint64_t
 	swap_put_u64(&message, load->memory_bytes);
 	swap_put_u32(&message, 1);
 	put_process(&message, process->process->pid, load);
-	swap_put_u32(&message, 0); /* other processes */
+	swap_put_u32(&message, 0); /* number of other processes */
 	swap_put_u32(&message, (uint32_t)load->drive_mib);
 	put_counters(&message, load);
 	for (int i = 0; i < DEVICE_WORDS; i++)
 		swap_put_u32(&message, 0);
-	swap_put_u32(&message, 0); /* energy; no values of devices follow */
+	swap_put_u32(&message, 0); /* energy; after it, no values of devices */
 	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 
@@ -381,7 +386,7 @@ static void note_recording(struct swap *swap, struct swap_process *process,
 			   : "recording was started");
 }
 
-/* Writes the messages about a process. Called when all facts about its start were read. */
+/* Writes the messages about the start of a process, when all facts about the start were read. */
 static void write_start(struct swap *swap, struct swap_process *process, uint64_t time_ns)
 {
 	if (process->has_started) {
@@ -398,8 +403,8 @@ static void write_start(struct swap *swap, struct swap_process *process, uint64_
 }
 
 /*
- * Ends the previous image of a process that has executed another program: the collector notices the
- * end of that image only later.
+ * Ends the previous image of a process that has executed another program, because the collector
+ * notices the end of that image only later.
  */
 static void end_image_before(struct swap *swap, struct swap_process *process)
 {
@@ -430,8 +435,8 @@ static void note_file(struct swap *swap, struct swap_process *process, const str
 }
 
 /*
- * Ends the process at the time at which it announced its end, or else at which the collector
- * noticed the end.
+ * Ends the process, at the time at which it announced its end or, if it did not, at which the
+ * collector noticed the end.
  */
 static void note_end(struct swap *swap, struct swap_process *process, const struct event *event)
 {
@@ -448,7 +453,7 @@ static void note_end(struct swap *swap, struct swap_process *process, const stru
 static const struct {
 	const char *name;
 	void (*take)(struct swap *swap, struct swap_process *process, const struct event *event);
-	bool is_of_start; /* a fact about the start of the process */
+	bool is_of_start; /* whether the note states a fact about the start of the process */
 } notes[] = {
 	{ NOTE_PROCESS, note_process, true },
 	{ NOTE_FD, note_fd, true },
@@ -497,8 +502,8 @@ int write_swap_event(void *state, const struct event *event, struct error *err)
 	struct swap_process *process = process_of(swap, event->process);
 
 	/*
-	 * The facts of a process are known only after its packet, which follows the start of the
-	 * stream.
+	 * the facts about a process are known only after its packet, which comes after the start of
+	 * the stream
 	 */
 	if (!process->has_started)
 		see_start(process, event->process);
@@ -525,10 +530,10 @@ int write_swap_end(void *state, struct error *err)
 	struct swap *swap = state;
 
 	if (swap->sort.spill.failure.number)
-		return 0; /* already reported */
+		return 0; /* the error was already reported */
 	if (!swap->processes.count)
 		return error_set(err, ENODATA, "contains no process");
-	/* These messages must be added before the TERMINATE messages, which come last. */
+	/* add these messages before the TERMINATE messages, which come last */
 	for (size_t i = 0; i < swap->processes.count; i++) {
 		struct swap_process *process = swap->processes.items[i];
 

@@ -2,7 +2,10 @@
 #ifndef SWAP_H
 #define SWAP_H
 
-/* Shared by the files of the SWAP writer: its state and the processes that messages belong to. */
+/*
+ * Declarations that the files of the SWAP writer share: the writer's state, and the processes to
+ * which messages belong.
+ */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,24 +31,24 @@ enum swap_rank { SWAP_RANK_PROCESS, SWAP_RANK_STATUS, SWAP_RANK_EVENT, SWAP_RANK
 /* The state of a thread. */
 struct swap_thread {
 	uint32_t id;
-	uint32_t context; /* context bits of its last event */
-	uint64_t fd_call; /* number of the last call that had a descriptor as a part */
+	uint32_t context; /* context bits at its last event */
+	uint64_t fd_call; /* number of the last call with a descriptor as one of its parts */
 	uint64_t fd;
 	struct {
 		uint64_t fd, size;
-		struct path path; /* empty: none */
-	} file; /* the file that the thread's next call opens, as the kernel names it */
+		struct path path; /* empty: there is no file */
+	} file; /* the file that the thread's next call opens, with the kernel's path */
 };
 
 struct swap_fd {
 	uint32_t fd;
-	uint64_t size; /* bytes of the file */
+	uint64_t size; /* size of the file in bytes */
 	char *path;
 };
 
 /* The address of a function in a process. */
 struct swap_function {
-	uint32_t id; /* id of its API */
+	uint32_t id; /* id of the function's API */
 	uint64_t address;
 };
 
@@ -56,25 +59,29 @@ struct swap_process {
 	const struct trace_process *process;
 	const struct trace_mapping *main; /* mapping of the executable; NULL: unknown */
 	char *executable;
-	ARRAY_OF(char *) arguments;			 /* argv */
-	ARRAY_OF(struct swap_fd) fds;			 /* open when the process started */
-	ARRAY_OF(const struct trace_mapping *) mappings; /* currently mapped */
-	ARRAY_OF(const struct trace_mapping *) gone;	 /* reported, but unmapped since */
-	ARRAY_OF(struct swap_function) functions;	 /* from ~functions notes, at the end */
-	uint32_t number;				 /* index in swap.processes */
+	ARRAY_OF(char *) arguments; /* argv */
+	/* descriptors that were open when the process started */
+	ARRAY_OF(struct swap_fd) fds;
+	ARRAY_OF(const struct trace_mapping *) mappings; /* mappings that exist now */
+	/* mappings that were reported, but do not exist any more */
+	ARRAY_OF(const struct trace_mapping *) gone;
+	/* functions in the ~functions notes, which come at the end */
+	ARRAY_OF(struct swap_function) functions;
+	uint32_t number; /* index in swap.processes */
 	ARRAY_OF(struct swap_thread *) threads;
 	struct hash_table by_thread;
-	ARRAY_OF(char *) contexts; /* names of contexts; index: the bit */
+	ARRAY_OF(char *) contexts; /* names of contexts, indexed by bit */
 	struct load load;
-	enum swap_kin kin;    /* in merged traces */
-	struct places places; /* in merged traces */
-	bool has_started;     /* its first call was seen */
+	enum swap_kin kin;    /* used in merged traces */
+	struct places places; /* used in merged traces */
+	bool has_started;     /* whether its first call was read */
 	bool has_ended;
-	size_t mapped;		      /* number of mappings that were reported */
-	uint64_t start_ns, last_ns;   /* times of its messages, since 1970 */
-	uint64_t least_ns;	      /* last time of the previous image, which exec replaced */
-	uint64_t zero_ns;	      /* start of the process, in the time of the stream */
-	uint64_t day_ns, previous_ns; /* times in ms restart each day */
+	size_t mapped;		    /* number of mappings that were reported */
+	uint64_t start_ns, last_ns; /* times of its messages, since 1970 */
+	/* the latest time of the previous image, which exec replaced */
+	uint64_t least_ns;
+	uint64_t zero_ns;	      /* start of the process, as a time of the stream */
+	uint64_t day_ns, previous_ns; /* for times in ms, which restart each day */
 };
 
 struct swap {
@@ -87,15 +94,16 @@ struct swap {
 	ARRAY_OF(struct swap_process *) processes;
 	struct swap_process *last; /* process of the last event */
 	ARRAY_OF(char *) missing;  /* sentences about facts that the trace lacks */
-	ARRAY_OF(const struct swap_api *) functions; /* by id of the function; NULL: not seen yet */
-	ARRAY_OF(struct swap_api *) strangers;	     /* functions without a hook */
+	/* indexed by id of the function; NULL: not looked up yet */
+	ARRAY_OF(const struct swap_api *) functions;
+	ARRAY_OF(struct swap_api *) strangers; /* functions without a hook */
 	struct {
 		struct pool pool;
-		struct hash_table paths; /* files that the target used */
-		struct path path;	 /* scratch */
+		struct hash_table paths; /* the files that the target used */
+		struct path path;	 /* a buffer */
 	} shared;
-	uint64_t messages; /* number written */
-	struct {	   /* cache of call types, by hash of the caller's address */
+	uint64_t messages; /* number of messages that were written */
+	struct {	   /* cache of call types, indexed by hash of the caller's address */
 		const struct swap_process *process;
 		uint64_t address;
 		uint32_t type;
@@ -103,8 +111,8 @@ struct swap {
 };
 
 /*
- * Starts a message, whose payload may have at most `most` bytes. Clamps *unix_ns to the lifetime of
- * the process. The caller fills the message and passes it to swap_add().
+ * Begins a message, whose payload may have at most `most` bytes. Clamps *unix_ns to the lifetime of
+ * the process. The caller fills in the message and passes it to swap_add().
  */
 void swap_new(struct swap *swap, struct swap_process *process, struct swap_message *message,
 	      enum swap_id id, uint64_t *unix_ns, size_t most);
@@ -114,12 +122,12 @@ void swap_add(struct swap *swap, struct swap_message *message, uint64_t unix_ns,
 /* Converts a time of the stream to ns since 1970. */
 uint64_t swap_unix(const struct swap_process *process, uint64_t time_ns);
 
-/* The entry of a thread, added if necessary. */
+/* Returns the entry of a thread, which is added if necessary. */
 struct swap_thread *swap_thread(struct swap_process *process, uint32_t id);
 
 /*
- * swap_calls.c: add the messages of a call, of an unfinished call (~open), and of a thread's start
- * and end.
+ * In swap_calls.c: add the messages of a call, of an unfinished call (~open), and of a thread's
+ * start and end.
  */
 void swap_call(struct swap *swap, struct swap_process *process, const struct event *event);
 void swap_open_call(struct swap *swap, struct swap_process *process, const struct event *event);
@@ -127,9 +135,9 @@ void swap_thread_start(struct swap *swap, struct swap_process *process, const st
 void swap_thread_end(struct swap *swap, struct swap_process *process, const struct event *event);
 
 /*
- * swap_shared.c: files that several merged processes use. swap_shared_see() must be called with
- * each event before it is converted, swap_shared_after() with each event of a call after that. fd:
- * the descriptor of the call, or SWAP_FD_UNKNOWN. The functions do nothing if no processes are
+ * In swap_shared.c: files that several merged processes use. Call swap_shared_see() with each event
+ * before it is converted, and swap_shared_after() with each event of a call afterwards. fd: the
+ * descriptor of the call, or SWAP_FD_UNKNOWN. These functions do nothing if no processes are
  * merged.
  */
 void swap_shared_init(struct swap *swap);
@@ -139,26 +147,27 @@ void swap_shared_after(struct swap *swap, struct swap_process *process, const st
 		       uint64_t fd);
 
 /*
- * Sets *path to the file that a call uses, if a descendant of the target made the call and the
- * target has used the file, too; else to NULL. Valid until the next call of these functions.
+ * Sets *path to the file that a call uses if a descendant of the target made the call and the
+ * target has used the file, too; otherwise to NULL. The path is valid until the next call of these
+ * functions.
  */
 void swap_shared_path(struct swap *swap, struct swap_process *process, const struct event *event,
 		      uint64_t fd, const char **path);
 
-/* swap_process.c: add the messages about a process. */
+/* In swap_process.c: add the messages about a process. */
 void swap_process_info(struct swap *swap, struct swap_process *process);
 void swap_process_maps(struct swap *swap, struct swap_process *process, uint64_t unix_ns);
-/* Handle a ~unmap note, and a call from code that may have been unmapped and mapped again. */
+/* Process a ~unmap note, and a call from code that may have been unmapped and mapped again. */
 void swap_process_unmap(struct swap *swap, struct swap_process *process, const struct event *event);
 void swap_process_return(struct swap *swap, struct swap_process *process, uint64_t caller,
 			 uint64_t unix_ns);
 void swap_terminate(struct swap *swap, struct swap_process *process, uint64_t unix_ns);
 
-/* swap_files.c: writes all files of the format. */
+/* In swap_files.c: writes all files of the format. */
 int swap_write_files(struct swap *swap, struct error *err);
 
 /*
- * swap_files.c: FUNCTION_* messages contain the address of the function, which the trace states
+ * In swap_files.c: FUNCTION_* messages contain the address of the function, but the trace states it
  * only at its end. Until then, the messages contain a mark instead, which identifies the process
  * and the function.
  */
@@ -167,7 +176,7 @@ void swap_functions_take(struct swap *swap, struct swap_process *process,
 			 const struct event *event);
 
 /*
- * True if this program has already written files of another process, so that the output directory
+ * Whether this program has already written files of another process, so that the output directory
  * is not empty.
  */
 bool swap_has_written(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "dialects/swap/swap_apis.h"
 
-/* The types of hooks.def, as in preload/ground/real.h. */
+/* Headers with the types in hooks.def, as in preload/ground/real.h. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -37,25 +37,28 @@ struct parameter {
 };
 
 /*
- * The columns of a hook's row that hook_table.h does not contain, because apart from this file only
- * the stubs need them.
+ * The columns of a hook's row that hook_table.h does not contain, because only this file and the
+ * stubs need them.
  */
 struct prototype {
 	char result;
 	struct parameter parameters[HOOK_ARGUMENTS_MAX + 1]; /* the last one has no name */
-	const char *of, *makes, *size; /* expressions in the columns with these names; NULL: none */
+	/*
+	 * the expressions in the columns OF, MAKES and SIZE; NULL: the row does not have the column
+	 */
+	const char *of, *makes, *size;
 };
 
 /* clang-format off */
 
-/* SWAP's letter for a C type; types that are not listed are pointers. */
+/* SWAP's letter for a C type. Types that are not listed are pointers. */
 #define LETTER(type)                                                                              \
 	_Generic((type *)0, void *: 'v', int *: 'd', unsigned *: 'd', long *: 'x',                \
 		 unsigned long *: 'x', long long *: 'x', unsigned long long *: 'x',               \
 		 char **: 's', const char **: 's', char *restrict *: 's',                         \
 		 const char *restrict *: 's', default: 'p')
 
-/* (int, fd, const char *, path) -> { "fd", 'd' }, { "path", 's' } */
+/* Converts (int, fd, const char *, path) to { "fd", 'd' }, { "path", 's' }. */
 #define LIST(list)		   EACH_JOIN(LIST_, EACH_COUNT list) list
 #define LIST_1(v)		   { NULL, 0 }
 #define LIST_2(t, n)		   { #n, LETTER(t) }
@@ -110,7 +113,7 @@ static const struct known {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
 
-/* FNV-1a. The hash only numbers names, so it does not need a random seed. */
+/* FNV-1a. The hash only serves to number names, so it needs no random seed. */
 uint32_t swap_api_id(const char *name)
 {
 	uint32_t hash = 2166136261u;
@@ -120,7 +123,7 @@ uint32_t swap_api_id(const char *name)
 	return 0x10000000u | (hash & 0x0fffffffu);
 }
 
-/* True if the event's object is the value of this parameter. */
+/* Whether the event's object is the value of this parameter. */
 static bool is_object(const struct prototype *prototype, const char *parameter)
 {
 	const char *object = prototype->makes ? prototype->makes : prototype->of;
@@ -128,7 +131,10 @@ static bool is_object(const struct prototype *prototype, const char *parameter)
 	return object && !strcmp(object, parameter);
 }
 
-/* Finds the location of a parameter's value. False: the trace does not have the value. */
+/*
+ * Finds out where an event has a parameter's value. Returns false if the trace does not contain the
+ * value.
+ */
 static bool find_value(const struct hook *hook, const struct prototype *prototype,
 		       const struct parameter *parameter, struct swap_argument *argument)
 {
@@ -155,7 +161,7 @@ static bool find_value(const struct hook *hook, const struct prototype *prototyp
 		}
 	argument->source =
 		is_object(prototype, parameter->name) ? SWAP_FROM_OBJECT : SWAP_FROM_SIZE;
-	/* The text of a string is available only if it was recorded as an argument. */
+	/* the text of a string is available only if it was recorded as an argument */
 	return argument->letter != 's' &&
 	       (argument->source == SWAP_FROM_OBJECT ||
 		(prototype->size && !strcmp(prototype->size, parameter->name)));
@@ -175,7 +181,7 @@ void swap_apis_init(struct swap_apis *apis)
 		api->name = hook->name;
 		if (!api->id)
 			api->id = swap_api_id(hook->name);
-		/* also true for exec, which is recorded at entry */
+		/* true for exec, too, because exec is recorded at entry */
 		api->is_last = hook->operation == OPERATION_END && hook_at(hook) != WHEN_RETURN;
 		api->result = prototype->result == 's' ? 'p' : prototype->result;
 		for (size_t i = 0; i < HOOK_ARGUMENTS_MAX && prototype->parameters[i].name; i++)

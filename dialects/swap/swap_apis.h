@@ -3,8 +3,8 @@
 #define SWAP_APIS_H
 
 /*
- * The hooked functions in SWAP's terms: number, probe, letters of the arguments and the result, and
- * where an event has the values. The table is made from hooks.def and swap_apis.def.
+ * The hooked functions in SWAP's terms: number, probe, letters of the arguments and of the result,
+ * and where an event has their values. The table is generated from hooks.def and swap_apis.def.
  */
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 
 #include "hooks.h"
 
-/* The types of messages of each probe. SWAP_NONE: there is no such message. */
+/* The types of messages of each probe. SWAP_NONE: there is no message. */
 enum swap_type {
 	SWAP_MEMORY_ALLOC = 0,
 	SWAP_MEMORY_FREE = 1,
@@ -49,7 +49,7 @@ enum swap_type {
 
 /* The types of objects in messages of PROBE_SYNC. */
 enum swap_object {
-	SWAP_OBJECT_0 = 0, /* for the other probes */
+	SWAP_OBJECT_0 = 0, /* in messages of the other probes */
 	SWAP_OBJECT_SEMAPHORE = 2,
 	SWAP_OBJECT_MUTEX = 3,
 	SWAP_OBJECT_CONDITION = 4,
@@ -59,7 +59,7 @@ enum swap_object {
 };
 
 enum swap_probe {
-	SWAP_FUNCTION, /* no probe: FUNCTION_ENTRY and FUNCTION_EXIT */
+	SWAP_FUNCTION, /* the function has no probe: FUNCTION_ENTRY and FUNCTION_EXIT are written */
 	SWAP_MEMORY,
 	SWAP_FILE,
 	SWAP_THREAD,
@@ -67,17 +67,17 @@ enum swap_probe {
 	SWAP_NETWORK,
 };
 
-/* The location of a value: a member of the event, or a named argument. */
+/* Where an event has a value: in one of its members, or in a named argument. */
 enum swap_source {
 	SWAP_FROM_OBJECT,
 	SWAP_FROM_RELATED,
 	SWAP_FROM_SIZE,
-	SWAP_FROM_COUNT, /* size divided by related */
+	SWAP_FROM_COUNT, /* `size` divided by `related` */
 	SWAP_FROM_ARGUMENT,
 };
 
 struct swap_argument {
-	char letter; /* letter in SWAP: d, x, p or s */
+	char letter; /* SWAP's letter: d, x, p or s */
 	uint8_t source;
 	uint8_t index;	  /* for SWAP_FROM_ARGUMENT: index in the row of the hook */
 	const char *name; /* for SWAP_FROM_ARGUMENT */
@@ -87,9 +87,10 @@ struct swap_api {
 	const char *name;
 	uint32_t id;
 	uint8_t probe, object_type, start, end; /* see the enums above */
-	bool is_each; /* one message per descriptor instead of one per call */
-	bool is_last; /* the function does not return, so its message comes at entry */
-	char result;  /* letter of the result; v: none */
+	bool is_each; /* one message for each descriptor, instead of one for each call */
+	/* whether the function does not return, so that its message is written at entry */
+	bool is_last;
+	char result; /* letter of the result; v: it has none */
 	uint8_t count;
 	struct swap_argument arguments[HOOK_ARGUMENTS_MAX];
 };
@@ -109,7 +110,10 @@ struct swap_apis {
 
 void swap_apis_init(struct swap_apis *apis);
 
-/* The number of a function that SWAP does not number: a hash of its name, at least 0x10000000. */
+/*
+ * Returns the number of a function to which SWAP has given none: a hash of its name, at least
+ * 0x10000000.
+ */
 uint32_t swap_api_id(const char *name);
 
 #endif

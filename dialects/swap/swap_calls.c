@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The messages of calls. A call that waits has a message at its entry and one at its return. Other
- * calls have a message when they acquire or release. A hook without a SWAP probe has FUNCTION_ENTRY
- * and FUNCTION_EXIT. Messages contain the arguments whose values are in the trace, in the order of
- * the function's parameters.
+ * calls have one message, for their acquisition or release. A hook without a SWAP probe has
+ * FUNCTION_ENTRY and FUNCTION_EXIT. Messages contain the arguments whose values are in the trace,
+ * in the order of the function's parameters.
  */
 #include "dialects/swap/swap.h"
 
@@ -15,21 +15,27 @@
 #include "base/memory.h"
 #include "hook_table.h"
 
-#define FIXED_MOST 512 /* bytes of a message without its texts */
+#define FIXED_MOST 512 /* limit of the bytes of a message without its texts */
 
 /* A message of a call that is being written. */
 struct part {
 	const struct event *event;
 	const struct swap_api *api;
 	uint64_t fd;
-	bool is_start; /* the message is for the entry: result and effect are not known yet */
-	const struct swap_thread *thread; /* for FILE: has the opened file */
-	const char *path; /* for FILE_FUNCTION: path of the file; NULL: another message */
+	/* whether the message is written for the entry, so that result and effect are unknown */
+	bool is_start;
+	/* for FILE: the thread, which has the facts about the opened file */
+	const struct swap_thread *thread;
+	/* for FILE_FUNCTION: path of the file; NULL: the message is another one */
+	const char *path;
 };
 
 /* ---- fields of all probes ---- */
 
-/* Maximum size of a call's messages: a text occurs at most once in them, a path twice. */
+/*
+ * Returns the maximum size of a call's messages: each text occurs in them at most once, and a path
+ * at most twice.
+ */
 static size_t most_of(const struct event *event)
 {
 	size_t most = FIXED_MOST;
@@ -39,7 +45,7 @@ static size_t most_of(const struct event *event)
 	return most;
 }
 
-/* Parses a number in the form of the trace's arguments: "0x1f", "0644", "-1". */
+/* Parses a number in a format of the trace's arguments: "0x1f", "0644", "-1". */
 static uint64_t number_of(const char *text)
 {
 	return *text == '-' ? (uint64_t)strtoll(text, NULL, 10) : strtoull(text, NULL, 0);
@@ -64,8 +70,8 @@ static uint64_t member_of(const struct event *event, enum swap_source source)
 }
 
 /*
- * The value of an argument. It is at its position in the hook's row, unless a long text, which is
- * split into parts, has shifted it.
+ * Returns the value of an argument. Its position is that in the hook's row, unless a long text that
+ * is split into parts has shifted it.
  */
 static const char *text_of(const struct event *event, const struct swap_argument *argument)
 {
@@ -111,8 +117,8 @@ static void put_arguments(struct swap_message *message, const struct part *part)
 }
 
 /*
- * Writes the result of a call. The document has no letter for void, and a reader could not skip an
- * unknown letter, so the int 0 is written for a function without a result.
+ * Writes the result of a call. For a function without a result, writes the int 0: the document has
+ * no letter for void, and a reader could not skip an unknown letter.
  */
 static void put_result(struct swap_message *message, const struct part *part)
 {
@@ -130,7 +136,10 @@ static uint64_t caller_of(const struct event *event)
 	return event->backtrace && event->backtrace->count ? event->backtrace->node->address : 0;
 }
 
-/* The type of a call: which code made it. 0: unknown; 1: a library; 2: the program itself. */
+/*
+ * Returns the type of a call, which says what code made the call. 0: unknown; 1: a library; 2: the
+ * program itself.
+ */
 static uint32_t find_call_type(const struct swap *swap, const struct swap_process *process,
 			       uint64_t caller)
 {
@@ -157,7 +166,7 @@ static uint32_t call_type(struct swap *swap, const struct swap_process *process,
 	return swap->callers[place].type;
 }
 
-/* Writes the fields that all probes share. */
+/* Writes the fields that all probes have in common. */
 static void put_probe(struct swap *swap, const struct swap_process *process,
 		      struct swap_message *message, const struct part *part)
 {
@@ -186,7 +195,7 @@ static void put_memory(struct swap_message *message, const struct part *part)
 	swap_put_u64(message, part->event->object);
 }
 
-/* The path with which a call opened a descriptor; "" for other calls. */
+/* Returns the path with which a call opened a descriptor; "" for other calls. */
 static const char *path_of(const struct part *part)
 {
 	const char *path;
@@ -230,7 +239,7 @@ static void put_sync(struct swap_message *message, const struct part *part)
 	swap_put_u32(message, part->is_start ? part->api->start : part->api->end);
 }
 
-/* Writes "127.0.0.1:80" as a port and an address in network order; 0 for other texts. */
+/* Writes "127.0.0.1:80" as a port and an address in network byte order; 0 for other texts. */
 static void put_address(struct swap_message *message, const char *text)
 {
 	uint32_t byte[5] = { 0 };
@@ -248,7 +257,7 @@ static void put_network(struct swap_message *message, const struct part *part)
 	const char *listening = part->is_start ? event_argument(part->event, "sockfd") : NULL;
 
 	swap_put_u64(message, 0);
-	/* at the entry of accept(), the only descriptor is the listening one */
+	/* at the entry of accept(), the only descriptor is the listening socket */
 	swap_put_u64(message, listening ? number_of(listening) : part->fd);
 	swap_put_u32(message, part->is_start ? part->api->start : part->api->end);
 	put_address(message, part->is_start ? NULL : event_argument(part->event, "address"));
@@ -302,7 +311,7 @@ static void add_function(struct swap *swap, struct swap_process *process, const 
 	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 
-/* ---- files that the target uses, too ---- */
+/* ---- files that the target also uses ---- */
 
 static void add_file_function(struct swap *swap, struct swap_process *process,
 			      const struct part *part, uint64_t time_ns)
@@ -347,8 +356,8 @@ static struct swap_api *add_stranger(struct swap *swap, const struct function *f
 }
 
 /*
- * The API of a function. It is found by name, because the hooks of the trace may have other numbers
- * than those of this build.
+ * Returns the API of a function. Finds it by name, because hooks may have other numbers in the
+ * trace than in this build.
  */
 static const struct swap_api *api_of(struct swap *swap, const struct function *function)
 {
@@ -362,7 +371,10 @@ static const struct swap_api *api_of(struct swap *swap, const struct function *f
 	return *place;
 }
 
-/* Stores a descriptor that was recorded as a part of a call, since the part precedes the call. */
+/*
+ * Stores a descriptor that was recorded as a part of a call, because the part precedes the call's
+ * own event.
+ */
 static void remember_fd(struct swap_process *process, const struct event *event)
 {
 	struct swap_thread *thread;
@@ -375,7 +387,8 @@ static void remember_fd(struct swap_process *process, const struct event *event)
 }
 
 /*
- * The descriptor of a call: its object or, for calls with a stream, the descriptor of the stream.
+ * Returns the descriptor of a call: its object or, for calls on a stream, the descriptor of the
+ * stream.
  */
 static uint64_t fd_of(struct swap_process *process, const struct event *event,
 		      const struct swap_api *api)
@@ -389,7 +402,7 @@ static uint64_t fd_of(struct swap_process *process, const struct event *event,
 		return 0;
 	if (is_file && (api->result == 'p' || api->end == SWAP_FILE_DIRECTORY ||
 			!strcmp(api->name, "fclose") || !strcmp(api->name, "pclose"))) {
-		text = event_argument(event, "fd"); /* of fdopen */
+		text = event_argument(event, "fd"); /* the argument of fdopen */
 		thread = swap_thread(process, event->thread);
 		if (!text)
 			return thread->fd_call == event->call ? thread->fd : SWAP_FD_UNKNOWN;
@@ -404,7 +417,7 @@ static bool has_returned(const struct event *event)
 {
 	if (event->flags & (CALL_UNWOUND | CALL_OPEN))
 		return false;
-	/* exit() and similar calls are recorded at entry */
+	/* exit() and similar calls are recorded at entry, and never return */
 	return event->operation != OPERATION_END || event->moment != MOMENT_ENTER;
 }
 
@@ -431,7 +444,7 @@ static void add_entry(struct swap *swap, struct swap_process *process, struct pa
 		add_message(swap, process, part, true, part->event->enter_ns);
 }
 
-/* The thread, if it has facts about the file that the call opened; else NULL. */
+/* Returns the thread if it has facts about the file that the call opened, else NULL. */
 static const struct swap_thread *opened_by(struct swap_process *process, const struct part *part)
 {
 	struct swap_thread *thread = swap_thread(process, part->event->thread);
@@ -444,7 +457,7 @@ static const struct swap_thread *opened_by(struct swap_process *process, const s
 }
 
 /*
- * True if the entry was already written: exec is recorded at its entry, and returns only if it
+ * Whether the entry has already been written: exec is recorded at its entry, and returns only if it
  * fails.
  */
 static bool has_begun(const struct event *event)
@@ -469,8 +482,8 @@ void swap_call(struct swap *swap, struct swap_process *process, const struct eve
 		return;
 	}
 	/*
-	 * If there is a message per descriptor, the call itself becomes a function without a probe:
-	 * it may concern no descriptor (close_range).
+	 * If each descriptor has a message, the call itself is written as a function without a
+	 * probe, because it may concern no descriptor (close_range).
 	 */
 	function.probe = SWAP_FUNCTION;
 	if (api->is_each && !is_one_of_several)
@@ -494,7 +507,7 @@ void swap_call(struct swap *swap, struct swap_process *process, const struct eve
 
 /*
  * Writes the entry of a call that has not returned. The name of the function is an argument of the
- * ~open note. A call that is recorded at entry is skipped, since it has an event of its own.
+ * ~open note. Skips calls that are recorded at entry, because they have an event of their own.
  */
 void swap_open_call(struct swap *swap, struct swap_process *process, const struct event *event)
 {
@@ -508,7 +521,7 @@ void swap_open_call(struct swap *swap, struct swap_process *process, const struc
 			part.api = &swap->apis.hooks[i];
 	if (!part.api || part.api->is_last)
 		return;
-	/* The only known arguments are those that are members of the event. */
+	/* only those arguments are known that are members of the event */
 	function = *part.api;
 	function.count = 0;
 	for (uint8_t i = 0; i < part.api->count; i++)

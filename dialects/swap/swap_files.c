@@ -2,8 +2,8 @@
 /*
  * The files of the format, for each stream. PID.swap contains the messages. PID.apis contains the
  * numbers of the functions, in the form in which SWAP's host receives them: a count, then numbers
- * and names. PID.json contains facts that are not in the messages: a host receives some of them
- * over its control channel and does not receive the others.
+ * and names. PID.json contains facts that are not in the messages; SWAP's host receives some of
+ * these facts over its control channel, and others not at all.
  */
 #include "dialects/swap/swap.h"
 
@@ -17,7 +17,7 @@
 
 /* ---- addresses of functions ---- */
 
-#define ADDRESS_OFFSET (SWAP_HEADER_SIZE + 8) /* after pid and thread */
+#define ADDRESS_OFFSET (SWAP_HEADER_SIZE + 8) /* the address follows pid and thread */
 
 uint64_t swap_function_mark(const struct swap_process *process, uint32_t id)
 {
@@ -39,7 +39,7 @@ void swap_functions_take(struct swap *swap, struct swap_process *process, const 
 
 /*
  * Replaces the mark in a complete message by the address of the function. If the address is
- * unknown, writes the number of the function, which is lower than any address of code.
+ * unknown, writes the number of the function, which is less than any address of code.
  */
 static void swap_functions_settle(const struct swap *swap, char *message)
 {
@@ -64,7 +64,7 @@ static void swap_functions_settle(const struct swap *swap, char *message)
 
 /* ---- files ---- */
 
-/* The pids of the files that were written so far; a pid may occur twice. */
+/* The pids whose files were written so far. A pid may occur twice. */
 static ARRAY_OF(uint32_t) written;
 
 bool swap_has_written(void)
@@ -83,7 +83,7 @@ static void put_messages(struct swap *swap, struct out *out, int *rc, struct err
 		swap_put_u32(&message, (uint32_t)swap->messages++);
 		swap_functions_settle(swap, piece.bytes);
 		out_bytes(out, piece.bytes, piece.size);
-		*rc = out_error(out) ? -EIO : 0; /* outdir_finish() reports the error */
+		*rc = out_error(out) ? -EIO : 0; /* outdir_finish() will report the error */
 	}
 	if (out_error(out))
 		*rc = 0;
@@ -158,8 +158,8 @@ static void put_function(void *user, uint32_t id, const char *name)
 }
 
 /*
- * Lists the functions with their addresses, so that readers of FUNCTION_* messages do not need the
- * libraries' files.
+ * Lists the functions with their addresses. So a reader of FUNCTION_* messages does not need the
+ * files of the libraries.
  */
 static void put_functions(const struct swap *swap, struct json *json,
 			  const struct swap_process *process)
@@ -226,7 +226,10 @@ static int write_file(struct swap *swap, const char *stem, const char *ending, p
 	return outdir_finish(&swap->directory, &out, rc, err);
 }
 
-/* The name of the files of a stream: "PID", or "PID-2" for the second stream of the process. */
+/*
+ * Returns the name of the files of a stream: "PID", or "PID-2" for the second stream of the
+ * process.
+ */
 static void name_files(uint32_t pid, char *stem, size_t size)
 {
 	unsigned times = 1;

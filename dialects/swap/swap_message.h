@@ -3,8 +3,8 @@
 #define SWAP_MESSAGE_H
 
 /*
- * Encodes SWAP messages: packed and little-endian; texts end with NUL and have no length field. The
- * sequence number is set later, after the messages were sorted.
+ * Encodes SWAP messages. They are packed and little-endian; texts end with NUL and have no length
+ * field. The sequence number is set later, when the messages have been sorted.
  */
 
 #include <endian.h>
@@ -40,10 +40,10 @@ enum swap_id {
 	SWAP_PROBE_NETWORK = 0x0111,
 };
 
-/* The arguments that follow the path in FILE_FUNCTION_ENTRY. */
+/* The arguments that come after the path in FILE_FUNCTION_ENTRY. */
 enum swap_file_argument { SWAP_FILE_ARGUMENT_NONE, SWAP_FILE_ARGUMENT_OPEN };
 
-/* A message that is being built. The buffer must be large enough for it. */
+/* A message that is being encoded. The buffer must be large enough for the message. */
 struct swap_message {
 	char *start, *at;
 	enum swap_dialect dialect;
@@ -85,8 +85,8 @@ static inline void swap_put_text(struct swap_message *message, const char *text)
 }
 
 /*
- * Adds a time: 4 bytes of seconds and 4 of ns. The document puts the seconds into the upper half of
- * the 8 bytes, SWAP's producers put them into the lower half.
+ * Adds a time: 4 bytes of seconds and 4 of ns. In the document, the seconds are the upper half of
+ * the 8 bytes; SWAP's producers write them to the lower half.
  */
 static inline void swap_put_time(struct swap_message *message, uint64_t unix_ns)
 {

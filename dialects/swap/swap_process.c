@@ -36,8 +36,8 @@ static const char *last_name(const char *path)
 }
 
 /*
- * Writes the command: the command line, as in the document, or the kernel's task name, as SWAP's
- * producers did.
+ * Writes the command. In the document, this is the command line; SWAP's producers wrote the
+ * kernel's name of the task.
  */
 static void put_command(struct swap_message *message, const struct swap_process *process)
 {
@@ -68,7 +68,7 @@ static void put_range(struct swap_message *message, const struct trace_mapping *
 	swap_put_u64(message, mapping ? mapping->to : 0);
 }
 
-/* True if a mapping is listed as a library. SWAP's producers also listed the executable. */
+/* Whether a mapping is listed as a library. SWAP's producers listed the executable, too. */
 static bool is_listed(const struct swap *swap, const struct swap_process *process,
 		      const struct trace_mapping *mapping)
 {
@@ -114,8 +114,8 @@ static void add_info(struct swap *swap, struct swap_process *process)
 }
 
 /*
- * Adds PROCESS_STATUS_INFO. The thread that opened an inherited descriptor is unknown, so the first
- * thread is written.
+ * Adds PROCESS_STATUS_INFO. Writes the first thread as the one that opened an inherited descriptor,
+ * because the real one is unknown.
  */
 static void add_status(struct swap *swap, struct swap_process *process)
 {
@@ -137,7 +137,7 @@ static void add_status(struct swap *swap, struct swap_process *process)
 		swap_put_text(&message, process->fds.items[i].path);
 	}
 	if (!is_doc)
-		swap_put_u32(&message, 0); /* sockets */
+		swap_put_u32(&message, 0); /* number of sockets */
 	swap_add(swap, &message, unix_ns, SWAP_RANK_STATUS);
 }
 
@@ -188,8 +188,8 @@ static void forget_mapping(struct swap_process *process, size_t number)
 }
 
 /*
- * Moves the mapping to process->gone, because the trace does not repeat the mapping if it is mapped
- * again.
+ * Moves the mapping to process->gone, where it is found if the code is mapped again: the trace does
+ * not repeat the mapping.
  */
 void swap_process_unmap(struct swap *swap, struct swap_process *process, const struct event *event)
 {
@@ -208,7 +208,7 @@ void swap_process_unmap(struct swap *swap, struct swap_process *process, const s
 	}
 }
 
-/* Reports a mapping of process->gone again, because its code made a call. */
+/* Reports a mapping of process->gone again, because code in it made a call. */
 static void add_again(struct swap *swap, struct swap_process *process, size_t number,
 		      uint64_t unix_ns)
 {
@@ -237,7 +237,7 @@ void swap_process_return(struct swap *swap, struct swap_process *process, uint64
 }
 
 /*
- * Drops the mappings that a new one overlaps: they must have been unmapped, even if no note says
+ * Removes the mappings that a new one overlaps: they must have been unmapped, even if no note says
  * so.
  */
 static void drop_overlapped(struct swap *swap, struct swap_process *process,

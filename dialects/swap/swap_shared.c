@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Files that merged processes share. The first process is SWAP's target. If a descendant of the
- * target uses a file that the target has used, the use is written as FILE_FUNCTION_ENTRY and
- * FILE_FUNCTION_EXIT. Paths come from the directories and descriptors in the trace; links are not
- * resolved.
+ * target uses a file that the target has used, the call is written as FILE_FUNCTION_ENTRY and
+ * FILE_FUNCTION_EXIT. Paths are made from the directories and descriptors in the trace; links are
+ * not resolved.
  */
 #include "dialects/swap/swap.h"
 
@@ -61,8 +61,8 @@ static const struct swap_process *newest_of(const struct swap *swap, uint32_t pi
 }
 
 /*
- * The relation of a process to the target. A program that the target's process executed is the
- * target, too.
+ * Returns the relation of a process to the target. A program that the target's process executed is
+ * the target, too.
  */
 static enum swap_kin kin_of(const struct swap *swap, const struct swap_process *process)
 {
@@ -70,7 +70,7 @@ static enum swap_kin kin_of(const struct swap *swap, const struct swap_process *
 
 	if (process->process->pid == target)
 		return SWAP_KIN_TARGET;
-	/* the limit prevents an endless loop: pids may be reused */
+	/* the limit prevents an endless loop, because pids may be reused */
 	for (size_t i = 0; process && i <= swap->processes.count; i++) {
 		if (process->process->parent_pid == target)
 			return SWAP_KIN_DESCENDANT;
@@ -120,7 +120,10 @@ static int64_t number_of(const struct event *event, const char *name, int64_t ot
 	return text ? (int64_t)strtoll(text, NULL, 0) : otherwise;
 }
 
-/* Stores the absolute path of a call's argument in shared.path; empty if the call has no path. */
+/*
+ * Stores the absolute path of a call's argument in shared.path; stores an empty path if the call
+ * has none.
+ */
 static void take_path(struct swap *swap, const struct swap_process *process,
 		      const struct event *event)
 {
@@ -171,7 +174,7 @@ void swap_shared_see(struct swap *swap, struct swap_process *process, const stru
 
 /* ---- calls ---- */
 
-/* The path of the file of a descriptor that a call created, or NULL. */
+/* Returns the path of the file of a descriptor that a call created, or NULL. */
 static const char *made_path(const struct swap *swap, const struct swap_process *process,
 			     const struct event *event)
 {
@@ -193,7 +196,7 @@ void swap_shared_after(struct swap *swap, struct swap_process *process, const st
 		change_directory(swap, process, event);
 		return;
 	}
-	/* A part precedes its call, which still needs the descriptor's path. */
+	/* a part precedes its call, which still needs the path of the descriptor */
 	if (event->operation == OPERATION_FREE && fd == SWAP_FD_UNKNOWN && event->part)
 		return;
 	if (event->operation == OPERATION_FREE && (is_fd || fd != SWAP_FD_UNKNOWN)) {
