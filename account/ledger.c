@@ -43,7 +43,7 @@ struct last {
 
 struct thread {
 	uint32_t id;	/* kernel's id */
-	uint32_t index; /* in ledger->threads */
+	uint32_t index; /* index of the thread in ledger->threads */
 	uint32_t turns; /* number of calls so far */
 	struct last acquisition, loss;
 };
@@ -73,7 +73,7 @@ struct call {
 #define QUEUE_FROM   32768u /* minimum live objects; fewer fit into the cache */
 
 struct ledger {
-	struct pool pool; /* for the names of classes */
+	struct pool pool; /* memory for the names of classes */
 	struct ledger_class classes[LEDGER_CLASSES];
 	uint32_t class_count;
 	ARRAY_OF(uint8_t)

@@ -60,15 +60,17 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct ledger_item) == 64,
 
 /* Sums of one class of a process. */
 struct ledger_sum {
-	uint64_t acquired;     /* calls that acquired, except waits that lock a mutex again */
-	uint64_t lost, joined; /* calls that released (without waits); calls that joined a thread */
-	uint64_t retaken;      /* times that a wait for a condition locked its mutex again */
+	/* number of calls that acquired an object, except waits that lock a mutex again */
+	uint64_t acquired;
+	/* numbers of calls that released an object (without waits), and that joined a thread */
+	uint64_t lost, joined;
+	uint64_t retaken;   /* how often a wait for a condition locked its mutex again */
 	uint64_t temporary; /* objects released by the next call of the thread that acquired them */
 	uint64_t strays;    /* releases of objects whose acquisition is not in the trace */
 	uint64_t earlier;   /* releases of objects that the process acquired before the attach */
 	uint64_t replaced;  /* acquisitions of objects that were already live */
 	uint64_t count, bytes; /* live now */
-	double variance;       /* of `bytes`; 0: `bytes` is exact */
+	double variance;       /* variance of `bytes`; 0: `bytes` is exact */
 	double peak_variance, acquired_variance;
 	uint64_t peak, peak_ns; /* maximum live at the same time (bytes or objects), and when */
 };
@@ -165,7 +167,7 @@ struct ledger_held {
 	uint64_t object;
 	uint64_t count;	 /* 1, or more for a sampled block */
 	uint64_t bytes;	 /* bytes of memory that the objects take; 0 for classes without bytes */
-	double variance; /* of `bytes` */
+	double variance; /* variance of `bytes` */
 	double count_variance;
 	uint64_t size; /* the size that the call states; for a mapping, the size of this range */
 	const struct ledger_item *item;

@@ -25,8 +25,9 @@ struct site {
 };
 
 struct sites {
-	ARRAY_OF(struct site) list; /* from 1 */
-	uint32_t *first; /* index into `list`, by id of the backtrace + 1; [0]: no backtrace */
+	ARRAY_OF(struct site) list; /* the first index is 1 */
+	uint32_t *first; /* first[id of a backtrace + 1]: index of its first site in `list`;
+			    first[0]: sites without a backtrace */
 	size_t first_count;
 };
 

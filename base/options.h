@@ -32,9 +32,9 @@ enum option_kind {
 	OPTION_text,
 	OPTION_word,	/* one of the words in "ARGUMENT" */
 	OPTION_number,	/* decimal */
-	OPTION_count,	/* at least 1 */
-	OPTION_mask,	/* hexadecimal */
-	OPTION_maybe,	/* a number that may be left out */
+	OPTION_count,	/* a number of at least 1 */
+	OPTION_mask,	/* a hexadecimal number */
+	OPTION_maybe,	/* an optional number */
 	OPTION_size,	/* a size in bytes: 500KB, 2MiB */
 	OPTION_time,	/* a time in ns: 30s, 250ms */
 	OPTION_list,	/* a list of texts, or of pairs "OLD=NEW"; the option may be repeated */

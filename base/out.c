@@ -110,8 +110,8 @@ static void hex_digits(char *text, uint32_t number)
 }
 
 /*
- * Most of a text trace is addresses, so this avoids a loop: converts 16 digits and keeps the
- * significant ones.
+ * Converts all 16 digits without a loop and keeps the significant digits, because a text trace
+ * consists mostly of addresses.
  */
 void out_hex(struct out *out, uint64_t number)
 {
@@ -259,9 +259,9 @@ static void open_unicode(void)
 }
 
 /*
- * The columns of the text's first character. *size: its length; 1 if it is escaped. Names are UTF-8
- * in any locale, so the widths are those of C.UTF-8; without that locale each character takes one
- * column.
+ * Returns the number of columns of the text's first character. *size: the length of the character
+ * in bytes; 1 if it is escaped. Names are UTF-8 in any locale, so the widths are those of the
+ * locale C.UTF-8; if the machine lacks this locale, each character counts as one column.
  */
 static size_t character_columns(const char *text, size_t length, size_t *size)
 {

@@ -86,12 +86,12 @@ void print_message_list(FILE *to, const char *before, const char *format, va_lis
 	__attribute__((format(printf, 3, 0)));
 
 /*
- * The number of terminal columns that the text takes when out_name() has escaped it: of a wide
- * character 2, of a combining one 0 (wcwidth(3)).
+ * The number of terminal columns of the text after out_name() has escaped it. A wide character has
+ * 2 columns, a combining character has 0 (wcwidth(3)).
  */
 size_t name_columns(const char *text, size_t length);
 
-/* The length of the longest start of the text that takes at most this number of columns. */
+/* The length in bytes of the longest prefix of the text that fits into `columns` columns. */
 size_t name_start(const char *text, size_t length, size_t columns);
 
 /*

@@ -23,7 +23,10 @@ void resource_limits_begin(void)
 	struct rlimit limit;
 
 	if (fd >= 0 && write(fd, "1000", 4) < 0)
-		/* not permitted: the OOM killer then treats this process like any other */
+		/*
+		 * the change is not permitted: the OOM killer will treat this process like any
+		 * other
+		 */
 		errno = 0;
 	memory = memory < MEMORY_LEAST ? MEMORY_LEAST : memory;
 	limit = (struct rlimit){ memory, memory };

@@ -59,7 +59,7 @@ void bounds_use(struct bounds_used *used, struct bounds_user *user, enum bound b
 /*
  * Bytes of memory for the backtraces and names that streams have defined. The sum is over the
  * streams of one user, of all users except the owner, or of all users. If a sum exceeds its limit,
- * each stream that has at least an equal part of the sum begins a new section without definitions.
+ * each stream that uses at least the average begins a new section without definitions.
  */
 struct bounds_known {
 	uint64_t bytes, most;
@@ -71,8 +71,9 @@ struct bounds_known {
 void bounds_know(struct bounds_known *known, int32_t streams, int64_t bytes);
 
 /*
- * Whether a stream whose definitions use `bytes` must begin a new section: a sum exceeds its limit,
- * the stream has at least an equal part of that sum, and the new section would reduce its bytes.
+ * Whether a stream whose definitions use `bytes` must begin a new section. This is so if a sum
+ * exceeds its limit, the stream uses at least the average of the streams in that sum, and the new
+ * section would save memory.
  */
 bool bounds_knows_too_much(const struct bounds_known *known, uint64_t bytes);
 

@@ -26,8 +26,9 @@ uint64_t budget_memory(void);
 uint64_t budget_of_groups(const char *list, const char *mount);
 
 /*
- * Returns how many processes of the first of these groups with such a count, and of its
- * descendants, the kernel has killed because memory ran out. UINT64_MAX: unknown.
+ * Returns the number of processes that the kernel has killed because memory ran out. The number is
+ * read from the first of these groups that has it, and includes the groups below this group.
+ * UINT64_MAX: unknown.
  */
 uint64_t budget_kills(const char *list, const char *mount);
 

@@ -28,7 +28,7 @@ struct bundle {
 	/* the lock guards the members from here to `less`, and the sink's position */
 	bool is_begun; /* the file has its header */
 	uint8_t buffer[HTR_SIZE_piece + SMALL];
-	/* by stream: number of its bytes that were left out of the file */
+	/* indexed by stream: number of its bytes that were left out of the file */
 	ARRAY_OF(uint64_t) less;
 	/* only the merge uses these */
 	uint32_t streams;

@@ -64,7 +64,7 @@ struct chunk *chunk_next(const struct chunk *last, struct error *err);
  */
 struct chunk *chunk_take_spare(const struct chunk *family, uint32_t i, struct arena_hello *hello);
 
-/* How many spares of the chunk were ever taken. */
+/* The number of spares of the chunk that processes have ever taken. */
 uint32_t chunk_spares_used(const struct chunk *chunk);
 
 /* Unmaps the chunk. If it is a spare, clears it for the next process. */

@@ -73,7 +73,7 @@ struct member {
 	struct process *process; /* the process in the merge */
 	struct chunk *chunks[ARENA_CHUNKS];
 	uint32_t chunk_count, slots;
-	uint32_t mappings; /* as counted for BOUND_MAPPINGS */
+	uint32_t mappings; /* number of mappings that this member uses of BOUND_MAPPINGS */
 	/* a further chunk was refused; later chunks of this member are refused, too */
 	bool is_cut_off;
 	/* values that these counters in the head of the arena had when they were last processed */
@@ -81,7 +81,7 @@ struct member {
 	/* number of the member's events when its mapping of the control page was last checked */
 	uint64_t seen;
 	bool is_of_crowd;   /* counted by listener_crowd() */
-	bool has_successor; /* another member, a later image, has the same pid */
+	bool has_successor; /* a later image of the same process is another member */
 	/* value of arena.past that the last note reported */
 	uint32_t said_past;
 	bool is_told; /* the parent reported how this process ended */
@@ -188,7 +188,7 @@ struct collector {
 	struct user *users;
 	struct bounds_used used;
 	struct bounds_known known, known_by_others;
-	/* by reason: refusals that were not written to a stream yet */
+	/* indexed by reason: refusals that were not written to a stream yet */
 	uint64_t refused[REFUSAL_COUNT];
 	/*
 	 * limits how often threads are read: each reading advances this time by TOKEN_NS, and a

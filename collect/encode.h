@@ -44,13 +44,16 @@ struct encoder {
 	uint64_t ms_start; /* start of the millisecond of `timestamp`, in ns */
 	uint32_t timestamp;
 	uint64_t classes; /* registered classes, one bit each */
-	/* by hook: number of the function in htr, plus 1; 0: not yet defined */
+	/* indexed by hook: number of the function in htr, plus 1; 0: not yet defined */
 	uint32_t functions[HOOK_COUNT];
-	/* by hook and argument: number of the argument's name in htr, plus 1; 0: not yet defined */
+	/*
+	 * indexed by hook and argument: number of the argument's name in htr, plus 1; 0: not yet
+	 * defined
+	 */
 	uint32_t arguments[HOOK_COUNT][HOOK_ARGUMENTS_MAX];
-	/* by hook: address of the function; 0: unknown */
+	/* indexed by hook: address of the function; 0: unknown */
 	uint64_t addresses[HOOK_COUNT];
-	/* by hook: whether the stream has a call of the function */
+	/* indexed by hook: whether the stream has a call of the function */
 	bool is_called[HOOK_COUNT];
 	/* second index: record_call.part */
 	struct encode_kind kinds[HOOK_COUNT][RECORD_MOVED_PART + 1];

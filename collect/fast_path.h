@@ -24,7 +24,8 @@ struct fast_call {
 	int32_t thread;
 	uint64_t related;
 	uint8_t part;
-	const struct short_more *more; /* NULL: all its values are 0 */
+	const struct short_more *more; /* the optional part of the record; NULL: the part is
+					  missing, and all its values are 0 */
 	const uint64_t *values;	       /* a copy of the arguments */
 	const uint64_t *frames;	       /* innermost first */
 	uint32_t frame_count;

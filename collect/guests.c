@@ -217,7 +217,10 @@ static void end_predecessor(struct collector *collector, struct member *later)
 
 		if (member->phase == PHASE_CLOSING || member == later ||
 		    member->watch.our_pid != watch->our_pid ||
-		    /* a member in doubt ends only other members in doubt of the same family */
+		    /*
+		     * a member whose identity is uncertain (doubt) ends only such members of the
+		     * same family
+		     */
 		    (later->doubt && (!member->doubt || member->family != later->family)))
 			continue;
 		/*
@@ -790,8 +793,8 @@ void collect_receive(struct collector *collector)
 			end = &(*end)->next;
 		*end = listener_take(collector->listener, &has_more);
 		/*
-		 * spares first: a process takes a spare before it executes the program that
-		 * connects now
+		 * receives spares first: a process that executes another program may have used a
+		 * spare before, and the new program connects now
 		 */
 		collect_receive_spares(collector);
 		at = receive_guests(collector, at);

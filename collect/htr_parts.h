@@ -88,7 +88,7 @@ struct htr {
 	bool has_failed;
 	struct names functions, argument_names;
 
-	struct node *nodes; /* by number; node 0 is the root, not a frame */
+	struct node *nodes; /* indexed by number; node 0 is the root, not a frame */
 	uint32_t node_room, node_count;
 	uint32_t *node_table; /* numbers of nodes, by parent and address; 0: free */
 	uint64_t node_mask;

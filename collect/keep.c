@@ -230,7 +230,7 @@ static void keep_take(struct collector *collector, uint64_t now_ns)
 }
 
 /*
- * Why holdtrace-keep failed. The exchange file contains a text only if the exit status is
+ * Finds out why holdtrace-keep failed. The exchange file contains a text only if the exit status is
  * KEEP_SAID.
  */
 static void tell_why(const struct keeper *keeper, int status, char *why, size_t room)

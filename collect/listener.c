@@ -60,7 +60,7 @@ struct visitor {
 #define CLOSINGS_MOST 8
 #define EVENTS_MOST   16      /* maximum of events that one epoll_wait() returns */
 #define PAUSE_NS      2000000 /* pause between two turns of the thread */
-#define NOBODY	      65534   /* kernel/sys.c, overflowuid */
+#define NOBODY	      65534 /* uid of all users without a mapping in this user namespace (overflowuid) */
 /*
  * if the limit of descriptors is lower than this, the listener opens only the necessary descriptors
  */

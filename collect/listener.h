@@ -34,7 +34,7 @@ struct guest {
 	/* effective user of the program when it connected */
 	uid_t uid;
 	const char *doubt; /* why the program's identity is uncertain; NULL: it is certain */
-	int pidfd;	   /* of the program; -1: none */
+	int pidfd;	   /* pidfd of the program; -1: none */
 	/* descriptor of the program's memory; -1: the message is a control request */
 	int memory;
 	/* connection for the answer to a request; -1: none */

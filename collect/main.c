@@ -78,7 +78,10 @@ int main(int argc, char **argv)
 		terminal[0] = 0;
 	collector = collect_start(&fds, &err);
 	if (!collector) {
-		/* with the launcher, the text is on the control page, and the launcher prints it */
+		/*
+		 * if there is a launcher, it prints the error text, which is also on the control
+		 * page
+		 */
 		if (fds.reports < 0)
 			print_message(stderr, "holdtrace-collect: %s", err.text);
 		return 1;

@@ -410,9 +410,9 @@ static uint64_t horizon(struct merge *merge)
 }
 
 /*
- * Whether a thread with an old low watermark gets no processor. A thread that has jumped out of its
- * call runs without publishing; a thread that was preempted in the middle of a record has not run
- * since.
+ * Whether a thread with an old low watermark gets no processor. If it does not run, it was
+ * preempted in the middle of a record, and the record must be waited for. If it runs, but does not
+ * publish the record, it has jumped out of the call (longjmp).
  */
 static bool starves(struct merge *merge, struct reader *reader, const struct process *process)
 {

@@ -5,7 +5,7 @@
 /*
  * Merges all rings of a process into one sequence in the order of time (ARCHITECTURE.md: "Order").
  * Takes records out of the rings, rebuilds each thread's backtrace from the changes in the records,
- * and hands out an event when no earlier event can follow.
+ * and hands out an event (passes it to the handler) when no earlier event can follow.
  */
 
 #include <stdbool.h>
@@ -127,8 +127,8 @@ bool merge_is_behind(const struct merge *merge);
 
 /*
  * Returns how often, since the last call, the merge stopped waiting for a process of a bounded user
- * because the records of bounded users took too much memory. Records that the threads of such a
- * process were about to publish may come late.
+ * because the records of bounded users took too much memory. Records that the threads of this
+ * process were about to publish may then be handed out too late, with a changed time.
  */
 uint64_t merge_ended_waits(struct merge *merge);
 

@@ -21,7 +21,7 @@
  * contains no entry's record any more.
  */
 struct batch {
-	struct batch *next; /* in the list of unused batches */
+	struct batch *next; /* next batch in the list of unused batches */
 	struct process *process;
 	uint32_t used;	  /* in bytes */
 	uint32_t entries; /* number of entries whose records are in this batch */
@@ -43,7 +43,7 @@ enum rank { RANK_LOSES, RANK_GAINS_FIRST, RANK_GAINS };
 /* A record that waits until its order is certain. */
 struct entry {
 	uint64_t time;
-	const struct record *record; /* in the batch */
+	const struct record *record; /* points into the batch */
 	struct batch *batch;
 	/*
 	 * backtrace of the entry, with the number of frames first; NULL: it follows from the

@@ -495,7 +495,10 @@ void merge_release(struct reader *reader)
 	if (reader->released == reader->scanned)
 		return;
 	reader->released = reader->scanned;
-	/* SEQ_CST: the producer sets `waiting`, and then checks the tail once more */
+	/*
+	 * SEQ_CST on both sides: the producer sets `waiting` and then checks the tail once more, so
+	 * either it sees the new tail, or `waiting` is seen here
+	 */
 	__atomic_store_n(&slot->tail, reader->scanned, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&slot->waiting, __ATOMIC_SEQ_CST))
 		shared_futex_wake(shared_low_word(&slot->tail));

@@ -316,7 +316,7 @@ bool watch_has_died(const struct watch *watch)
 	return watch->pidfd >= 0 && poll(&poller, 1, 0) != 0;
 }
 
-/* Whether the process is dead, and may have been reaped. */
+/* Whether the process has ended. Also works if its parent has already waited for it. */
 static bool is_dead(struct watch *watch)
 {
 	unsigned flags;

@@ -26,12 +26,13 @@ struct heap_range;
  */
 struct writer_views {
 	const struct heap_range *heap;
-	const struct leaks *leaks;	 /* with -l; complete when end() is called */
-	const struct compress *compress; /* with -c; with -l, only of the leaks */
+	const struct leaks *leaks; /* set with the option -l; complete when end() is called */
+	/* set with the option -c; with -l, too, it has only the leaks */
+	const struct compress *compress;
 };
 
 struct writer_options {
-	struct out *out;	   /* for text; NULL for formats that write directories */
+	struct out *out;	   /* the output; NULL for formats that write directories */
 	const char *directory;	   /* -o; NULL: the option was not given */
 	bool force;		   /* -f: overwrite existing files */
 	bool is_merged;		   /* events are from several processes, see trace/merge.h */
@@ -59,7 +60,7 @@ enum format_flag {
 };
 
 struct writer {
-	const char *name; /* for --format */
+	const char *name; /* name of the format for --format */
 	const char *description, *readers, *suffix, *missing;
 	enum format_kind kind;
 	unsigned flags; /* enum format_flag */

@@ -401,8 +401,8 @@ struct arena {
 	uint32_t children; /* enum arena_children, at the process's end */
 	uint32_t past;	   /* a bit for each enum arena_past; atomic or */
 	/*
-	 * The statuses of ended children that this process got from wait(2): the newest ARENA_TOLD,
-	 * with the pid in the upper half.
+	 * A ring buffer with the last ARENA_TOLD statuses of children that this process got from
+	 * wait(2). The upper half of an item is the pid. told_count: number of statuses so far.
 	 */
 	uint32_t told_count;
 	uint64_t told[ARENA_TOLD];
@@ -462,8 +462,8 @@ enum spare_state {
  */
 struct arena_spare {
 	/*
-	 * only in the entry before the first spare: highest number of a spare that was ever taken,
-	 * plus 1
+	 * highest number of a spare that was ever taken, plus 1; set only in the first entry, which
+	 * is not a spare
 	 */
 	uint32_t used;
 	uint32_t state; /* enum spare_state */
@@ -618,10 +618,10 @@ struct record {
 };
 
 /*
- * One event of a call. After the struct come the hook's arguments, numbers and texts each in their
- * order: `numbers` numbers of 8 bytes, then `text` bytes of texts, each NUL-terminated, together
- * padded to 8. Then come `fresh` frames of 8 bytes. A record of a further part or half of a call
- * has no arguments (both are 0).
+ * One event of a call. After the struct follow the hook's arguments: first `numbers` numbers of 8
+ * bytes, then texts, each NUL-terminated, of `text` bytes together, padded to a multiple of 8. Then
+ * follow `fresh` frames of 8 bytes. A record of a further part or half of a call has no arguments
+ * (`numbers` and `text` are 0).
  *
  * The thread's backtrace consists of the new frames, innermost first, and the `kept` outermost
  * frames of the last record. If cut is not 0, the call's backtrace is only the innermost `cut`
@@ -710,7 +710,7 @@ struct short_more {
 	uint32_t lasted;
 	uint16_t text;
 	uint8_t numbers;
-	uint8_t error; /* not 0: the call failed */
+	uint8_t error; /* errno or another reason of the failure; 0: the call did not fail */
 };
 
 #define SHORT_VALUES_MAX 512u

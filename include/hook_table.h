@@ -29,8 +29,8 @@ struct hook {
 	/* BLOCKS_DEFAULT: as for the operation; use hook_blocks() */
 	enum hook_blocks blocks;
 	enum hook_how how;
-	struct hook_argument
-		arguments[HOOK_ARGUMENTS_MAX]; /* a list; an entry without a name ends it */
+	struct hook_argument arguments[HOOK_ARGUMENTS_MAX]; /* the recorded arguments; an entry
+							       without a name ends the list */
 };
 
 struct resource_facts {

@@ -60,7 +60,7 @@ struct late_order {
 	uint64_t threads;
 	uint64_t resident; /* resident memory before the attach, in bytes */
 	uint64_t age_ms;
-	char run[LATE_TEXT_MAX]; /* in the form of CONTROL_ENVIRONMENT */
+	char run[LATE_TEXT_MAX]; /* the run, in the form of CONTROL_ENVIRONMENT */
 	char name[64];		 /* name of the program */
 	/*
 	 * path for the LD_PRELOAD of programs that the process executes; "": these programs are not

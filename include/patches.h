@@ -21,9 +21,9 @@
 #define PATCH_MOVED_MAX	  20u
 #define PATCH_CODE_MAX	  64u
 #define PATCH_FIXES_MAX	  5u
-#define PATCH_VALUES \
-	5u /* maximum of parameters; the jump needs the register of a sixth parameter */
-#define PATCH_HEAD 1024u
+/* maximum of parameters; the jump needs the register of a sixth parameter */
+#define PATCH_VALUES 5u
+#define PATCH_HEAD   1024u
 
 /*
  * The reasons why a function is not recorded. The text completes the sentence "FUNCTION is not
@@ -76,7 +76,7 @@ struct patch {
 	char name[PATCH_NAME_MAX];
 	uint64_t entry; /* address in the module */
 	uint8_t reason; /* enum patch_reason */
-	uint8_t module; /* index */
+	uint8_t module; /* index of the function's module */
 	uint8_t skip;	/* bytes at the entry that are not replaced (the instruction endbr64) */
 	/*
 	 * bytes of instructions that are moved to `code`; a jump replaces the first PATCH_JUMP of
@@ -87,7 +87,7 @@ struct patch {
 	uint8_t fixes;	  /* number of `fix` */
 	uint8_t is_asked; /* the user named it (--hook) */
 	struct patch_shape shape;
-	uint8_t original[PATCH_MOVED_MAX]; /* from entry + skip */
+	uint8_t original[PATCH_MOVED_MAX]; /* the original bytes from entry + skip on */
 	uint8_t code[PATCH_CODE_MAX];	   /* the moved instructions and a jump back */
 	struct patch_fix fix[PATCH_FIXES_MAX];
 };
@@ -95,8 +95,8 @@ struct patch {
 struct patches {
 	uint32_t count, modules;
 	/*
-	 * by module: patches_hash() of the first PATCH_HEAD bytes of its file, which include the
-	 * build-id
+	 * indexed by module: patches_hash() of the first PATCH_HEAD bytes of its file, which
+	 * include the build-id
 	 */
 	uint64_t module[PATCH_MODULES_MAX];
 	struct patch patch[PATCHES_MAX];

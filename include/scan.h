@@ -8,7 +8,7 @@
  */
 
 enum scan_message {
-	/* from the scanner */
+	/* messages from the scanner */
 	SCAN_BEAT = 'b', /* the scanner is alive */
 	/*
 	 * the process is stopped: take all its records and write the cut (the note ~scan, state
@@ -19,7 +19,7 @@ enum scan_message {
 	SCAN_GOES_ON = 'g',
 	SCAN_DONE = 'd',   /* the result is in the memfd */
 	SCAN_FAILED = 'e', /* text: the reason of the failure */
-	/* from the collector */
+	/* messages from the collector */
 	/*
 	 * The cut is in the stream: let the process continue. Text: the address of malloc, and the
 	 * ranges of the library's memory: ADDRESS FROM-TO FROM-TO ..., in hexadecimal, each

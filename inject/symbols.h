@@ -17,7 +17,7 @@ struct symbols {
 	uint64_t bias;	    /* address minus symbol value */
 	uint64_t low, high; /* address range of its code; both 0: it has none */
 	Elf64_Sym *entries;
-	uint16_t *versions; /* or NULL */
+	uint16_t *versions; /* versions of the symbols; NULL: the module has none */
 	char *names;	    /* ends with a NUL */
 	size_t count, names_size;
 };

@@ -28,7 +28,7 @@
 struct writer {
 	int fd;
 	uint64_t size; /* size of the file */
-	/* by stream: the place of the stream's next piece */
+	/* indexed by stream: the place of the stream's next piece */
 	ARRAY_OF(uint64_t) places;
 	uint8_t *bytes; /* buffer for a piece with its header */
 	size_t room;

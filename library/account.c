@@ -23,7 +23,7 @@
 /* One stream of the trace. */
 struct library_process {
 	const struct trace_process *of;
-	uint32_t section; /* from 0 */
+	uint32_t section; /* number of the stream in the trace, from 0 */
 	uint64_t end_ns;  /* time of its last event */
 	struct ledger *ledger;
 	struct locks locks;
@@ -45,7 +45,7 @@ struct library_account {
 	bool is_finished; /* the waits of all processes are complete */
 	/* an allocation failed, so the account is incomplete and may only be freed */
 	bool has_failed;
-	ARRAY_OF(struct passed_stream) streams; /* by process */
+	ARRAY_OF(struct passed_stream) streams; /* indexed by process */
 
 	/* the latest results, which the caller of the library reads */
 	ARRAY_OF(struct holdtrace_object) held;
@@ -316,7 +316,7 @@ PUBLIC long holdtrace_trace_live(struct holdtrace_trace *trace,
 /* The state of holdtrace_trace_sites() while it collects call sites. */
 struct places {
 	struct map index;	/* site numbers, by class and by node of the address map */
-	uint32_t *last_process; /* by site */
+	uint32_t *last_process; /* indexed by site */
 	size_t last_capacity;
 	const char **classes; /* index: number - 1 */
 	size_t class_count, class_capacity;

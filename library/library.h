@@ -33,7 +33,7 @@ struct holdtrace_trace {
 	char *root, *debug_directory; /* copies of the options */
 	const struct event *current;  /* the event that was returned last; NULL: none */
 	struct holdtrace_event event;
-	ARRAY_OF(const char *) resources; /* by id */
+	ARRAY_OF(const char *) resources; /* indexed by id */
 	struct library_frames *frames;
 	struct library_names *names;
 	struct library_account *account; /* NULL: no account was requested */

@@ -24,7 +24,7 @@ struct section {
 };
 
 struct library_names {
-	ARRAY_OF(struct origin) origins;   /* by backtrace */
+	ARRAY_OF(struct origin) origins;   /* indexed by backtrace */
 	ARRAY_OF(struct section) sections; /* index: section, from 0 */
 	struct address_space space;
 	struct naming *naming; /* NULL: no names requested yet */

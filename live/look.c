@@ -298,8 +298,8 @@ static void find_rings(struct look *look, bool stopped)
 		bool stands = length > 0;
 
 		/*
-		 * counts a cycle only for its thread with the lowest index, and only if none of its
-		 * threads has run
+		 * counts each cycle once, for its thread with the lowest index, and only if none of
+		 * its threads has run
 		 */
 		for (size_t k = 0; stands && k < length; k++)
 			stands = ring[k] >= ring[0] &&

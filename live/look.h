@@ -13,12 +13,12 @@
 
 struct look {
 	struct live_process process;
-	struct await *awaits;		      /* by thread */
-	const struct trace_node **backtraces; /* by thread */
+	struct await *awaits;		      /* indexed by thread */
+	const struct trace_node **backtraces; /* indexed by thread */
 	struct address_space space;
 	struct naming *naming;
 	struct naming_files files;
-	bool *is_in_ring; /* by thread */
+	bool *is_in_ring; /* indexed by thread */
 	size_t rings;	  /* number of deadlock cycles */
 	/*
 	 * threads that seem to wait for each other, by owners that are partly inferred

@@ -25,8 +25,8 @@
 #define LIVE_NAME_MAX	 64
 
 struct live_thread {
-	int tid;     /* in our pid namespace */
-	int own_tid; /* in the pid namespace of the process */
+	int tid;     /* thread id in our pid namespace */
+	int own_tid; /* thread id in the pid namespace of the process */
 	char name[LIVE_NAME_MAX];
 	char state;	       /* state in proc_pid_stat(5): R S D T Z ... */
 	struct proc_call call; /* the system call in which the thread sleeps */

@@ -170,7 +170,10 @@ static void draw_text(const struct screen *screen, struct out *out, const char *
 	};
 	size_t columns = screen->width;
 
-	/* first, because after a full line it would clear the last column */
+	/*
+	 * clears the line before the text is drawn: after a full line, the sequence would clear the
+	 * last column
+	 */
 	out_text(out, CLEAR_LINE);
 	if (is_marked)
 		out_text(out, MARKED);

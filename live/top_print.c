@@ -15,8 +15,10 @@
 #define WAITS_SHOWN	5
 #define CLASS_WIDTH	9u
 #define CURVE_WIDTH_MAX 24u
-#define SITE_WIDTH_MIN	40u /* of a call site in the line of its numbers */
-#define SITE_INDENT	4u  /* of a call site in a line of its own */
+/* minimum width of a call site that is in the same line as its numbers */
+#define SITE_WIDTH_MIN 40u
+/* indent of a call site in a line of its own */
+#define SITE_INDENT 4u
 
 /* ---- numbers ---- */
 
@@ -62,17 +64,17 @@ struct view {
 	struct out *out;
 	const struct top_picture *picture;
 	const struct screen *screen; /* NULL: plain text */
-	size_t width;		     /* of the screen; SIZE_MAX: plain text, where nothing is cut */
-	size_t widths[COLUMNS];	     /* 0: the column is left out */
-	size_t site_at;		     /* column of the terminal where call sites begin */
-	bool has_site_line;	     /* a call site has a line of its own */
+	size_t width; /* width of the screen; SIZE_MAX: plain text, whose lines are not cut */
+	size_t widths[COLUMNS]; /* 0: the column is left out */
+	size_t site_at;		/* column of the terminal where call sites begin */
+	bool has_site_line;	/* a call site has a line of its own */
 	bool has_blocks;
 };
 
 /*
- * Leaves out the columns for which the screen is too narrow, but not the one that the rows are
- * sorted by. Curves, bars and call sites share the rest of the line; if too little is left for call
- * sites, they get lines of their own.
+ * Omits columns if the screen is too narrow, but not the column by which the rows are sorted.
+ * Curves, bars and call sites share the rest of the line. If the rest is too narrow for call sites,
+ * they are printed on separate lines.
  */
 static void lay_out(struct view *view)
 {

@@ -33,7 +33,7 @@ struct core_thread {
 
 struct core {
 	int fd;
-	uint64_t size; /* of the file */
+	uint64_t size; /* size of the file in bytes */
 	uint64_t kept; /* bytes of all segments in the file */
 	uint8_t *notes;
 	uint64_t notes_size;

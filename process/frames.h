@@ -23,7 +23,7 @@ struct frames;
 struct frames_thread {
 	int tid;
 	uint64_t pc;
-	/* by DWARF number */
+	/* indexed by DWARF number */
 	uint64_t registers[REGISTERS_COUNT + 1];
 	/* false: only the program counter and the stack pointer are known */
 	bool has_registers;

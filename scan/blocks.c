@@ -77,7 +77,8 @@ struct lineage {
 	const struct live_reading *reading;
 	struct trace_options options;
 	struct ledger *ledger;
-	struct trace *traces[GENERATIONS_MOST]; /* of the process, then of its parent, and so on */
+	/* the traces of the process, its parent, its parent's parent and so on */
+	struct trace *traces[GENERATIONS_MOST];
 	unsigned count;
 	bool is_whole; /* the oldest stream begins with the start of a program */
 };

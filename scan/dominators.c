@@ -25,12 +25,12 @@ struct lead {
 
 struct search {
 	struct graph *graph;
-	uint32_t *place; /* by node; 0: the node was not reached */
+	uint32_t *place; /* indexed by node; 0: the node was not reached */
 	struct place *places;
 	uint32_t count, start; /* start: the artificial start node */
 	ARRAY_OF(struct lead) leads;
-	size_t *next;	 /* by place: the number of the node's next successor */
-	uint64_t *hits;	 /* by root: the index of the root's first hit */
+	size_t *next;	 /* indexed by place: the number of the node's next successor */
+	uint64_t *hits;	 /* indexed by root: the index of the root's first hit */
 	uint32_t *begun; /* first blocks of the unreachable components */
 	uint32_t begun_count;
 	uint32_t *stack;

@@ -341,14 +341,14 @@ static int by_kind(const void *one, const void *two)
 
 struct parting {
 	struct graph *graph;
-	uint32_t *number, *low; /* by block; number 0: not visited */
-	uint32_t *component;	/* by block, numbered from 1; 0: unknown */
+	uint32_t *number, *low; /* indexed by block; number 0: not visited */
+	uint32_t *component;	/* indexed by block, numbered from 1; 0: unknown */
 	uint32_t *open, opened; /* blocks that have no component yet */
 	uint32_t *path, steps;	/* path of the search to the current block */
-	uint64_t *next;		/* by block: the next edge to visit */
+	uint64_t *next;		/* indexed by block: the next edge to visit */
 	uint32_t numbers, components;
-	uint32_t *leads;  /* by component: the block that was allocated first */
-	bool *is_pointed; /* by component: another component leads to it */
+	uint32_t *leads;  /* indexed by component: the block that was allocated first */
+	bool *is_pointed; /* indexed by component: another component leads to it */
 };
 
 static bool is_lost(const struct graph *graph, uint32_t block)

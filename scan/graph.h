@@ -43,10 +43,10 @@ enum graph_class { GRAPH_KEPT, GRAPH_INSIDE, GRAPH_WEAK, GRAPH_LOST, GRAPH_INDIR
 struct graph_hit {
 	uint64_t at; /* address of the word, or another position that depends on `kind` */
 	uint32_t block;
-	uint32_t root; /* to be set before graph_mark() */
+	uint32_t root; /* number of the root; the caller sets it before graph_mark() */
 	uint8_t strength;
 	uint8_t kind;	/* roots of lower kinds are followed first */
-	uint32_t owner; /* for the caller's use */
+	uint32_t owner; /* not used by the graph: the caller may store any number */
 };
 
 /* A range of pages in which blocks begin. */
@@ -62,8 +62,8 @@ struct graph {
 	uint32_t root_count;
 
 	/*
-	 * by block: results of graph_mark(). A parent is a block, `count` plus the number of a
-	 * root, or GRAPH_NONE
+	 * indexed by block: results of graph_mark(). A parent is a block, `count` plus the number
+	 * of a root, or GRAPH_NONE
 	 */
 	uint8_t *classes;
 	uint8_t *kinds; /* kind of the root at which the path begins */

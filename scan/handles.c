@@ -17,7 +17,7 @@ struct judging {
 	const struct process *process;
 	const struct roots *roots;
 	struct dead dead;
-	uint32_t *of_block; /* by block: index of its handle + 1; 0: not a handle's block */
+	uint32_t *of_block; /* indexed by block: index of its handle + 1; 0: not a handle's block */
 };
 
 /* ---- streams and directories, by their blocks ---- */

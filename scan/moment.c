@@ -84,7 +84,9 @@ const char *process_kind(const struct process *process, const struct mapping *ma
 
 	if (is_own_file(process, mapping) || mapping_is_of(mapping, "libholdtrace.so"))
 		return "holdtrace";
-	/* a range of the library may be the larger part of a mapping, such as that of its variables
+	/*
+	 * A mapping counts as the library's if half of it is private memory of the library, for
+	 * example the mapping of the library's variables.
 	 */
 	for (size_t i = 0; i < process->own.count; i++) {
 		const struct range *own = &process->own.items[i];
@@ -202,7 +204,9 @@ static void read_mapping(struct process *process, char *bytes, const struct mapp
 	for (; i < pages->count && pages->items[i].from < mapping->to; i++) {
 		const struct page_run *run = &pages->items[i];
 
-		/* of memory that is not writable, only pages that were written earlier are read */
+		/*
+		 * memory that is not writable now: reads only the pages that were written earlier
+		 */
 		if (!(run->state & PAGE_ZERO) && (is_written || !(run->state & PAGE_OF_FILE)))
 			read_range(process, bytes, run->from, run->to);
 	}

@@ -64,7 +64,8 @@ struct process {
 	bool is_light; /* only the resident memory is read */
 	struct pool pool;
 	ARRAY_OF(struct process_thread) threads;
-	struct subject subject; /* with the mappings below ADDRESS_MAX */
+	/* the process, with only those mappings that are below ADDRESS_MAX */
+	struct subject subject;
 	ARRAY_OF(struct process_kernel_word) kernel;
 	uint64_t malloc_at;	      /* address of malloc; 0: unknown */
 	struct ranges own;	      /* memory of holdtrace's library */
@@ -73,7 +74,7 @@ struct process {
 	struct ranges targets;	      /* ranges where blocks may be */
 	struct words words;
 	uint64_t read_bytes, unread_bytes;
-	struct page_runs pages;	      /* of all mappings */
+	struct page_runs pages;	      /* the pages of all mappings */
 	struct residence *residences; /* an entry for each mapping */
 	bool has_smaps;		      /* the residences have the numbers of smaps */
 	struct core core;	      /* if subject.core is set */

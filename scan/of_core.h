@@ -10,7 +10,7 @@
 #include "scan/moment.h"
 
 struct core_stream {
-	const char *path; /* as trace_open() takes it */
+	const char *path; /* path of the stream, in the form for trace_open() */
 	uint64_t session[2];
 	uint32_t stream;
 	uint64_t until_ns;  /* the last time before the core file, in the stream's time */

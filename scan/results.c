@@ -205,7 +205,7 @@ struct runs_text {
 	uint64_t from, at; /* addresses of its start and of its end so far */
 	char text[RUNS_TEXT];
 	size_t used;
-	unsigned count; /* texts of the present note */
+	unsigned count; /* number of texts in the current note so far */
 };
 
 static void add_pages(struct runs_text *runs, char state, uint64_t pages)

@@ -55,8 +55,8 @@ struct search {
 	bool is_live;
 	uint64_t size, offset; /* size of the file, and the current position in it */
 	ARRAY_OF(struct found) pieces;
-	ARRAY_OF(uint64_t)
-	places; /* by stream: the offset in the stream at which its next piece must start */
+	/* indexed by stream: the offset in the stream at which its next piece must start */
+	ARRAY_OF(uint64_t) places;
 };
 
 static bool get_piece(const uint8_t *bytes, struct htr_piece *piece)

@@ -114,10 +114,14 @@ struct function {
 #define BACKTRACE_OF_SPACE UINT32_MAX
 
 struct backtrace {
-	uint32_t id; /* from 0, in order of appearance */
+	uint32_t id; /* number from 0, in order of appearance */
 	uint32_t count;
-	uint32_t epoch; /* in another epoch, the same addresses may lead to other code */
-	bool has_row;	/* internal to the registry: an array of the frames follows this struct */
+	/*
+	 * epoch of the registry (trace/registry.h) when the backtrace was taken: in another epoch,
+	 * the same addresses may be those of other code
+	 */
+	uint32_t epoch;
+	bool has_row; /* internal to the registry: an array of the frames follows this struct */
 	const struct trace_node *node; /* node of the innermost frame */
 	/* for each frame, the text after its address or NULL; without any text, the list is NULL */
 	const char *const *texts;
@@ -143,11 +147,15 @@ struct event {
 	uint64_t index;
 	const struct function *function;
 	const struct resource_class
-		*resource;	  /* never NULL for a call or note; see is_registered */
-	uint32_t context;	  /* bits of the contexts that were entered */
-	uint32_t time_ms;	  /* ms modulo 24 h; 0: not known */
-	enum call_type type;	  /* alloc: the call acquired the object; free: it released it */
-	enum operation operation; /* from the tail, else from the function's hook, else from type */
+		*resource;   /* never NULL for a call or note; see is_registered */
+	uint32_t context;    /* bits of the contexts that were entered */
+	uint32_t time_ms;    /* ms modulo 24 h; 0: not known */
+	enum call_type type; /* alloc: the call acquired the object; free: it released it */
+	/*
+	 * taken from the tail; without a tail, from the function's hook; without a hook, from
+	 * `type`
+	 */
+	enum operation operation;
 	uint64_t object;
 	uint64_t size;
 	uint32_t argument_count;

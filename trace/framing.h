@@ -31,7 +31,7 @@ enum frame_kind {
 	FRAME_END, /* the input ends here */
 	FRAME_CUT, /* the input ends here, inside an item */
 	FRAME_HANDSHAKE,
-	FRAME_PACKET,  /* with a known tag */
+	FRAME_PACKET,  /* a packet with a known tag */
 	FRAME_UNKNOWN, /* a plausible packet with an unknown tag */
 	FRAME_DAMAGED,
 };

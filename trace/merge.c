@@ -19,8 +19,8 @@
 
 /* Translates the ids of a part to objects of the merged trace. Each object is looked up once. */
 struct merge_list {
-	const void *
-		*items; /* object of the merged trace, by the part's id; NULL: not looked up yet */
+	const void **items; /* indexed by id in the part: the object of the merged trace; NULL: not
+			       looked up yet */
 	size_t count, capacity;
 };
 
@@ -57,7 +57,7 @@ struct merge {
 	struct part *current; /* as `last`, but never reset: the part of the returned event */
 	struct merge_classes classes;
 	uint64_t index, run_start;
-	uint64_t session[2], clock; /* of the first part whose clock is known */
+	uint64_t session[2], clock; /* session and clock of the first part whose clock is known */
 	bool has_clock;
 };
 

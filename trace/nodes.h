@@ -21,7 +21,7 @@ struct trace_node {
 	const struct trace_node *caller; /* NULL only in trace_no_node */
 	uint64_t address;		 /* return address */
 	uint32_t count;			 /* number of frames from this one to the outermost */
-	uint32_t number;		 /* in its tree, from 1; 0: not a frame */
+	uint32_t number; /* number of the node in its tree, from 1; 0: not a frame */
 };
 
 /* The empty backtrace: the caller of every outermost frame, shared by all trees. */

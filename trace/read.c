@@ -653,7 +653,7 @@ void trace_close(struct trace *trace)
 	free(trace);
 }
 
-/* for the readers */
+/* ---- functions for the readers of formats ---- */
 
 int trace_add_section(struct trace *trace, struct trace_process *process)
 {

@@ -34,8 +34,8 @@ struct registry {
 	struct pool pool;
 	struct hash_table texts, functions;
 	struct trace_nodes nodes;
-	ARRAY_OF(uint32_t) by_node;  /* by node number: id + 1 of the backtrace without texts and
-					with epoch 0 */
+	/* indexed by node number: id + 1 of the backtrace without texts and with epoch 0 */
+	ARRAY_OF(uint32_t) by_node;
 	struct hash_table not_plain; /* backtraces that have texts or a non-zero epoch */
 	struct hash_table by_frames; /* backtraces added by registry_backtrace() */
 	ARRAY_OF(struct function *) function_list;
@@ -44,10 +44,12 @@ struct registry {
 	uint32_t resource_count; /* next id */
 
 	/* the current stream */
-	struct hash_table resources;		      /* by ordinal */
-	struct resource_class *small[REGISTRY_SMALL]; /* by ordinal, to avoid a search */
-	ARRAY_OF(struct mapping_range) ranges;	      /* of code, by address, without overlaps */
-	ARRAY_OF(struct contest) contests; /* in order of appearance, at most CONTESTS_MAX */
+	struct hash_table resources;		      /* key: the ordinal */
+	struct resource_class *small[REGISTRY_SMALL]; /* indexed by ordinal, to avoid a search */
+	/* ranges of code, sorted by address, without overlaps */
+	ARRAY_OF(struct mapping_range) ranges;
+	/* contests in order of appearance, at most CONTESTS_MAX */
+	ARRAY_OF(struct contest) contests;
 	struct {
 		uint64_t from, to; /* range that covers the mappings of all older contests */
 		uint32_t epoch;	   /* epoch of the newest of them */

@@ -51,12 +51,13 @@ struct trace {
 	bool has_window;	     /* only the calls from since_ns to until_ns are wanted */
 	uint64_t since_ns, until_ns; /* the window, in the time of the current stream */
 	struct trace_window window;
-	const struct trace_notes *notes; /* to insert; NULL: none */
+	const struct trace_notes *notes; /* notes to insert into the stream; NULL: none */
 	size_t inserted;
-	const struct event *held;	/* the event that follows the inserted notes */
-	int held_rc;			/* result of trace_next() for it */
-	bool is_inserting, is_returned; /* is_returned: `held` was returned, too */
-	struct event note;		/* the last inserted note */
+	const struct event *held; /* the event that follows the inserted notes */
+	int held_rc;		  /* the result with which the reader returned `held` */
+	/* is_inserting: notes are being returned; is_returned: `held` was returned after them */
+	bool is_inserting, is_returned;
+	struct event note; /* the last inserted note */
 	bool has_ended;
 	int result; /* result of the last trace_next() */
 };

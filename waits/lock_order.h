@@ -19,8 +19,11 @@
 #include "base/array.h"
 #include "base/map.h"
 
-#define LOCK_ORDER_GATES   7u	/* other locks held at an edge; further ones are ignored */
-#define LOCK_ORDER_WAYS	   16u	/* variants stored per edge */
+/*
+ * maximum of other held locks that are stored for a variant of an edge; further locks are ignored
+ */
+#define LOCK_ORDER_GATES   7u
+#define LOCK_ORDER_WAYS	   16u	/* maximum of variants that are stored for an edge */
 #define LOCK_ORDER_STEPS   4u	/* maximum number of locks in a cycle */
 #define LOCK_ORDER_CIRCLES 256u /* distinct cycles stored per process */
 
@@ -49,8 +52,9 @@ struct lock_order_links {
 };
 
 struct lock_order_edge {
-	uint32_t from, to;	  /* indices of locks */
-	uint32_t ways, way_count; /* list of variants, the one seen last comes first */
+	uint32_t from, to; /* indices of locks */
+	/* list of the edge's variants, the most recent first, and their number */
+	uint32_t ways, way_count;
 	uint64_t from_object, to_object;
 	struct lock_order_links out, in; /* out.next also links the free list */
 };
@@ -79,7 +83,7 @@ struct lock_order_cycle {
 
 struct lock_order {
 	struct map index;			/* (from, to) -> index in edges */
-	ARRAY_OF(struct lock_order_node) nodes; /* by lock */
+	ARRAY_OF(struct lock_order_node) nodes; /* indexed by lock */
 	ARRAY_OF(struct lock_order_edge) edges; /* indices start at 1 */
 	ARRAY_OF(struct lock_order_way) ways;	/* indices start at 1 */
 	uint32_t spare_edge, spare_way;

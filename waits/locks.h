@@ -120,7 +120,8 @@ struct locks_wait {
 struct locks_held {
 	uint64_t object, since_ns, until_ns;
 	uint32_t thread, site; /* thread: the kernel's id */
-	uint32_t serial;       /* of the lock: distinguishes locks at the same address */
+	/* serial number of the lock, which distinguishes locks at the same address */
+	uint32_t serial;
 };
 
 /* Called for each wait and each hold that ends. A function may be NULL. */

@@ -39,7 +39,8 @@ struct waits_object {
 	uint64_t object;
 	struct waits_times times;
 	/* the following are sites of the process; 0: none */
-	uint32_t waiter, other; /* of the longest wait, and of its notification */
+	/* sites of the longest wait, and of the notification that ended it */
+	uint32_t waiter, other;
 	/* where the chain of notifications that ends with `other` started */
 	uint32_t first;
 	/* site and thread of the last notification */
@@ -47,8 +48,9 @@ struct waits_object {
 	uint32_t last_thread;
 	uint64_t last_ns; /* time of the last notification */
 	/*
-	 * for chains of threads that pass the object on: the site of the first notification, and
-	 * the thread that was woken last, when, and how long it had waited
+	 * Threads may pass the object on in a chain (waits_notify()). begun: site of the first
+	 * notification of the chain; woken_...: the thread that was woken last, the time when it
+	 * was woken, and how long it had waited.
 	 */
 	uint32_t begun;
 	uint32_t woken_thread;

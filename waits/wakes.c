@@ -197,7 +197,10 @@ static uint64_t duration_of(const struct event *event)
 	return event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0;
 }
 
-/* Returns the pair if the wait is the longest one of it, else NULL. */
+/*
+ * Adds a wait to its pair. Returns the pair if this wait is the longest of the pair so far, else
+ * NULL.
+ */
 static struct wakes_pair *add_wait(struct wakes *wakes, const struct wakes_wait *wait)
 {
 	uint64_t key = (uint64_t)wait->waiter << 32 | wait->waker;

@@ -105,7 +105,11 @@ struct wakes_token {
 	 * same time and thread. 0: none
 	 */
 	uint32_t twin;
-	uint64_t left; /* with a twin: threads of either object whose waits are not known yet */
+	/*
+	 * if there is a twin: number of woken threads, of both objects together, whose waits were
+	 * not found yet
+	 */
+	uint64_t left;
 };
 
 struct wakes_object {
@@ -152,7 +156,7 @@ struct wakes {
 	ARRAY_OF(struct wakes_object) objects;
 	ARRAY_OF(struct wakes_thread) threads;
 	ARRAY_OF(struct wakes_pair) pairs;
-	ARRAY_OF(struct wakes_site) stats; /* by site */
+	ARRAY_OF(struct wakes_site) stats; /* indexed by site */
 	struct sites sites;
 	struct waits_class speeds; /* durations of calls, from which the threshold is learnt */
 	uint64_t threshold_ns;
