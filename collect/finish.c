@@ -251,6 +251,8 @@ static enum untraced why_untraced(const struct member *member)
 {
 	uint32_t flags = __atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE);
 
+	if (flags & PROCESS_CROWDED)
+		return UNTRACED_CROWDED;
 	/* a process that uses a spare could not connect to the collector */
 	if (member->chunks[0]->spare || watch_is_elsewhere(&member->watch))
 		return UNTRACED_UNREACHED;

@@ -238,6 +238,8 @@ enum process_flag {
 	PROCESS_GIVEN = 1 << 5,
 	/* like PROCESS_GIVEN, but the program cannot see the library's file */
 	PROCESS_HIDDEN = 1 << 6,
+	/* like PROCESS_GIVEN, but the program has too few free descriptors for the library */
+	PROCESS_CROWDED = 1 << 7,
 };
 
 /*

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "injected.h"
 #include "attach.h"
@@ -18,6 +19,9 @@
 #include "preload/record/ring.h"
 #include "preload/walk/maps.h"
 #include "start.h"
+
+#define FEW_DESCRIPTORS 64
+#define FREE_ENOUGH	2 /* descriptors that the library needs at once, to join a run */
 
 #define CONTROL_SIZE ((sizeof(struct control_page) + 0xfff) & ~0xffful)
 
@@ -219,28 +223,55 @@ static bool is_missing(const char *own, size_t length)
 	return has_slash && sys_call4(__NR_faccessat, AT_FDCWD, (long)path, 4, 0);
 }
 
+/*
+ * Counts the descriptors that the program to be executed can open, up to FREE_ENOUGH, under its
+ * soft and its hard limit. Limits above FEW_DESCRIPTORS are taken as enough, because each
+ * descriptor costs a system call.
+ */
+static void count_free(uint64_t *soft, uint64_t *hard)
+{
+	struct rlimit limit;
+	uint64_t open = 0;
+
+	*soft = *hard = FREE_ENOUGH;
+	if (ring_is_quiet() || sys_call4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit) ||
+	    limit.rlim_cur > FEW_DESCRIPTORS)
+		return;
+	for (uint64_t fd = 0; fd < limit.rlim_cur; fd++)
+		open += sys_fcntl((int)fd, F_GETFD, 0) == 0; /* FD_CLOEXEC: closed by the exec */
+	*soft = limit.rlim_cur - open;
+	*hard = limit.rlim_max - open;
+}
+
 size_t late_look(char *const *environment)
 {
 	struct arena *head = memory_head();
 	uint32_t flag = PROCESS_DROPPED;
 	const char *value, *own;
 	size_t count, length, size = 0;
+	bool is_useless = false;
 
 	if (!head)
 		return 0;
-	__atomic_fetch_and(&head->flags,
-			   ~(uint32_t)(PROCESS_DROPPED | PROCESS_GIVEN | PROCESS_HIDDEN),
-			   __ATOMIC_RELAXED);
+	__atomic_fetch_and(
+		&head->flags,
+		~(uint32_t)(PROCESS_DROPPED | PROCESS_GIVEN | PROCESS_HIDDEN | PROCESS_CROWDED),
+		__ATOMIC_RELAXED);
 	if (!can_read_all(environment))
 		return 0;
 	value = look_through(environment, &count);
 	own = find_own(value, &length);
-	if (own)
-		flag = PROCESS_GIVEN;
-	if (own && is_missing(own, length)) {
-		flag = PROCESS_HIDDEN;
-		size = (count + 1) * sizeof(char *) + sizeof(PRELOAD) + plain_length(value) + 1;
+	if (own) {
+		uint64_t soft, hard;
+
+		count_free(&soft, &hard);
+		flag = !soft || hard < FREE_ENOUGH ? PROCESS_CROWDED : PROCESS_GIVEN;
+		if (is_missing(own, length))
+			flag = PROCESS_HIDDEN;
+		is_useless = !soft || flag == PROCESS_HIDDEN;
 	}
+	if (is_useless)
+		size = (count + 1) * sizeof(char *) + sizeof(PRELOAD) + plain_length(value) + 1;
 	__atomic_fetch_or(&head->flags, flag, __ATOMIC_RELEASE);
 	return size > ROOM_MAX ? 0 : size;
 }
