@@ -30,7 +30,7 @@ static const char *fail_text(void)
 	__attribute__((visibility("hidden"))) void *loaded_##name;                      \
 	__asm__(".pushsection .text; .globl " #name "; .hidden " #name "; .type " #name \
 		", %function; " #name ": " JUMP(name) "; .popsection");
-#include "libdw.h"
+#include <libdw.h>
 #undef LOADED
 
 static const struct {
@@ -38,7 +38,7 @@ static const struct {
 	void **pointer;
 } functions[] = {
 #define LOADED(name) { #name, &loaded_##name },
-#include "libdw.h"
+#include <libdw.h>
 };
 
 __attribute__((constructor)) static void load(void)

@@ -142,13 +142,13 @@ void *newer_reallocarray(void *old, size_t count, size_t size)
 /* release/link makes both tables from the macros of the headers. */
 static const char *const signals[] = {
 #define NAME(name) [name] = &#name[3],
-#include "signals.h"
+#include <signals.h>
 #undef NAME
 };
 
 static const char *const errors[] = {
 #define NAME(name) [name] = #name,
-#include "errors.h"
+#include <errors.h>
 #undef NAME
 };
 
