@@ -80,6 +80,36 @@ static void print_calls(struct overview *overview)
 		print_frames(overview, column, column + 2, 1, "woken by: ", calls->waker);
 }
 
+/* Prints the waits for the GIL of Python, and the line that held it longest. */
+static void print_gil(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	const size_t column = OVERVIEW_COLUMN;
+	const struct summary_gil *worst = NULL;
+	struct line line = { .length = 0 };
+	uint64_t ns = 0, longest_ns = 0;
+
+	for (size_t i = 1; i < summary->gil_waits.count; i++) {
+		const struct summary_gil *waits = &summary->gil_waits.items[i];
+
+		ns += waits->sum.ns;
+		if (waits->sum.longest_ns > longest_ns)
+			longest_ns = waits->sum.longest_ns;
+		if (waits->holder && (!worst || waits->sum.ns > worst->sum.ns))
+			worst = waits;
+	}
+	if (!findings_waits_long(summary, ns))
+		return;
+	line_add(&line, "  Python GIL");
+	line_to(&line, column);
+	line_add(&line, "waited %s in all, longest %s", DURATION(ns), DURATION(longest_ns));
+	if (worst) {
+		line_add(&line, ", mostly held by: ");
+		overview_frames(overview, &line, column + 2, 1, worst->holder, 1, "");
+	}
+	screen_wrap(&overview->screen, &line, column + 2);
+}
+
 void overview_waits(struct overview *overview)
 {
 	size_t title = overview->screen.count;
@@ -110,6 +140,8 @@ void overview_waits(struct overview *overview)
 		    findings_waits_long(overview->summary, waits_ns(times, threshold)))
 			print_longest(overview, class);
 	}
+	if (overview->screen.count > title)
+		print_gil(overview);
 	if (!overview->summary->called.waits && !overview->summary->called.idle)
 		return;
 	if (overview->screen.count == title)

@@ -214,7 +214,8 @@ static void on_call(struct summary *summary, const struct event *event)
 			causes_misuse(summary->causes, event, misuse, of);
 	}
 	locks_event(&summary->locks, event);
-	wakes_event(&summary->signals, event);
+	if (!gil_event(&summary->gil, event))
+		wakes_event(&summary->signals, event);
 	wakes_event(&summary->calls, event);
 	if (event->leave_ns > event->enter_ns || event->operation == OPERATION_END)
 		coverage_event(&summary->coverage, event);
@@ -582,6 +583,7 @@ static void note_python(struct summary *summary, const struct event *event)
 	const char *frames = event_argument(event, "frames");
 	const char *objects = event_argument(event, "objects");
 
+	gil_note(&summary->gil, event);
 	summary->python.off += frames && !strcmp(frames, "off");
 	summary->python.hidden += objects && !strcmp(objects, "small");
 	if (frames && !strcmp(frames, "no") && !summary->python.unknown++ && version)
@@ -692,6 +694,8 @@ struct summary *summary_begin(void)
 	space_init(&summary->space);
 	tallies_init(&summary->tallies, &summary->space);
 	locks_init(&summary->locks);
+	gil_init(&summary->gil);
+	map_init(&summary->gil_index);
 	wakes_init(&summary->signals, RESOURCE_CONDITION);
 	wakes_init(&summary->calls, RESOURCE_CALL);
 	summary->calls.describe = describe_call;
@@ -789,6 +793,9 @@ void summary_free(struct summary *summary)
 	ledger_destroy(summary->ledger);
 	tallies_free(&summary->tallies);
 	locks_free(&summary->locks);
+	gil_free(&summary->gil);
+	map_clear(&summary->gil_index);
+	free(summary->gil_waits.items);
 	wakes_free(&summary->signals);
 	wakes_free(&summary->calls);
 	descriptors_clear(&summary->descriptors);

@@ -23,6 +23,7 @@
 #include "tallies.h"
 #include "lasting.h"
 #include "touched.h"
+#include "waits/gil.h"
 #include "waits/locks.h"
 #include "waits/waits.h"
 #include "waits/wakes.h"
@@ -363,6 +364,12 @@ struct summary_recorded {
 	const char *function, *path;
 };
 
+/* Waits for a Python GIL, summed over all processes by the call sites of waiter and holder. */
+struct summary_gil {
+	const struct trace_node *waiter, *holder; /* holder NULL: not known */
+	struct gil_pair sum;
+};
+
 struct summary {
 	struct address_space space;
 	struct pool pool; /* memory of texts */
@@ -411,11 +418,14 @@ struct summary {
 	struct tallies tallies; /* sums by call site, which reports also use */
 	/* live objects at the end, by call site; NULL unless summary_watch() was called */
 	struct tally *held;
-	struct locks locks;		     /* locks of the current process */
-	struct wakes signals;		     /* signals of conditions in the current process */
-	struct wakes calls;		     /* calls that blocked in the current process */
-	struct descriptors descriptors;	     /* descriptors of the current process */
-	struct summary_calls called;	     /* sums of `calls` of all processes */
+	struct locks locks;			/* locks of the current process */
+	struct gil gil;				/* GIL of the current process */
+	ARRAY_OF(struct summary_gil) gil_waits; /* index 0 is unused */
+	struct map gil_index;			/* of backtraces, and of gil_waits */
+	struct wakes signals;			/* signals of conditions in the current process */
+	struct wakes calls;			/* calls that blocked in the current process */
+	struct descriptors descriptors;		/* descriptors of the current process */
+	struct summary_calls called;		/* sums of `calls` of all processes */
 	ARRAY_OF(struct summary_poll) polls; /* until summary_end(), which adds them to `called` */
 	struct {
 		ARRAY_OF(const struct trace_node *) places; /* call sites that map memory */

@@ -391,6 +391,59 @@ static void close_locks(struct summary *summary)
 	keep_hot(summary, index, &hot, &locks->sites, pair->waiter, pair->holder);
 }
 
+/* The kinds of keys in gil_index. */
+enum { OF_GIL_SITE, OF_GIL_WAITS };
+
+/* A number of the backtrace, from 1; 0: NULL. */
+static uint32_t gil_site(struct summary *summary, const struct trace_node *backtrace)
+{
+	struct map_entry *entry;
+
+	if (!backtrace)
+		return 0;
+	entry = map_put(&summary->gil_index, OF_GIL_SITE, (uintptr_t)backtrace);
+	if (!entry->value)
+		entry->value = (uint32_t)summary->gil_index.count;
+	return entry->value;
+}
+
+static struct summary_gil *gil_waits_of(struct summary *summary, const struct trace_node *waiter,
+					const struct trace_node *holder)
+{
+	uint64_t key = (uint64_t)gil_site(summary, waiter) << 32 | gil_site(summary, holder);
+	uint32_t number = map_get(&summary->gil_index, OF_GIL_WAITS, key);
+
+	if (number)
+		return &summary->gil_waits.items[number];
+	number = ARRAY_NUMBER(&summary->gil_waits);
+	map_set(&summary->gil_index, OF_GIL_WAITS, key, number);
+	summary->gil_waits.items[number] =
+		(struct summary_gil){ .waiter = waiter, .holder = holder };
+	return &summary->gil_waits.items[number];
+}
+
+static void close_gil(struct summary *summary)
+{
+	struct gil *gil = &summary->gil;
+
+	gil_finish(gil, summary->fold->process.end_ns);
+	for (size_t i = 1; i < gil->pairs.count; i++) {
+		struct gil_pair *pair = &gil->pairs.items[i];
+		struct summary_gil *waits =
+			gil_waits_of(summary, place_of(summary, &gil->sites, pair->waiter),
+				     place_of(summary, &gil->sites, pair->holder));
+
+		pair->count += waits->sum.count;
+		pair->ns += waits->sum.ns;
+		if (waits->sum.longest_ns < pair->longest_ns) {
+			waits->sum = *pair;
+		} else {
+			waits->sum.count = pair->count;
+			waits->sum.ns = pair->ns;
+		}
+	}
+}
+
 /* ---- waits at the end ---- */
 
 /* Returns the call in which a thread waits at the end for a lock or for another thread, or NULL. */
@@ -700,6 +753,7 @@ static void clear_fold(struct summary *summary)
 
 	ledger_clear(summary->ledger);
 	locks_clear(&summary->locks);
+	gil_clear(&summary->gil);
 	wakes_clear(&summary->signals);
 	wakes_clear(&summary->calls);
 	descriptors_clear(&summary->descriptors);
@@ -762,6 +816,7 @@ void summary_close_process(struct summary *summary)
 	if (summary->causes)
 		causes_process(summary->causes, pid, process->name);
 	close_locks(summary);
+	close_gil(summary);
 	close_signals(summary);
 	close_calls(summary);
 	for (uint32_t i = 0; i < summary->class_count; i++) {

@@ -348,7 +348,17 @@ static void tell_inherited(void *context, const struct inherited *inherited)
 	note_end(note);
 }
 
-void facts_tell_python(int minor, const char *frames, const char *objects)
+/* Adds an address in hexadecimal digits. */
+static void add_address(struct note *note, const char *name, uintptr_t address)
+{
+	char number[24] = "0x";
+
+	plain_number(number + 2, address, 16);
+	note_add(note, name, number);
+}
+
+void facts_tell_python(int minor, const char *frames, const char *objects,
+		       const struct maps_python *found)
 {
 	char text[TINY_MAX], version[24] = "3.";
 	struct note note = { .room = sizeof(text), .text = text };
@@ -359,6 +369,10 @@ void facts_tell_python(int minor, const char *frames, const char *objects)
 		note_add(&note, "version", version);
 	note_add(&note, "frames", frames);
 	note_add(&note, "objects", objects);
+	if (found->runtime) {
+		add_address(&note, "from", found->runtime);
+		add_address(&note, "to", found->runtime_end);
+	}
 	note_end(&note);
 }
 
@@ -543,13 +557,10 @@ void facts_tell_gone(void)
 	while ((module = maps_take_gone()) != NULL) {
 		char text[SHORT_MAX];
 		struct note note = { .room = sizeof(text), .text = text };
-		char number[24] = "0x";
 
 		note_begin(&note, NOTE_UNMAP);
-		plain_number(number + 2, module->base, 16);
-		note_add(&note, "from", number);
-		plain_number(number + 2, module->end, 16);
-		note_add(&note, "to", number);
+		add_address(&note, "from", module->base);
+		add_address(&note, "to", module->end);
 		note_add(&note, "path", module->path);
 		note_end(&note);
 	}

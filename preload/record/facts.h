@@ -72,7 +72,8 @@ void facts_tell_modules(struct thread *thread, uint64_t time);
  * Writes a ~python note: the process has CPython 3.minor (0: not known yet; -1: a version or build
  * whose frames we cannot read). frames, objects: as in notes.def.
  */
-void facts_tell_python(int minor, const char *frames, const char *objects);
+void facts_tell_python(int minor, const char *frames, const char *objects,
+		       const struct maps_python *found);
 
 /* Reports the addresses of the hooks' real functions, which only the collector uses. */
 void facts_tell_functions(void);

@@ -193,7 +193,7 @@ static void tell_python(void)
 			  is_off()	    ? "off"
 			  : python_is_found ? "yes"
 					    : "no",
-			  uses_malloc() ? "all" : "small");
+			  uses_malloc() ? "all" : "small", python.found);
 }
 
 struct function {
@@ -236,6 +236,7 @@ void python_look_at(const struct maps_python *found)
 			tell_python();
 		return;
 	}
+	python.found = found;
 	python.state = (uintptr_t(*)(void))found->state;
 	python.is_ending = (int (*)(void))found->is_ending;
 	python.code_type = found->code_type;
@@ -250,7 +251,6 @@ void python_look_at(const struct maps_python *found)
 	__atomic_store_n(&python_is_found,
 			 !is_off() && (python.layout || !minor) && map_functions(),
 			 __ATOMIC_RELEASE);
-	python.found = found;
 	tell_python();
 }
 

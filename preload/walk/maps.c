@@ -423,6 +423,7 @@ static const struct maps_python *find_python(const struct link_map *map)
 {
 	struct linkage linkage;
 	struct maps_python *python;
+	const ElfW(Sym) * runtime;
 	uintptr_t version;
 
 	if (!linkage_read(&linkage, map) || !linkage.hash ||
@@ -439,6 +440,11 @@ static const struct maps_python *find_python(const struct link_map *map)
 	python->get_version = address_of(&linkage, "Py_GetVersion");
 	version = address_of(&linkage, "Py_Version");
 	python->version = version ? *(const uint64_t *)version : 0;
+	runtime = linkage_find_any(&linkage, "_PyRuntime");
+	if (runtime) {
+		python->runtime = map->l_addr + runtime->st_value;
+		python->runtime_end = python->runtime + runtime->st_size;
+	}
 	python->is_special = address_of(&linkage, "_Py_RefTotal") ||
 			     address_of(&linkage, "_Py_NegativeRefcount") ||
 			     address_of(&linkage, "_Py_DecRefShared");

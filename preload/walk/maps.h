@@ -22,12 +22,13 @@
  * the module is added, because another thread may unload it later.
  */
 struct maps_python {
-	uintptr_t state;       /* PyGILState_GetThisThreadState() */
-	uintptr_t is_ending;   /* _Py_IsFinalizing() or Py_IsFinalizing() */
-	uintptr_t code_type;   /* PyCode_Type */
-	uintptr_t get_version; /* Py_GetVersion() */
-	uint64_t version;      /* the value of Py_Version, which 3.11 and later have */
-	bool is_special;       /* a debug build or one without a GIL: other layouts */
+	uintptr_t state;		/* PyGILState_GetThisThreadState() */
+	uintptr_t is_ending;		/* _Py_IsFinalizing() or Py_IsFinalizing() */
+	uintptr_t code_type;		/* PyCode_Type */
+	uintptr_t get_version;		/* Py_GetVersion() */
+	uint64_t version;		/* the value of Py_Version, which 3.11 and later have */
+	uintptr_t runtime, runtime_end; /* _PyRuntime; 0: it is not exported */
+	bool is_special;		/* a debug build or one without a GIL: other layouts */
 };
 
 struct module {
