@@ -136,7 +136,7 @@ static int print_details(const struct command *command, const char *what, const 
 	}
 	if (!strcmp(command->name, "report"))
 		return report_print_help(what, help, err);
-	if (command->function == command_report)
+	if (command->function == command_report || command->function == command_check)
 		return report_print_help(command->name, help, err);
 	return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
 }

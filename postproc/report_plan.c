@@ -269,6 +269,7 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 		.suppression_files = options->suppress.items,
 		.suppression_count = options->suppress.count,
 		.by = options->by,
+		.unit = options->growth,
 		.is_bottom_up = options->bottom_up,
 		.wants_growing = options->growing.is_set,
 		.min_age_ns = options->min_age.value,

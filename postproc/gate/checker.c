@@ -304,8 +304,10 @@ static uint64_t number_of(const struct limit_row *row, const struct part *part,
 {
 	const struct table_cell *cell = &table->rows.items[index][part->column];
 
-	if (source_of(row)->how == LIMIT_GROUPS || source_of(row)->how == LIMIT_ROWS)
+	if (source_of(row)->how == LIMIT_GROUPS)
 		return 1;
+	if (source_of(row)->how == LIMIT_ROWS)
+		return cell->is_set;
 	return cell->is_set ? cell->number : 0;
 }
 
@@ -352,6 +354,8 @@ static void add_site(const struct judge *judge, struct paths *paths, const struc
 	};
 	if (table->facts.columns[last].kind == TABLE_BACKTRACE && cells[last].is_set)
 		site->backtrace = cells[last].backtrace;
+	if (is_memory && table->id == TABLE_unit_growth)
+		site->bytes = amount_of(table, cells, true);
 	if ((is_memory && table->id == TABLE_leaks) || table->id == TABLE_unreachable) {
 		site->blocks = amount_of(table, cells, false);
 		site->bytes = amount_of(table, cells, true);

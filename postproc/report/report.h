@@ -34,6 +34,7 @@ struct report_options {
 	/* the argument of --by, for reports in which it selects a measure; NULL: not given */
 	const char *by;
 	bool has_paths;	    /* --path is given */
+	const char *unit;   /* the mark that ends a unit of work (--growth); NULL or "": any mark */
 	size_t top;	    /* number of rows to print; 0: all */
 	uint64_t max_bytes; /* maximum size of the file of a page; 0: no limit */
 	bool is_bottom_up;  /* for tree: --bottom-up is given */
@@ -187,7 +188,7 @@ enum report_kind {
 #undef KIND
 	KIND_ALL = (1 << REPORT_KINDS) - 1,
 	KIND_EVENTS = KIND_ALL & ~(KIND_SCAN | KIND_NOTE | KIND_OWNER | KIND_HOLDER |
-				   KIND_RESIDENT | KIND_HEAP),
+				   KIND_RESIDENT | KIND_HEAP | KIND_UNIT),
 };
 
 /*

@@ -134,6 +134,24 @@ static int add_inputs(struct options *options, char **names, struct error *err)
 	return 0;
 }
 
+static const struct option_row rows[] = {
+#define OPTION(...) { OPTION_FIELDS(struct options, __VA_ARGS__) },
+#define FILTER(...) { OPTION_FIELDS(struct options, __VA_ARGS__), .is_filter = true },
+#define LETTER(kind, name, letter, with) \
+	{ OPTION_FIELDS(struct options, kind, name, "", letter, 0, with, 0) },
+#define RENAMED(...) { OPTION_RENAMED_FIELDS(__VA_ARGS__) },
+#include "postproc/options.def"
+#undef OPTION
+#undef RENAMED
+};
+
+#define MEMORY_MIN (UINT64_C(1) << 20) /* minimum of --max-memory */
+#define ROWS	   (sizeof(rows) / sizeof(*rows))
+
+_Static_assert(ROWS <= OPTIONS_MAX, "option_values has a place for each row");
+
+static const struct option_table table = { .rows = rows, .count = ROWS };
+
 /*
  * Sets in `options` which reports the command prints, and on which traces. names: the arguments
  * that are not options, followed by NULL; the options are already in `options`. Returns 0, -EINVAL
@@ -155,6 +173,12 @@ static int command_take(const char *command, struct options *options, char **nam
 			options->report = commands[i].report;
 			options->tables = options->tables ?: commands[i].tables;
 		}
+	if (!strcmp(command, "check") && options->growth) {
+		options->report = "check,growth";
+		options->tables = options->tables ?: "limits,unit_growth";
+		options->fail_on = options->fail_on ?: "growth>0";
+		*options_given(&table, options, "fail-on", strlen("fail-on")) = options->fail_on;
+	}
 	if (!options->report)
 		rc = take_what(options, names, err);
 	if (!strcmp(command, "view"))
@@ -165,24 +189,6 @@ static int command_take(const char *command, struct options *options, char **nam
 		rc = error_set(err, EINVAL, "--into is an option of `holdtrace rows`");
 	return rc ? rc : add_inputs(options, names, err);
 }
-
-static const struct option_row rows[] = {
-#define OPTION(...) { OPTION_FIELDS(struct options, __VA_ARGS__) },
-#define FILTER(...) { OPTION_FIELDS(struct options, __VA_ARGS__), .is_filter = true },
-#define LETTER(kind, name, letter, with) \
-	{ OPTION_FIELDS(struct options, kind, name, "", letter, 0, with, 0) },
-#define RENAMED(...) { OPTION_RENAMED_FIELDS(__VA_ARGS__) },
-#include "postproc/options.def"
-#undef OPTION
-#undef RENAMED
-};
-
-#define MEMORY_MIN (UINT64_C(1) << 20) /* minimum of --max-memory */
-#define ROWS	   (sizeof(rows) / sizeof(*rows))
-
-_Static_assert(ROWS <= OPTIONS_MAX, "option_values has a place for each row");
-
-static const struct option_table table = { .rows = rows, .count = ROWS };
 
 static void say_filters(struct options *options)
 {

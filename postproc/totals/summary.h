@@ -405,6 +405,8 @@ struct summary {
 	/* blocks that were allocated before the attach and freed after it */
 	uint64_t earlier_blocks;
 	uint64_t earlier_others; /* the same for objects of all other classes except mappings */
+	uint64_t untold;	 /* call sites of which it is not known if they grow by unit */
+	bool is_unitless;	 /* the run has not enough units of work to tell that */
 	uint64_t pauses;	 /* maximum of the processes' numbers of pauses */
 	uint64_t pause_ns;	 /* the longest time for which one process was not recorded */
 	/* whether the trace has times in ns; only then do waits and peaks have times */

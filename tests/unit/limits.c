@@ -174,6 +174,16 @@ static void have_unmeasured(struct world *world)
 	world->process->is_measured = false;
 }
 
+static void have_unitless(struct world *world)
+{
+	world->summary->is_unitless = true;
+}
+
+static void have_untold(struct world *world)
+{
+	world->summary->untold = 1;
+}
+
 static void have_forked(struct world *world)
 {
 	world->process->parent_stream = 0;
@@ -257,7 +267,8 @@ static const struct source {
 
 static bool counts_rows(const struct limit_row *row)
 {
-	return !strcmp(row->name, "lock-order") || !strcmp(row->name, "untraced");
+	return !strcmp(row->name, "lock-order") || !strcmp(row->name, "untraced") ||
+	       (!strcmp(row->name, "growth") && row->unit == LIMIT_NUMBER);
 }
 
 /* A row of the report that the limit is about, first: the text of its first column, or NULL. */
@@ -275,7 +286,7 @@ static void add_row(struct table *table, const struct limit_row *row, const char
 		table_group(table, &cells[0], first, 0);
 	else if (columns[0].kind == TABLE_TEXT)
 		table_text(table, &cells[0], first);
-	if (!counts_rows(row))
+	if (column || (columns[0].kind != TABLE_GROUP && columns[0].kind != TABLE_TEXT))
 		table_number(&cells[column], value);
 }
 
@@ -356,16 +367,16 @@ static struct limit limit_of(size_t row)
  *   m  the limit is unknown unless it is broken: unseen events only add to it
  *   u  the limit is unknown in any case
  *
- *                                 i                a   u u      h
- *                                 n      n         l  cnun     oo
- *                                 c   ub adda    u l  oonm    lwl
- *                              d  o  pny miot   rnso  nbse s nand
- *                             ua  m pahpzerut   etpc mtscafa onee
- *                             nm  p aroaoseba   fraaiaeeasometgrr
- *                             rallllutosmpctc gpuawtnpnrnurpmhull
- *                             egoaeesiksbatfhcoascnonpdvnrklpiaee
- *                             aesttfeaeeiclueunreeereeeeeeeetngss
- *                             ddteetdldseeyldtetdddsrdddddddygess
+ *                                 i                a   u u        h
+ *                                 n      n         l  cnun       oo
+ *                                 c   ub adda    u l  oonmu     lwl
+ *                              d  o  pny miot   rnso  nbsen  s nand
+ *                             ua  m pahpzerut   etpc mtscaiufa onee
+ *                             nm  p aroaoseba   fraaiaeeastnometgrr
+ *                             rallllutosmpctc gpuawtnpnrnultrpmhull
+ *                             egoaeesiksbatfhcoascnonpdvnreoklpiaee
+ *                             aesttfeaeeiclueunreeereeeeeesleetngss
+ *                             ddteetdldseeyldtetdddsrdddddsdddygess
  */
 /* clang-format off */
 static const struct {
@@ -373,32 +384,34 @@ static const struct {
 	enum limit_unit unit;
 	const char *letters;
 } expected[LIMITS] = {
-	{ "leak",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummmmmm......mm..." },
-	{ "leak",         LIMIT_BYTES,  "uuuuuuuu.u.u..m.mummmmmm......mm..." },
-	{ "fd",           LIMIT_NUMBER, "uuuuuuu.uu.u..m.mummm.........mm..." },
-	{ "file",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm.........mm..." },
-	{ "mapping",      LIMIT_NUMBER, "uuuuuuuu.u.uu.m.mummm.........mm..." },
-	{ "mapping",      LIMIT_BYTES,  "uuuuuuuu.u.uu.m.mummm.........mm..." },
-	{ "thread",       LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm.........mm..." },
-	{ "process",      LIMIT_NUMBER, "uuuuuuuu.umuu.m.mummm.........mm..." },
-	{ "lock",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...m.....mm..." },
-	{ "live",         LIMIT_NUMBER, "uuuuuuuuuumuu.m.mummmmmmm.....mm..." },
-	{ "peak",         LIMIT_BYTES,  "uuuummuu.u.u..mmmummmmmm......mm..." },
-	{ "fd-peak",      LIMIT_NUMBER, "uuuummu.uu.u..mmmummm.........mm..." },
-	{ "double-close", LIMIT_NUMBER, "mmmmmmmmmm.m..mmmmmmm.........mm..." },
-	{ "bad-fd",       LIMIT_NUMBER, "mmmmmmmmmm.m..mmmmmmm.........mm..." },
-	{ "bad-unlock",   LIMIT_NUMBER, "uuuummuu.u.u..mmmummm...m.....mm..." },
-	{ "wait",         LIMIT_NS,     "mmmmmmm..m.m..mmmmmmm....m....mmm.." },
-	{ "total-wait",   LIMIT_NS,     "mmmmmmm..m.m..mmmmmmm....m....mmm.." },
-	{ "deadlock",     LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...mm....mmmmm" },
-	{ "hang",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...mm....mm..m" },
-	{ "lock-order",   LIMIT_NUMBER, "uuuummuu.u.u..mmmummm...m.....mm..." },
-	{ "unreachable",  LIMIT_NUMBER, "uuuu..uu.u.u.um.mummmmmm..m..mmm..." },
-	{ "unreachable",  LIMIT_BYTES,  "uuuu..uu.u.u.um.mummmmmm..m..mmm..." },
-	{ "resident",     LIMIT_BYTES,  "uu..............m.mmm......m..mm..." },
-	{ "pinned",       LIMIT_BYTES,  "uuuu..uu.u.u..m.mummmmmm...mmmmm..." },
-	{ "dropped",      LIMIT_NUMBER, "mm..m...........m.m...........mm..." },
-	{ "untraced",     LIMIT_NUMBER, "mm..m...........m.m...........mm..." },
+	{ "leak",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummmmmm........mm..." },
+	{ "leak",         LIMIT_BYTES,  "uuuuuuuu.u.u..m.mummmmmm........mm..." },
+	{ "fd",           LIMIT_NUMBER, "uuuuuuu.uu.u..m.mummm...........mm..." },
+	{ "file",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...........mm..." },
+	{ "mapping",      LIMIT_NUMBER, "uuuuuuuu.u.uu.m.mummm...........mm..." },
+	{ "mapping",      LIMIT_BYTES,  "uuuuuuuu.u.uu.m.mummm...........mm..." },
+	{ "thread",       LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...........mm..." },
+	{ "process",      LIMIT_NUMBER, "uuuuuuuu.umuu.m.mummm...........mm..." },
+	{ "lock",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...m.......mm..." },
+	{ "live",         LIMIT_NUMBER, "uuuuuuuuuumuu.m.mummmmmmm.......mm..." },
+	{ "growth",       LIMIT_NUMBER, "uuuuuuuuuumuu.m.mummmmmmm...mm.mmm..." },
+	{ "growth",       LIMIT_BYTES,  "uuuuuuuu.u.u..m.mummmmmm....mm..mm..." },
+	{ "peak",         LIMIT_BYTES,  "uuuummuu.u.u..mmmummmmmm........mm..." },
+	{ "fd-peak",      LIMIT_NUMBER, "uuuummu.uu.u..mmmummm...........mm..." },
+	{ "double-close", LIMIT_NUMBER, "mmmmmmmmmm.m..mmmmmmm...........mm..." },
+	{ "bad-fd",       LIMIT_NUMBER, "mmmmmmmmmm.m..mmmmmmm...........mm..." },
+	{ "bad-unlock",   LIMIT_NUMBER, "uuuummuu.u.u..mmmummm...m.......mm..." },
+	{ "wait",         LIMIT_NS,     "mmmmmmm..m.m..mmmmmmm....m......mmm.." },
+	{ "total-wait",   LIMIT_NS,     "mmmmmmm..m.m..mmmmmmm....m......mmm.." },
+	{ "deadlock",     LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...mm......mmmmm" },
+	{ "hang",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...mm......mm..m" },
+	{ "lock-order",   LIMIT_NUMBER, "uuuummuu.u.u..mmmummm...m.......mm..." },
+	{ "unreachable",  LIMIT_NUMBER, "uuuu..uu.u.u.um.mummmmmm..m....mmm..." },
+	{ "unreachable",  LIMIT_BYTES,  "uuuu..uu.u.u.um.mummmmmm..m....mmm..." },
+	{ "resident",     LIMIT_BYTES,  "uu..............m.mmm......m....mm..." },
+	{ "pinned",       LIMIT_BYTES,  "uuuu..uu.u.u..m.mummmmmm...m..mmmm..." },
+	{ "dropped",      LIMIT_NUMBER, "mm..m...........m.m.............mm..." },
+	{ "untraced",     LIMIT_NUMBER, "mm..m...........m.m.............mm..." },
 };
 /* clang-format on */
 
@@ -469,6 +482,7 @@ static void check_samples(void)
 		bool is_estimate =
 			!strcmp(limit.row->name, "leak") || !strcmp(limit.row->name, "live") ||
 			!strcmp(limit.row->name, "peak") || !strcmp(limit.row->name, "pinned") ||
+			!strcmp(limit.row->name, "growth") ||
 			!strcmp(limit.row->name, "unreachable");
 
 		limit.value = 0;

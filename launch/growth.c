@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `holdtrace check --growth 'COMMAND {N}' N,N,N...`: records the command once for each number of
+ * units of work, and has the post-processor check the runs together.
+ */
+#include "launch/command.h"
+#include "launch/run.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/invocation.h"
+
+#define PLACEHOLDER "{N}"
+#define RUNS_MAX    32u
+
+struct growth_runs {
+	char directory[1024];
+	char *paths[RUNS_MAX];
+	size_t count;
+};
+
+/* The command with each {N} replaced. */
+static char *fill_in(const char *command, const char *units)
+{
+	char *text = memory_text(""), *longer;
+	const char *end;
+
+	for (; (end = strstr(command, PLACEHOLDER)); command = end + strlen(PLACEHOLDER)) {
+		longer = memory_format("%s%.*s%s", text, (int)(end - command), command, units);
+		free(text);
+		text = longer;
+	}
+	longer = memory_format("%s%s", text, command);
+	free(text);
+	return longer;
+}
+
+/* Records one run. Returns 0 or an exit status. */
+static int record(const char *command, const char *units, char *path, struct error *err)
+{
+	cleanup_free char *filled = fill_in(command, units);
+	cleanup_free char *label = memory_format("--label=units=%s", units);
+	char *words[] = { (char *)"record", (char *)"-q",      (char *)"-o", path,   label,
+			  (char *)"--",	    (char *)"/bin/sh", (char *)"-c", filled, NULL };
+	int status = 0, code;
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct error inner = { 0 };
+
+		/* standard output is for the result of the check */
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		status = command_record((int)(sizeof(words) / sizeof(*words)) - 1, words, &inner);
+		if (inner.number)
+			say("%s", inner.text);
+		_exit(status);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	if (pid > 0 && !code)
+		return 0;
+	error_set(err, EIO, "check: \"%s\" ended with status %d, so its growth is unknown", filled,
+		  code);
+	return STATUS_UNKNOWN;
+}
+
+/* Records all runs. list: the numbers of units, separated by commas. */
+static int record_all(struct growth_runs *runs, const char *command, const char *list,
+		      struct error *err)
+{
+	int status = 0;
+
+	for (size_t length; !status && *list; list += length + (list[length] == ',')) {
+		cleanup_free char *units = NULL;
+
+		length = strspn(list, "0123456789");
+		if (!length || (list[length] && list[length] != ',') || runs->count == RUNS_MAX) {
+			error_set(err, EINVAL,
+				  "check --growth: expected at most %u numbers after the command, "
+				  "such as 100,200,400",
+				  RUNS_MAX);
+			return STATUS_USAGE;
+		}
+		units = memory_text_part(list, length);
+		runs->paths[runs->count] =
+			memory_format("%s/%zu.htr", runs->directory, runs->count + 1);
+		status = record(command, units, runs->paths[runs->count++], err);
+	}
+	return status;
+}
+
+int command_check(int argc, char **argv, struct error *err)
+{
+	struct growth_runs runs = { .count = 0 };
+	cleanup_free char **words = memory_zalloc((size_t)argc + RUNS_MAX + 2, sizeof(*words));
+	const char *parent = getenv("TMPDIR");
+	size_t used = 0;
+	int at = 1, status;
+
+	while (at + 2 < argc &&
+	       (strcmp(argv[at], "--growth") || !strstr(argv[at + 1], PLACEHOLDER)))
+		at++;
+	if (at + 2 >= argc)
+		return command_report(argc, argv, err);
+	if ((size_t)snprintf(runs.directory, sizeof(runs.directory), "%s/holdtrace-check.XXXXXX",
+			     parent && *parent ? parent : "/tmp") >= sizeof(runs.directory) ||
+	    !mkdtemp(runs.directory)) {
+		error_system(err, errno ? errno : ENAMETOOLONG, "TMPDIR: cannot make a directory");
+		return STATUS_OWN_FAILURE;
+	}
+	status = record_all(&runs, argv[at + 1], argv[at + 2], err);
+	words[used++] = program_invocation_name;
+	words[used++] = (char *)INVOCATION_COMMAND "check";
+	for (int i = 1; i < argc; i++)
+		if (i != at + 1 && i != at + 2)
+			words[used++] = argv[i];
+	for (size_t i = 0; i < runs.count; i++)
+		words[used++] = runs.paths[i];
+	if (!status)
+		status = run_part(PART_POSTPROC, words, STDOUT_FILENO, err);
+	for (size_t i = 0; i < runs.count; i++) {
+		unlink(runs.paths[i]);
+		free(runs.paths[i]);
+	}
+	rmdir(runs.directory);
+	return status;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Call sites whose live amount grows with the units of work that the program does (unit_growth.h).
+ * A unit ends with a mark of the process, or a run is as many units as its label `units` says.
+ * Marks are judged for each process, labels for all runs.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pool.h"
+#include "notes.h"
+#include "postproc/report/report.h"
+#include "unit_growth.h"
+
+#define LABEL "units="
+
+struct entry {
+	/* of the process: live now; of the run: of the process that grew most */
+	double amount;
+	/* of the process: marks that the points cover, and 1 << shift marks a point */
+	uint64_t marks;
+	unsigned shift;
+	/* UNIT_POINTS points of the process, or of the runs; NULL: none yet */
+	struct unit_point *points;
+	/* of the run */
+	struct unit_growth growth;
+	uint64_t units; /* 0: no process with marks had live objects */
+};
+
+struct units_state {
+	struct report_run *run;
+	struct tally *tally;
+	struct pool pool; /* points of the process */
+	/* of the process, and of the process that is being merged */
+	uint64_t marks, ended_marks, most_marks; /* most_marks: of any process */
+	unsigned shift, ended_shift;
+	/* runs by number of units */
+	struct labelled {
+		double units;
+		const char *path;
+		unsigned runs;
+	} labelled[UNIT_POINTS];
+	size_t labelled_count, current; /* current: of the process; UNIT_POINTS: it has no label */
+};
+
+/* Makes points twice as long. */
+static void merge_points(struct unit_point *points)
+{
+	for (size_t i = 0; i < UNIT_POINTS / 2; i++) {
+		struct unit_point from = points[2 * i], next = points[2 * i + 1];
+
+		if (next.units > 0) {
+			from.units = next.units;
+			from.most = next.most > from.most ? next.most : from.most;
+			from.low = next.low < from.low ? next.low : from.low;
+		}
+		points[i] = from;
+	}
+	memset(points + UNIT_POINTS / 2, 0, UNIT_POINTS / 2 * sizeof(*points));
+}
+
+/*
+ * Adds the amount at the ends of the units from entry->marks on to the points: it has not changed
+ * since then.
+ */
+static void reach(struct units_state *state, struct entry *entry, uint64_t marks, unsigned shift)
+{
+	if (!entry->points)
+		entry->points = pool_zalloc(&state->pool, UNIT_POINTS * sizeof(*entry->points));
+	for (; entry->shift < shift; entry->shift++)
+		merge_points(entry->points);
+	while (entry->marks < marks) {
+		uint64_t at = entry->marks >> shift, end = (at + 1) << shift;
+		struct unit_point *point = &entry->points[at];
+		bool is_first = point->units <= 0;
+
+		if (is_first || entry->amount > point->most)
+			point->most = entry->amount;
+		if (is_first || entry->amount < point->low)
+			point->low = entry->amount;
+		entry->marks = end < marks ? end : marks;
+		point->units = (double)entry->marks;
+	}
+}
+
+static void on_move(void *user, const struct ledger_move *move)
+{
+	struct units_state *state = user;
+	struct entry *entry = tally_entry(state->tally, move->site);
+	double amount = ledger_class(state->run->ledger, move->class)->has_bytes
+				? (double)move->bytes
+				: (double)abs(move->count);
+
+	if (entry->marks < state->marks)
+		reach(state, entry, state->marks, state->shift);
+	entry->amount += move->is_acquisition ? amount : -amount;
+}
+
+static void units_note(void *user, const struct event *event)
+{
+	struct units_state *state = user;
+	const char *wanted = state->run->options->unit, *text = event_argument(event, "text");
+
+	if (strcmp(event->function->name, NOTE_MARK) != 0 || !text ||
+	    (wanted && *wanted && strcmp(wanted, text) != 0))
+		return;
+	/* the first mark: the previous process has been merged */
+	if (!state->marks)
+		pool_free(&state->pool);
+	state->marks++;
+	state->shift += state->marks > (uint64_t)UNIT_POINTS << state->shift;
+}
+
+static const char *find_label(const char *labels)
+{
+	for (; labels && *labels; labels += strcspn(labels, ","), labels += *labels == ',')
+		if (!strncmp(labels, LABEL, strlen(LABEL)))
+			return labels + strlen(LABEL);
+	return NULL;
+}
+
+/* Finds the number of units of the run that the process belongs to. */
+static void units_process(void *user)
+{
+	struct units_state *state = user;
+	const struct summary_process *process = summary_current(state->run->summary);
+	const char *label = find_label(process->labels);
+	const char *path = process->path ? process->path : "";
+	double units = label ? strtod(label, NULL) : 0;
+	struct labelled *labelled = state->labelled;
+	size_t at = 0;
+
+	state->ended_marks = state->marks;
+	state->ended_shift = state->shift;
+	if (state->marks > state->most_marks)
+		state->most_marks = state->marks;
+	state->marks = state->shift = 0;
+	while (at < state->labelled_count && labelled[at].units != units)
+		at++;
+	state->current = units > 0 ? at : UNIT_POINTS;
+	if (state->current == UNIT_POINTS)
+		return;
+	state->labelled_count += at == state->labelled_count;
+	/* all processes of a run are in one file */
+	labelled[at].runs += !labelled[at].path || strcmp(labelled[at].path, path) != 0;
+	labelled[at].path = path;
+	labelled[at].units = units;
+}
+
+/* Of the processes that have a call site the worst one counts. */
+static void units_merge(void *user, void *of_run, const void *of_process)
+{
+	struct units_state *state = user;
+	struct entry process = *(const struct entry *)of_process, *run = of_run;
+	size_t count = state->ended_marks >> state->ended_shift, live = 0;
+
+	if (state->current < UNIT_POINTS && !run->points)
+		run->points =
+			pool_zalloc(&state->run->summary->pool, UNIT_POINTS * sizeof(*run->points));
+	if (state->current < UNIT_POINTS)
+		run->points[state->current].most += process.amount;
+	if (!state->ended_marks)
+		return;
+	reach(state, &process, state->ended_marks, state->ended_shift);
+	while (live < count && process.points[live].most <= 0)
+		live++;
+	process.growth = unit_growth_decide(process.points, count, false);
+	if (live == count || (run->units && (process.growth.verdict < run->growth.verdict ||
+					     (process.growth.verdict == run->growth.verdict &&
+					      process.growth.slope <= run->growth.slope))))
+		return;
+	run->growth = process.growth;
+	run->amount = process.amount;
+	run->units = state->ended_marks;
+}
+
+static int by_units(const void *one, const void *two)
+{
+	double a = ((const struct unit_point *)one)->units,
+	       b = ((const struct unit_point *)two)->units;
+
+	return (a > b) - (a < b);
+}
+
+/* Judges a call site by the amounts that were live at the ends of the runs. */
+static void judge_runs(const struct units_state *state, struct entry *entry)
+{
+	size_t count = state->labelled_count;
+
+	for (size_t i = 0; i < count; i++) {
+		entry->points[i].units = state->labelled[i].units;
+		entry->points[i].most /= state->labelled[i].runs;
+	}
+	qsort(entry->points, count, sizeof(*entry->points), by_units);
+	entry->growth = unit_growth_decide(entry->points, count, true);
+	entry->amount = entry->points[count - 1].most;
+	entry->units = (uint64_t)entry->points[count - 1].units;
+}
+
+static void units_put(void *user, struct table *table, uint32_t index)
+{
+	static const char *const words[] = { "saturates", "cannot tell", "grows" };
+	struct units_state *state = user;
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	const struct entry *of_place = tally_of_place(state->tally, index);
+	struct entry entry = of_place ? *of_place : (struct entry){ 0 };
+	struct unit_point points[UNIT_POINTS];
+	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
+	struct table_cell *row;
+
+	if (place->is_part)
+		return;
+	if (entry.points) {
+		memcpy(points, entry.points, sizeof(points));
+		entry.points = points;
+		judge_runs(state, &entry);
+	}
+	if (!entry.units ||
+	    (entry.growth.verdict != UNIT_GROWS && entry.points && entry.amount <= 0))
+		return;
+	state->run->summary->untold += entry.growth.verdict == UNIT_CANNOT_TELL;
+	row = report_add(state->run, table, place->class);
+	table_text(table, CELL(row, unit_growth, verdict), words[entry.growth.verdict]);
+	if (entry.growth.verdict == UNIT_GROWS) {
+		table_amount(CELL(row, unit_growth, growth),
+			     (uint64_t)(entry.growth.slope < 1 ? 1 : entry.growth.slope + 0.5),
+			     has_bytes);
+		if (entry.growth.error >= 0.5)
+			table_amount(CELL(row, unit_growth, growth_error),
+				     (uint64_t)(entry.growth.error + 1), has_bytes);
+	}
+	table_amount(CELL(row, unit_growth, live), entry.amount > 0 ? (uint64_t)entry.amount : 0,
+		     has_bytes);
+	table_number(CELL(row, unit_growth, units), entry.units);
+	table_backtrace(CELL(row, unit_growth, backtrace), place->backtrace);
+}
+
+static void units_end(void *user, struct tables *tables)
+{
+	struct units_state *state = user;
+	struct summary *summary = state->run->summary;
+
+	summary->untold = 0;
+	summary->is_unitless = state->labelled_count ? state->labelled_count < UNIT_RUNS_MIN
+						     : state->most_marks < UNIT_MARKS_MIN;
+	report_places(state->run, tables_begin(tables, TABLE_unit_growth), units_put, state);
+}
+
+static int units_begin(void *user, struct report_run *run, struct error *err)
+{
+	struct units_state *state = user;
+
+	(void)err;
+	state->tally = report_listen(run, sizeof(struct entry), units_merge, on_move, state);
+	return 0;
+}
+
+static void units_destroy(void *user)
+{
+	struct units_state *state = user;
+
+	pool_free(&state->pool);
+}
+
+const struct report report_units = {
+	.wants_ledger = true,
+	.state_size = sizeof(struct units_state),
+	.begin = units_begin,
+	.note = units_note,
+	.process = units_process,
+	.end = units_end,
+	.destroy = units_destroy,
+};
