@@ -36,7 +36,7 @@ enum sleep {
 	SLEEP_RECORDED,
 	/* the thread waits for another thread, but not in a hooked call */
 	SLEEP_FUTEX,
-	/* the thread is in another system call, or waits for a page */
+	/* the thread is in another system call, or waits for a page, or for space in its ring */
 	SLEEP_OTHER,
 	SLEEPS
 };
@@ -117,6 +117,8 @@ static enum sleep find_sleep(const struct collector *collector, const struct wat
 	if (!read_task(watch, thread, "wchan", function, sizeof(function)) ||
 	    !strcmp(function, "0"))
 		return SLEEP_NONE;
+	if (__atomic_load_n(&slot->waiting, __ATOMIC_RELAXED))
+		return SLEEP_OTHER;
 	if (is_in_recorded_call(collector->shared.control, slot))
 		return SLEEP_RECORDED;
 	return strstr(function, "futex") || strstr(function, "rt_mutex") ? SLEEP_FUTEX

@@ -22,6 +22,13 @@ static void *library;
 #define CALL(name) POOL(name)
 #endif
 
+/* an allocator without the function of C23 */
+#ifdef NO_SIZED
+#define FREE_SIZED(block, size) CALL(free)(block)
+#else
+#define FREE_SIZED(block, size) CALL(free_sized)(block, size)
+#endif
+
 enum call { MALLOC, CALLOC, REALLOC, FREE, CALLS };
 
 struct counts {
@@ -50,7 +57,7 @@ static void *work(void *user)
 		counts->calls[FREE] += 3;
 		counts->bytes += 8 * size + 11;
 		CALL(free)(b);
-		CALL(free_sized)(c, size + 2);
+		FREE_SIZED(c, size + 2);
 		CALL(free)(d);
 		if (i % 1000 == 999) {
 			counts->live++;
