@@ -334,10 +334,39 @@ static bool is_branch(const uint8_t *end)
 	       (end[-2] == 0xc7 && end[-1] == 0xf8);
 }
 
+static const char *function_name(const struct file *file, const Elf64_Sym *symbol);
+
+/*
+ * Whether the bytes that end at an address, which look like the opcode of a branch, are inside an
+ * instruction of a function that can be decoded from its start to its end.
+ */
+static bool is_in_instruction(const struct file *file, uint64_t end)
+{
+	for (size_t i = 0; i < file->symbol_count; i++) {
+		const Elf64_Sym *symbol = &file->symbols[i];
+		uint64_t place = end - 1 - symbol->st_value, rest = 0, at = 0;
+		const uint8_t *code;
+		bool is_branch = false;
+		ZydisDecodedInstruction insn;
+
+		if (!function_name(file, symbol) || place >= symbol->st_size)
+			continue;
+		code = code_at(file, symbol->st_value, &rest);
+		while (code && at < symbol->st_size && symbol->st_size <= rest &&
+		       decode(code + at, symbol->st_size - at, &insn)) {
+			at += insn.length;
+			/* a branch ends with its distance, whatever prefixes it has */
+			is_branch |= at == place + 5;
+		}
+		return at == symbol->st_size && !is_branch;
+	}
+	return false;
+}
+
 /*
  * Refuses functions if other code of the file may branch into the replaced bytes. Every sequence of
- * bytes that looks like a branch counts, so the code need not be disassembled. Short branches do
- * not lead from one function to another.
+ * bytes that looks like a branch counts, except inside a known instruction. Short branches do not
+ * lead from one function to another.
  */
 static void check_branches(const struct file *file, struct patch *patches, uint32_t count)
 {
@@ -364,7 +393,8 @@ static void check_branches(const struct file *file, struct patch *patches, uint3
 			if (target <= low || target >= high)
 				continue;
 			for (uint32_t i = 0; i < count; i++)
-				if (!patches[i].reason && is_inside(&patches[i], target))
+				if (!patches[i].reason && is_inside(&patches[i], target) &&
+				    !is_in_instruction(file, base + at))
 					patches[i].reason = PATCH_BRANCHED;
 		}
 	}
@@ -402,7 +432,28 @@ static bool is_public(const Elf64_Sym *symbol)
 	       ELF64_ST_VISIBILITY(symbol->st_other) == STV_DEFAULT;
 }
 
-/* Returns the allocators whose malloc and free the file defines: a bit for each prefix. */
+/*
+ * Whether the file has an allocator without a prefix that no other file can call: its own malloc,
+ * calloc, realloc and free.
+ */
+static bool has_private_allocator(const struct file *file)
+{
+	static const char *const names[] = { "malloc", "calloc", "realloc", "free" };
+	unsigned found = 0;
+
+	for (size_t i = 0; i < file->symbol_count; i++) {
+		const char *name = function_name(file, &file->symbols[i]);
+
+		for (unsigned k = 0; name && k < COUNT(names) && !is_public(&file->symbols[i]); k++)
+			found |= (unsigned)!strcmp(name, names[k]) << k;
+	}
+	return found == (1u << COUNT(names)) - 1;
+}
+
+/*
+ * Returns the allocators whose malloc and free the file defines, publicly or with a prefix: a bit
+ * for each prefix.
+ */
 static unsigned find_allocators(const struct file *file)
 {
 	unsigned mallocs = 0, frees = 0;
@@ -464,8 +515,9 @@ static void add_function(struct patches *plan, const struct file *file, const El
 			: plan_code(patch, code, symbol->st_size < rest ? symbol->st_size : rest);
 }
 
+/* Adds the functions of an allocator without a prefix, either the private or the public ones. */
 static void add_allocator(struct patches *plan, const struct file *file, const char *prefix,
-			  bool is_program)
+			  bool is_program, bool is_private)
 {
 	size_t length = strlen(prefix);
 
@@ -475,10 +527,12 @@ static void add_allocator(struct patches *plan, const struct file *file, const c
 		const struct function *function;
 
 		if (!name || strncmp(name, prefix, length) ||
-		    (!length && (!is_public(symbol) || (!is_program && hook_find(name)))))
+		    (!length && is_public(symbol) == is_private) ||
+		    /* the library's stub precedes those of a library */
+		    (!length && !is_private && !is_program && hook_find(name)))
 			continue;
 		function = find_function(name + length,
-					 is_public(symbol) && (length || !strncmp(name, "_Z", 2)));
+					 length ? is_public(symbol) : !strncmp(name, "_Z", 2));
 		if (function && (function->shape ? *function->shape != 0 : length != 0))
 			add_function(plan, file, symbol, function->shape, false);
 	}
@@ -533,7 +587,9 @@ static char *plan_file(struct patches *plan, const char *path, bool is_program,
 	allocators = find_allocators(&file);
 	for (size_t i = 0; i < COUNT(prefixes); i++)
 		if (allocators >> i & 1)
-			add_allocator(plan, &file, prefixes[i], is_program);
+			add_allocator(plan, &file, prefixes[i], is_program, false);
+	if (has_private_allocator(&file))
+		add_allocator(plan, &file, "", is_program, true);
 	if (plan->count > before) {
 		check_branches(&file, plan->patch + before, plan->count - before);
 		head = file.size;
@@ -554,7 +610,7 @@ static char *plan_file(struct patches *plan, const char *path, bool is_program,
 
 /*
  * Runs the program's loader, which lists the libraries that it would load ("NAME => PATH
- * (ADDRESS)") without running the program. Plans the functions of each library.
+ * (ADDRESS)" or "PATH (ADDRESS)") without running the program. Plans the functions of each library.
  */
 static void plan_libraries(struct patches *plan, const char *loader, const char *path,
 			   const char *const *hooks, size_t count)
@@ -578,9 +634,11 @@ static void plan_libraries(struct patches *plan, const char *loader, const char 
 	close(pipes[1]);
 	lines = fdopen(pipes[0], "r");
 	while (lines && getline(&line, &room, lines) > 0) {
-		char *name = strchr(line, '/'), *end = name ? strrchr(name, '(') : NULL;
+		char *arrow = strstr(line, " => "), *end = strrchr(line, '(');
+		char *name = arrow ? arrow + 4 : line + strspn(line, " \t");
 
-		if (!end || end == name)
+		/* a library that is needed by a relative path is listed by that path alone */
+		if (!end || end <= name || !memchr(name, '/', (size_t)(end - name)))
 			continue;
 		end[-1] = 0;
 		plan_file(plan, name, false, hooks, count);

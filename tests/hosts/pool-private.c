@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Public functions of a library with an allocator of its own, which no other file can call: that of
+ * pool.c without a prefix, or a static jemalloc.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+
+#define PUBLIC __attribute__((visibility("default")))
+#define STAY   __asm__ volatile("") /* the call before is no jump */
+
+PUBLIC void *own_malloc(size_t size)
+{
+	void *block = malloc(size);
+
+	STAY;
+	return block;
+}
+
+PUBLIC void *own_calloc(size_t count, size_t size)
+{
+	void *block = calloc(count, size);
+
+	STAY;
+	return block;
+}
+
+PUBLIC void *own_realloc(void *old, size_t size)
+{
+	void *block = realloc(old, size);
+
+	STAY;
+	return block;
+}
+
+PUBLIC void *own_aligned_alloc(size_t alignment, size_t size)
+{
+	void *block = aligned_alloc(alignment, size);
+
+	STAY;
+	return block;
+}
+
+PUBLIC int own_posix_memalign(void **block, size_t alignment, size_t size)
+{
+	int status = posix_memalign(block, alignment, size);
+
+	STAY;
+	return status;
+}
+
+PUBLIC void own_free(void *block)
+{
+	free(block);
+	STAY;
+}
