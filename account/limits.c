@@ -97,8 +97,8 @@ static int parse_value(struct limit *limit, size_t name, struct place *place, si
 	bytes = human_unit(end, strlen(end));
 	limit->row = find_row(limit->text, name, *end, bytes ? LIMIT_BYTES : LIMIT_NS);
 	if (!limit->row)
-		return refuse_at(place, bytes ? "no unit of bytes for this limit"
-					      : "another unit for this limit");
+		return refuse_at(place, bytes ? "a number without a unit of bytes"
+					      : "a unit that fits this limit");
 	if (limit->row->unit == LIMIT_NS && *end)
 		return instant_parse_length(&limit->value, text, place->err)
 			       ? refuse_at(place, "a time such as 100ms or 2s")

@@ -353,7 +353,7 @@ static const struct {
 	void (*keeps)(const struct sandbox_options *options, char *line, size_t size);
 	const char *missing;
 } walls_known[] = {
-	{ SANDBOX_PRIVILEGES, describe_privileges, "the kernel has no no_new_privs" },
+	{ SANDBOX_PRIVILEGES, describe_privileges, "the kernel does not support no_new_privs" },
 	{ SANDBOX_FILES, describe_files,
 	  "the kernel has no Landlock (Linux 5.13 or later, enabled by lsm=), or forbids it here" },
 #ifdef HAVE_SECCOMP

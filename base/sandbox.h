@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #define SANDBOX_WRITABLE_MAX 4
-#define SANDBOX_FILES_MAX    64 /* descriptors */
+#define SANDBOX_FILES_MAX    64 /* limit of the descriptors that the process may have open */
 
 enum sandbox_wall {
 	SANDBOX_PRIVILEGES =

@@ -645,10 +645,11 @@ static int open_first(struct collector *collector, struct error *err)
 	    (options.inherited == collector->shared.fd || options.inherited == collector->reports))
 		return error_set(err, EBADF, "cannot write to %s: it is not open", out);
 	if (*collector->settings.keep && options.force && sink_is_link(&collector->place))
-		return error_set(err, EINVAL,
-				 "--keep cannot replace %s: it is a link (-o needs the name of the "
-				 "file itself)",
-				 out);
+		return error_set(
+			err, EINVAL,
+			"--keep cannot replace %s: it is a symbolic link (-o needs the name of the "
+			"file itself)",
+			out);
 	ret = sink_open(&collector->first, &options, err);
 	/* the sink has a duplicate of the inherited descriptor */
 	if (ret == 0 && collector->inherited > STDERR_FILENO)

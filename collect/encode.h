@@ -122,8 +122,9 @@ void encode_note(struct encoder *encoder, const struct encode_note *note);
 void encode_hand_over(struct htr *htr, const uint8_t *bytes, size_t size);
 
 /*
- * Returns how many of the first `size` bytes of a buffer are whole packets. *calls: number of
- * calls, without notes, in the rest of its `used` bytes. The buffer may begin with a handshake.
+ * Returns the size of the whole packets at the start of a buffer, which end within its first `size`
+ * bytes. The buffer has `used` bytes. *calls: number of calls, without notes, in the bytes that
+ * follow these packets. The buffer may begin with a handshake.
  */
 size_t encode_whole(const uint8_t *buffer, size_t used, size_t size, uint64_t *calls);
 

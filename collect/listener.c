@@ -426,7 +426,8 @@ static ssize_t listen_to(const struct listener *listener, struct visitor *visito
 		return -errno;
 	guest->memory = take_control(&message, &sender);
 	if (sender && sender != visitor->pid)
-		visitor->doubt = "different processes opened its connection and sent its message";
+		visitor->doubt = "its message came from another process than the one that opened "
+				 "its connection";
 	return got;
 }
 

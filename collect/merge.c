@@ -350,8 +350,8 @@ static bool is_over(const struct merge *merge)
 }
 
 /*
- * Leaves the remaining records for a later round. Sets the process's limit to the time of the first
- * of these records, so that notes that are written now precede them.
+ * Leaves the remaining records for a later round. Sets the process's limit to the time of the last
+ * event that was handed out, so that notes that are written now precede these records.
  */
 static void leave_rest(struct process *process)
 {

@@ -79,9 +79,9 @@ struct merge *merge_create(struct control_page *control, const struct merge_hand
 void merge_destroy(struct merge *merge);
 
 /*
- * The resources that the processes of a user take from the merge: batches for their records, and,
- * if is_bounded, processor time in a round. Each resource has a limit for the user, and one for all
- * bounded users together.
+ * The resources of the merge that the processes of a user have in use: batches for their records,
+ * and, if is_bounded, processor time in a round. Each resource has a limit for the user, and one
+ * for all bounded users together.
  */
 struct merge_user {
 	bool is_bounded;

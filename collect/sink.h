@@ -114,7 +114,7 @@ int sink_write(struct sink *sink, const void *bytes, size_t size, size_t *writte
 
 /* A file that will replace another file. */
 struct sink_next {
-	int fd;		/* -1: none */
+	int fd;		/* descriptor of the file; -1: there is no file */
 	char name[256]; /* name in the same directory; "": the file has no name, or none yet */
 };
 

@@ -477,7 +477,7 @@ static void put_await(struct out *out, const struct await *await, const struct l
 		[AWAIT_SEMAPHORE] = "waits for semaphore",
 		[AWAIT_BARRIER] = "waits at a barrier at",
 		[AWAIT_JOIN] = "joins",
-		[AWAIT_ONCE] = "waits for a pthread_once of another thread at",
+		[AWAIT_ONCE] = "waits for a pthread_once() call of another thread at",
 		[AWAIT_FUTEX] = "waits for futex",
 		[AWAIT_FILE_LOCK] = "waits for the lock of fd",
 		[AWAIT_FILE] = "waits for fd",

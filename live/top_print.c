@@ -530,7 +530,7 @@ static void put_class_metrics(struct out *out, const struct sample *sample)
 			   "Sampling interval of memory in bytes; live bytes are estimates.",
 			   sample->sample);
 		put_family(out, "holdtrace_live_bytes_error", "gauge",
-			   "Error of the live bytes that is not exceeded in 95 of 100 cases.");
+			   "Half of the 95 % confidence interval of the live bytes.");
 		for (class = sample->classes; class < end; class ++)
 			if (estimate_error(class->variance))
 				put_class_metric(out, "holdtrace_live_bytes_error", class,
@@ -561,7 +561,7 @@ void top_put_metrics(struct out *out, const struct top_picture *picture)
 	}
 	put_class_metrics(out, sample);
 	put_family(out, "holdtrace_site_live_bytes", "gauge",
-		   "Bytes of live objects, by call site, of the largest call sites.");
+		   "Bytes of live objects at the largest call sites.");
 	for (size_t i = 0; i < sample->row_count; i++) {
 		const struct sample_row *row = &sample->rows[i];
 

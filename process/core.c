@@ -96,7 +96,8 @@ static int add_segment(struct core *core, struct maps *maps, const Elf64_Phdr *h
 		kept = core->size - header->p_offset;
 	core->kept += kept;
 	if (core->kept > core->size)
-		return error_set(err, EBADMSG, "damaged core file: its segments share bytes");
+		return error_set(err, EBADMSG,
+				 "damaged core file: two segments use the same bytes of the file");
 	*ARRAY_ADD(&core->segments) =
 		(struct core_segment){ header->p_vaddr, header->p_vaddr + header->p_memsz,
 				       header->p_offset, kept };
@@ -121,7 +122,7 @@ static int read_headers(struct core *core, struct maps *maps, struct error *err)
 		return error_set(err, EBADMSG, "not a core file");
 	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != CORE_MACHINE ||
 	    CORE_MACHINE == EM_NONE)
-		return error_set(err, EBADMSG, "a core file of another processor");
+		return error_set(err, EBADMSG, "a core file from another type of processor");
 	count = header.e_phnum;
 	if (count == PN_XNUM) {
 		Elf64_Shdr section;

@@ -441,7 +441,8 @@ int process_read_core(struct process *process, int fd, struct error *err)
 		return rc;
 	for (size_t i = 0; i < maps->count; i++)
 		if ((maps->items[i].from | maps->items[i].to) % WORDS_PAGE)
-			return error_set(err, EBADMSG, "damaged core file: a part of a page");
+			return error_set(err, EBADMSG,
+					 "damaged core file: a segment ends inside a page");
 	while (maps->count && maps->items[maps->count - 1].to - 1 > ADDRESS_MAX)
 		maps->count--;
 	process->pid = process->core.pid;

@@ -174,16 +174,17 @@ int core_stream_find(struct core_stream *found, const struct process *process,
 			best = examined;
 	}
 	if (!best.is_of_pid)
-		return error_set(err, ESRCH, "is of process %d, which is not in the trace",
+		return error_set(err, ESRCH, "belongs to process %d, which is not in the trace",
 				 process->pid);
 	if (*best.different)
-		return error_set(err, EINVAL,
-				 "is of another program than the trace: the build-ids of %s differ",
-				 best.different);
+		return error_set(
+			err, EINVAL,
+			"belongs to another program than the trace: the build-ids of %s differ",
+			best.different);
 	if (!best.equal)
 		return error_set(err, EINVAL,
-				 "is not of process %d of the trace: it has no module at the same "
-				 "address",
+				 "does not belong to process %d of the trace: it has no module at "
+				 "the same address",
 				 process->pid);
 	rc = find_moment(&best, err);
 	*found = best.stream;

@@ -22,13 +22,13 @@
 struct hook; /* hook_table.h */
 
 enum event_kind {
-	EVENT_STREAM,	  /* the first or an appended stream starts; indices, classes, contexts and
-			     mappings start anew */
-	EVENT_PROCESS,	  /* event->process is now known, from a PINF packet or a text header */
-	EVENT_TRACER,	  /* event->tracer */
-	EVENT_MAPPING,	  /* event->mapping */
-	EVENT_CONTEXT,	  /* event->call_context */
-	EVENT_RESOURCE,	  /* event->resource was registered */
+	EVENT_STREAM,	/* a stream starts: the first one, or one that was appended, whose indices,
+			   classes, contexts and mappings are its own */
+	EVENT_PROCESS,	/* event->process is now known, from a PINF packet or a text header */
+	EVENT_TRACER,	/* event->tracer */
+	EVENT_MAPPING,	/* event->mapping */
+	EVENT_CONTEXT,	/* event->call_context */
+	EVENT_RESOURCE, /* event->resource was registered */
 	EVENT_ATTACHMENT, /* event->attachment */
 	EVENT_HEAP,	  /* event->heap */
 	EVENT_COMMENT,	  /* event->comment: a line of a text trace that has no other meaning */

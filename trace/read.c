@@ -172,7 +172,7 @@ static int open_source(struct trace *trace, size_t stream, const struct trace_op
 	if (bundle)
 		return open_parts(trace, bundle, stream, err);
 	if (stream != ALL_STREAMS)
-		return error_set(err, ENOENT, "is not a file of several streams");
+		return error_set(err, ENOENT, "is not a file with several streams");
 	rc = source_open(&trace->source, trace->fd, err);
 	trace->source.taken = options->taken;
 	return rc;
