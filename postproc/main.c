@@ -332,7 +332,7 @@ static int report_status(const struct options *options, const struct report_plan
 	bool is_whole =
 		!result->damaged && (!result->incomplete || options->now || options->is_screen);
 
-	if (options->fail_on && !plan->how.learned && result->broken)
+	if (options->fail_on && !plan->how.style.learned && result->broken)
 		return STATUS_BROKEN;
 	if (options->fail_on && result->unknown)
 		return STATUS_UNKNOWN;
@@ -345,31 +345,64 @@ static int report_status(const struct options *options, const struct report_plan
 									 : STATUS_DAMAGED;
 }
 
-/* Reads an older trace for the numbers of a baseline. Prints nothing. */
-static int learn_baseline(struct report_plan *plan, const char *path, struct error *err)
+/* Reads an older run for the numbers of a baseline. Prints nothing. */
+static int learn_baseline(struct report_plan *plan, struct baseline *baseline, const char *path,
+			  struct error *err)
 {
 	struct reporting_options how = plan->how;
 	struct select_tally *tally = how.reading.select.tally;
+	struct newest newest = { 0 };
+	const char **found = NULL, *const * paths;
 	struct reporting_result ignored;
+	size_t count;
 	int rc;
 
-	how.learned = &plan->baseline;
+	how.learned = baseline;
 	how.baseline = NULL;
-	rc = reporting(&path, 1, &how, NULL, &ignored, err);
+	how.verdicts = NULL;
+	rc = report_plan_run(&newest, &how.reading.trace, &path, &found, &paths, &count, err);
+	if (rc == 0)
+		rc = reporting(paths, count, &how, NULL, &ignored, err);
 	*tally = (struct select_tally){ .filters = tally->filters };
+	newest_free(&newest);
+	free(found);
 	return rc == -EINVAL ? -EIO : rc;
 }
 
-static int take_baseline(struct report_plan *plan, const char *path, struct error *err)
+/* Reads all baselines. Of each call site the smallest number counts. */
+static int take_baselines(struct report_plan *plan, const struct options *options,
+			  struct error *err)
 {
-	int rc;
+	int rc = 0;
 
-	if (!path)
-		return 0;
-	rc = baseline_recognises(path) ? baseline_read(&plan->baseline, path, err)
-				       : learn_baseline(plan, path, err);
-	plan->how.baseline = &plan->baseline;
+	for (size_t i = 0; rc == 0 && i < options->baseline.count; i++) {
+		const char *path = options->baseline.items[i];
+		struct baseline another, *baseline = i ? &another : &plan->baseline;
+
+		baseline_init(&another);
+		rc = baseline_recognises(path) ? baseline_read(baseline, path, err)
+					       : learn_baseline(plan, baseline, path, err);
+		if (i)
+			baseline_limit(&plan->baseline, &another);
+		baseline_free(&another);
+		plan->how.baseline = &plan->baseline;
+	}
 	return rc ? error_prefix(err, "--baseline") : 0;
+}
+
+/* Writes the numbers of the run, which reporting() has learned. */
+static int write_baseline(const struct report_plan *plan, const char *path, struct error *err)
+{
+	const struct tables_style style = { .learned = plan->how.learned };
+	struct output output = { 0 };
+	const struct tables_job job = { .style = &style, .out = &output.out };
+	int rc = output_open_file(&output, path, true, err);
+
+	if (rc == 0) {
+		tables_print_baseline(&job);
+		rc = output_close(&output, err);
+	}
+	return rc ? error_prefix(err, "--write-baseline") : 0;
 }
 
 /*
@@ -399,7 +432,7 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 	const struct options *options = console->options;
 	struct reporting_result result = { 0 };
 	struct output output = { 0 };
-	int rc = take_baseline(plan, options->baseline, err);
+	int rc = take_baselines(plan, options, err);
 
 	written = &output;
 	if (rc == 0)
@@ -410,6 +443,9 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 		rc = reporting(plan->paths, plan->count, &plan->how, &output.out, &result, err);
 	rc = close_output(&output, rc, err);
 	written = NULL;
+	if ((rc == 0 || rc == -EPIPE) && options->write_baseline && !result.unknown &&
+	    !result.damaged && write_baseline(plan, options->write_baseline, err))
+		rc = -err->number;
 	/*
 	 * The reader has closed the pipe, which is no error. The limits have already been checked,
 	 * because this is done before anything is printed.

@@ -67,9 +67,11 @@ static int plan_limits(struct report_plan *plan, const struct options *options, 
 	if (!options->fail_on)
 		return 0;
 	if (is_baseline)
-		plan->how.style.learned = plan->how.learned = &plan->learned;
+		plan->how.style.learned = &plan->learned;
 	else if (format->flags & FORMAT_VERDICTS)
 		plan->how.style.verdicts = plan->how.verdicts = &plan->verdicts;
+	if (is_baseline || options->write_baseline)
+		plan->how.learned = &plan->learned;
 	plan->how.report.has_limits = true;
 	plan->how.is_so_far = options->now;
 	plan->how.limits = &plan->limits;
@@ -162,8 +164,7 @@ static void plan_next(struct report_plan *plan, const struct options *options)
 	plan->how.style.behind_next = plan->behind;
 }
 
-/* Sets *paths to the files of the newest run if `path` is a directory, else to `path` itself. */
-static int plan_run(struct newest *newest, const struct trace_options *reading,
+int report_plan_run(struct newest *newest, const struct trace_options *reading,
 		    const char *const *path, const char ***found, const char *const **paths,
 		    size_t *count, struct error *err)
 {
@@ -198,8 +199,9 @@ static int plan_inputs(struct report_plan *plan, const struct options *options, 
 					    : standard_input;
 	plan->count = options->inputs.count ? options->inputs.count : 1;
 	if (options->inputs.count == 1 && !wants_directories)
-		return plan_run(&plan->newest, &plan->how.reading.trace, options->inputs.items,
-				&plan->found, &plan->paths, &plan->count, err);
+		return report_plan_run(&plan->newest, &plan->how.reading.trace,
+				       options->inputs.items, &plan->found, &plan->paths,
+				       &plan->count, err);
 	if (options->inputs.count || wants_directories || !options->newest)
 		return 0;
 	rc = newest_scan(&plan->newest, ".", &plan->how.reading.trace, err);
@@ -222,11 +224,12 @@ static int plan_comparison(struct report_plan *plan, const struct options *optio
 		return error_set(err, EINVAL,
 				 "diff needs two runs, OLD and NEW; each is a trace, or a "
 				 "directory with traces, of which the newest run is used");
-	rc = plan_run(&plan->old, &plan->how.reading.trace, &options->inputs.items[0],
-		      &plan->old_found, &plan->how.base, &plan->how.base_count, err);
+	rc = report_plan_run(&plan->old, &plan->how.reading.trace, &options->inputs.items[0],
+			     &plan->old_found, &plan->how.base, &plan->how.base_count, err);
 	return rc ? rc
-		  : plan_run(&plan->newest, &plan->how.reading.trace, &options->inputs.items[1],
-			     &plan->found, &plan->paths, &plan->count, err);
+		  : report_plan_run(&plan->newest, &plan->how.reading.trace,
+				    &options->inputs.items[1], &plan->found, &plan->paths,
+				    &plan->count, err);
 }
 
 static bool are_directories(const struct options *options)

@@ -43,6 +43,14 @@ struct report_plan {
 int report_plan(struct report_plan *plan, const struct writer *screen, struct select_tally *tally,
 		const struct options *options, struct error *err);
 
+/*
+ * Sets *paths to the files of the newest run if `path` is a directory, else to `path` itself. The
+ * caller frees `newest` and *found.
+ */
+int report_plan_run(struct newest *newest, const struct trace_options *reading,
+		    const char *const *path, const char ***found, const char *const **paths,
+		    size_t *count, struct error *err);
+
 void report_plan_free(struct report_plan *plan);
 
 #endif

@@ -63,6 +63,19 @@ void baseline_add(struct baseline *baseline, const char *key, uint64_t number, b
 	entry->left = entry->number;
 }
 
+void baseline_limit(struct baseline *baseline, const struct baseline *other)
+{
+	for (size_t i = 0; i < baseline->entries.count; i++) {
+		struct baseline_entry *entry = baseline->entries.items[i];
+		const struct baseline_entry *limit = baseline_find(other, entry->key);
+		uint64_t most = limit ? limit->number : 0;
+
+		entry->number = entry->left = entry->number < most ? entry->number : most;
+	}
+	if (other->sample > baseline->sample)
+		baseline->sample = other->sample;
+}
+
 /* ---- files ---- */
 
 bool baseline_recognises(const char *path)

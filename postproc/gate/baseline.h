@@ -47,6 +47,9 @@ struct baseline_entry *baseline_find(const struct baseline *baseline, const char
 /* Whether the file begins like a baseline; if not, it may be a trace. */
 bool baseline_recognises(const char *path);
 
+/* Reduces each number to that of `other`, or to 0 if `other` does not have the key. */
+void baseline_limit(struct baseline *baseline, const struct baseline *other);
+
 /*
  * Adds the entries of a file. Returns 0 or a negative errno; the error names the file and, if a
  * line is malformed, the line.

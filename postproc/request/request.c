@@ -357,6 +357,7 @@ void request_free(struct options *options)
 {
 	free(options->inputs.items);
 	free(options->source_roots.items);
+	free(options->baseline.items);
 	free(options->suppress.items);
 	free(options->maps.items);
 	free(options->paths);
