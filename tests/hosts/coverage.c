@@ -13,6 +13,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -36,18 +37,37 @@ struct mark {
 	uint64_t now, ran, queued;
 };
 
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000 * MS + (uint64_t)time.tv_nsec;
+}
+
+/*
+ * Reads the clock and the kernel's counters at the same time. A thread that loses its processor in
+ * between tries again: it would take that time for time in which it was blocked. The kernel brings
+ * the counters up to date when a thread yields.
+ */
 static struct mark mark(void)
 {
-	uint64_t ran = 0, queued = 0;
-	struct timespec now;
-	FILE *file = fopen("/proc/thread-self/schedstat", "r");
+	struct mark mark;
+	uint64_t begin;
+	int tries = 0;
 
-	if (!file || fscanf(file, "%" SCNu64 " %" SCNu64, &ran, &queued) != 2)
-		exit(77);
-	fclose(file);
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (struct mark){ (uint64_t)now.tv_sec * 1000 * MS + (uint64_t)now.tv_nsec, ran,
-			      queued };
+	do {
+		FILE *file;
+
+		sched_yield();
+		begin = now();
+		file = fopen("/proc/thread-self/schedstat", "r");
+		if (!file || fscanf(file, "%" SCNu64 " %" SCNu64, &mark.ran, &mark.queued) != 2)
+			exit(77);
+		mark.now = now();
+		fclose(file);
+	} while (mark.now - begin > MS / 2 && ++tries < 100);
+	return mark;
 }
 
 static uint64_t add(struct mark before)
@@ -171,7 +191,7 @@ static void lock_mutex(void)
 {
 	for (int i = 0; i < 2; i++) {
 		pthread_mutex_lock(&mutex);
-		for (struct mark since = mark(); mark().now - since.now < 60 * MS;)
+		for (uint64_t since = now(); now() - since < 60 * MS;)
 			;
 		pthread_mutex_unlock(&mutex);
 	}
@@ -240,7 +260,7 @@ static void lock_word(void)
 		if (!atomic_compare_exchange_strong(&word, &zero, 1))
 			while (atomic_exchange(&word, 2))
 				call_futex(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
-		for (struct mark since = mark(); mark().now - since.now < 60 * MS;)
+		for (uint64_t since = now(); now() - since < 60 * MS;)
 			;
 		if (atomic_exchange(&word, 0) == 2)
 			call_futex(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
