@@ -100,9 +100,10 @@ static int add_label(char *labels, const char *label, size_t length, struct erro
 		count += labels[i] == ',';
 	count += used != 0;
 	if (count > LABELS_MAX || used + length + 2 > LABELS_BYTES_MAX)
-		return error_set(err, EINVAL,
-				 "label \"%.*s\": a run has at most %d labels of together %d bytes",
-				 (int)name, label, LABELS_MAX, LABELS_BYTES_MAX);
+		return error_set(
+			err, EINVAL,
+			"label \"%.*s\": a run has at most %d labels with %d bytes in total",
+			(int)name, label, LABELS_MAX, LABELS_BYTES_MAX);
 	snprintf(labels + used, LABELS_BYTES_MAX - used, "%s%.*s", used ? "," : "", (int)length,
 		 label);
 	return 0;

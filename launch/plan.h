@@ -3,8 +3,8 @@
 #define LAUNCH_PLAN_H
 
 /*
- * Plans how to record the allocators of a program that no stub precedes (include/patches.h):
- * allocators in the program's file and in the libraries that the loader loads with it.
+ * Plans how to record the functions of allocators that have no stub (include/patches.h): allocators
+ * in the program's file, and in the libraries that the loader loads with the program.
  */
 
 #include "base/array.h"

@@ -318,7 +318,7 @@ static int check_output(const struct report_plan *plan, const char *path, struct
 
 /*
  * The exit status after an error. With --fail-on it is not STATUS_BROKEN, so that scripts do not
- * take an error for a broken limit.
+ * confuse an error with a broken limit.
  */
 static int failure(const struct options *options, bool is_damaged)
 {

@@ -2,7 +2,7 @@
 /*
  * Verdicts as SARIF 2.1.0 (OASIS): a rule for each limit, a result for each call site that breaks
  * it. An unknown limit is a result, too, and makes the invocation unsuccessful, so that readers do
- * not take a lack of results for a success.
+ * not mistake a lack of results for a success.
  */
 #include <inttypes.h>
 #include <stdio.h>

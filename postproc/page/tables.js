@@ -47,7 +47,7 @@ function drawFindings() {
 		others.append(make('li', {}, make('a', { href: addressOf({ ...INITIAL, tab: 'summary' }) }, `and ${FINDINGS.rows - FINDINGS_MOST} more`)));
 	if (missing.rows)
 		others.append(make('li', {}, make('a', { class: 'finding warn', href: addressOf({ ...INITIAL, tab: 'info' }) },
-			`Not recorded, or not certain: ${[...new Set(missing.kind.map(text))].join(', ')}`)));
+			`Not recorded, or uncertain: ${[...new Set(missing.kind.map(text))].join(', ')}`)));
 	if (others.children.length)
 		list.append(others);
 	list.hidden = false;

@@ -260,14 +260,14 @@ void report_places(const struct report_run *run, struct table *table,
 
 /*
  * If memory was sampled, appends a sentence that ends with `words` to the table's note, and sets
- * is_unknown, so that readers do not take a lack of rows for zero.
+ * is_unknown, so that readers do not read a lack of rows as zero.
  */
 void report_note_samples(const struct report_run *run, struct table *table, const char *words);
 
 /*
  * Appends to the table's note how long threads were blocked, and in which kinds of calls. If more
- * than a tenth of this time was not observed, sets is_unknown, so that readers do not take a lack
- * of rows for zero.
+ * than a tenth of this time was not observed, sets is_unknown, so that readers do not read a lack
+ * of rows as zero.
  */
 void report_note_coverage(const struct report_run *run, struct table *table);
 

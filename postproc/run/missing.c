@@ -47,13 +47,13 @@ static const char *cause_of(const char *reason)
 		const char *reason, *cause;
 	} causes[] = {
 		{ "full", "the collector was too slow (--patience=forever helps)" },
-		{ "no-slot", "there was no room for more threads" },
-		{ "note", "there was no room for notes: names and ends of threads" },
+		{ "no-slot", "there was no space for more threads" },
+		{ "note", "there was no space for notes, such as names and ends of threads" },
 		{ "abandoned", "a thread was killed, or left the hook by longjmp or an exception, "
 			       "while it recorded an event" },
 		{ "sealed", "the program was not allowed to make the calls that recording needs, "
 			    "or shared the memory of a thread with another process" },
-		{ "sample", "there was no room for the address of a sampled block" },
+		{ "sample", "there was no space for the address of a sampled block" },
 		{ "damaged", "a thread had written malformed data" },
 	};
 
@@ -109,13 +109,13 @@ static void put_process(struct table *table, const struct summary *summary,
 		missing_put(table, "cut", process, process->cut_calls,
 			    "--keep left out objects that were acquired and released earlier");
 	if (report_is_unhooked(summary, process))
-		missing_put(
-			table, "unobserved", process, 0,
-			"descriptors were opened or closed past all hooks: the number that were "
-			"open at the end of the process differs from that of the recorded calls");
+		missing_put(table, "unobserved", process, 0,
+			    "descriptors were opened or closed without a hook: the number of open "
+			    "descriptors at the end of the process differs from that of the "
+			    "recorded calls");
 	if (report_has_unseen_zombie(summary, process))
 		missing_put(table, "unobserved", process, 0,
-			    "a child was created past all hooks: it has ended, and its parent did "
+			    "a child was created without a hook: it has ended, and its parent did "
 			    "not wait for it");
 	if (process->has_namespace)
 		missing_put(table, "unobserved", process, 0,
@@ -185,7 +185,7 @@ static void put_run(struct table *table, const struct report_run *run)
 	table_format(table, CELL(row, missing, reason),
 		     "memory was sampled, one sample in %" PRIu64
 		     " bytes: its numbers are estimates; a call site without a sample may have up "
-		     "to %" PRIu64 " live bytes (in 95 of 100 cases); temporary blocks, double "
+		     "to %" PRIu64 " live bytes (95 %% confidence); temporary blocks, double "
 		     "frees and frees of blocks that were not allocated are unknown",
 		     summary->sample, estimate_unseen(summary->sample));
 }
@@ -203,7 +203,8 @@ static void put_bypass(struct table *table, const struct summary *summary,
 	if (!process)
 		return;
 	reason = memory_format(
-		"%s calls %s%s past the library, because of dlopen with RTLD_DEEPBIND: objects "
+		"calls of %s to %s%s bypass the library, because of dlopen with RTLD_DEEPBIND: "
+		"objects "
 		"that it acquired are not counted, and objects that it released seem to be live",
 		bypass->path, bypass->example ? bypass->example : "hooked functions",
 		bypass->functions > 1 ? " and others" : "");

@@ -321,7 +321,7 @@ static void print_line(struct text_writer *writer, const struct event *event)
 
 /*
  * Prints the frames of a call and an empty line. A call without frames needs the empty line, too:
- * otherwise programs that read the text would take the frames of the next call for its frames.
+ * otherwise programs that read the text would assign the frames of the next call to it.
  */
 static void print_backtrace(struct text_writer *writer, const struct backtrace *backtrace)
 {

@@ -23,7 +23,7 @@ struct held {
 	uint64_t count, bytes;
 	uint32_t processes;
 	uint32_t last; /* number of the last process that was merged, from 1 */
-	/* the amount in that process: bytes if the class has bytes, else objects */
+	/* live amount of that process: bytes if the class has bytes, else objects */
 	uint64_t amount;
 	uint32_t process; /* number of the process with the largest amount */
 	uint64_t most;	  /* the amount in that process */

@@ -57,7 +57,7 @@ struct lanes_listener {
 struct lanes {
 	struct report_run *run;
 	struct lanes_listener listener;
-	struct locks_listener next; /* the previous listener, which is called, too */
+	struct locks_listener next; /* the listener before this one; it is called, too */
 	struct wakes conditions, semaphores, futexes, calls;
 	/* the facts about the current event that come from `calls`; waker 0: none */
 	struct wakes_wait call;

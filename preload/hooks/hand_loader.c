@@ -51,8 +51,8 @@ __asm__(ARCH_DLMOPEN);
 
 /*
  * A traced program may start one that uses the musl C library, with this library in its LD_PRELOAD.
- * musl's loader ends a program if it cannot relocate a preloaded library; but it takes a library
- * that defines these two names for a libc, and ignores it. glibc's loader would bind the program's
+ * musl's loader ends a program if it cannot relocate a preloaded library; but it treats a library
+ * that defines these two names as a libc, and ignores it. glibc's loader would bind the program's
  * own `stdin` to ours, so preload/link makes the names hidden: glibc ignores hidden symbols, musl
  * does not.
  */

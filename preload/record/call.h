@@ -162,8 +162,9 @@ static inline void call_fill_open(struct call *call, struct arena_open *open, ui
 
 /*
  * Adds the call to the slot's open calls. A signal handler that runs before the count is stored
- * uses the same entry. Its call_end() clears the entry's frame, so that no later handler takes the
- * entry for a call that the stack has left. If the frame was cleared, the entry is filled again.
+ * uses the same entry. Its call_end() clears the entry's frame, so that no later handler mistakes
+ * the entry for a call that the stack has left. If the frame was cleared, the entry is filled
+ * again.
  */
 static inline void call_open(struct call *call, uint64_t object, uint64_t related)
 {

@@ -40,7 +40,7 @@ static inline bool contended_is_inner(enum hook_number hook, uint64_t lock)
 	       mutex->__data.__count > 1;
 }
 
-/* Removes the lock from the list. Returns whether its release is to be recorded. */
+/* Removes the lock from the list. Returns whether its release must be recorded. */
 static inline bool contended_forget(enum hook_number hook, uint64_t lock)
 {
 	struct thread *thread = thread_self;

@@ -21,7 +21,8 @@ void facts_tell_process(int argc, char **argv);
 struct late_order;
 
 /*
- * Writes a ~attached note with the threads, memory and age that a running process has at an attach.
+ * Writes a ~attached note: the number of threads, the memory and the age of the process at an
+ * attach.
  */
 void facts_tell_attached(const struct late_order *order);
 

@@ -61,7 +61,7 @@ static inline bool window_read(struct window *window, uintptr_t address, uintptr
 static inline void window_open(struct window *window, uintptr_t sp, uintptr_t from,
 			       const struct stack_bounds *stack)
 {
-	/* on an unknown stack no word is open yet, but the window needs a valid address */
+	/* on an unknown stack, no word may be read yet, but the window needs a valid address */
 	static const uintptr_t open_word;
 	bool is_known = from >= stack->low && sp < stack->high && stack->high - sp >= 8;
 
