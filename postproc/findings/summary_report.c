@@ -72,9 +72,9 @@ static void say_deadlock(struct sentence *sentence)
 	if (!blocked->has_holder)
 		return;
 	if (blocked->holder == blocked->thread)
-		say(sentence, " for a lock that it took itself at ");
+		say(sentence, " for a lock that the thread itself locked at ");
 	else
-		say(sentence, " for a lock that thread %" PRIu32 " took at ", blocked->holder);
+		say(sentence, " for a lock that thread %" PRIu32 " locked at ", blocked->holder);
 	say_site(sentence, blocked->holder_backtrace);
 }
 

@@ -22,7 +22,7 @@ static void put_end(struct table *table, struct table_cell *cell,
 			table_format(table, cell, "killed%s%s%s", signal ? " by SIG" : "",
 				     signal ? signal : "",
 				     process->oom == SUMMARY_OOM_UNKNOWN
-					     ? "; whether for memory is not known here"
+					     ? "; it is unknown whether memory ran out"
 					     : "");
 		break;
 	case SUMMARY_EXEC:
