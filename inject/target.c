@@ -439,6 +439,13 @@ static int check_state(pid_t pid, struct error *err)
 	return 0;
 }
 
+static int refuse_old_libc(struct error *err)
+{
+	return error_set(err, ENOTSUP,
+			 "the process's libc is older than 2.35, which attaching needs: start the "
+			 "program by `holdtrace record --start=off`");
+}
+
 static int check_modules(const struct target *target, struct error *err)
 {
 	if (maps_named(&target->subject.maps, "ld-musl"))
@@ -455,6 +462,8 @@ static int check_modules(const struct target *target, struct error *err)
 		return error_set(err, ENOTRECOVERABLE,
 				 "an earlier attach was abandoned inside the process's loader, so "
 				 "the process cannot load libraries any more: restart the program");
+	if (maps_named(&target->subject.maps, "libc-2.")) /* its file's name before 2.34 */
+		return refuse_old_libc(err);
 	if (!maps_named(&target->subject.maps, "libc.so.6") ||
 	    !(maps_named(&target->subject.maps, "ld-linux") ||
 	      maps_named(&target->subject.maps, "ld64")))
@@ -480,10 +489,7 @@ static int read_libc(struct target *target, struct error *err)
 	is_old = !symbols_address(&libc, "_dl_find_object");
 	symbols_free(&libc);
 	if (!target->dlopen || !target->dlclose)
-		return error_set(
-			err, ENOTSUP,
-			"the process's libc is older than 2.34, so no library can be loaded "
-			"safely: start the program by `holdtrace record --start=off`");
+		return refuse_old_libc(err);
 	map = maps_named(&target->subject.maps, "ld-linux");
 	if (map && !symbols_read(&loader, target, map)) {
 		offset = symbols_address(&loader, "__rseq_offset");
@@ -492,10 +498,7 @@ static int read_libc(struct target *target, struct error *err)
 		symbols_free(&loader);
 	}
 	if (is_old)
-		return error_set(err, ENOTSUP,
-				 "the process's libc is older than 2.35, which attaching needs: "
-				 "start the program "
-				 "by `holdtrace record --start=off`");
+		return refuse_old_libc(err);
 	return 0;
 }
 
