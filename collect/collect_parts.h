@@ -73,7 +73,8 @@ struct member {
 	struct process *process; /* the process in the merge */
 	struct chunk *chunks[ARENA_CHUNKS];
 	uint32_t chunk_count, slots;
-	uint32_t mappings; /* number of mappings that this member uses of BOUND_MAPPINGS */
+	uint32_t mappings; /* number of the member's mappings that count towards the limit
+			      BOUND_MAPPINGS */
 	/* a further chunk was refused; later chunks of this member are refused, too */
 	bool is_cut_off;
 	/* values that these counters in the head of the arena had when they were last processed */

@@ -51,8 +51,8 @@ const char *proc_stat(int32_t pid, int32_t thread, char text[PROC_STAT_SIZE]);
 bool proc_has_ended(int32_t pid, int32_t thread);
 
 /*
- * Finds a field of proc_pid_stat(5) by its number there. stat: the result of proc_stat(). Returns
- * the text from this field on, or NULL if there is no such field.
+ * Finds a field of the stat file by its number in proc_pid_stat(5). stat: the result of
+ * proc_stat(). Returns the text from this field on, or NULL if there is no such field.
  */
 const char *proc_field(const char *stat, int number);
 

@@ -19,7 +19,8 @@
 
 struct graph_block {
 	uint64_t address, size;
-	uint64_t order; /* order of the allocations; perhaps with GRAPH_OF_PARENT */
+	uint64_t order; /* position in the order of the allocations, and the flag GRAPH_OF_PARENT if
+			   it applies */
 };
 
 /*

@@ -8,14 +8,14 @@
  *
  * The GIL is four objects in the interpreter's variable _PyRuntime, in this order: a condition
  * `cond` and its mutex, and a condition `switch_cond` and its mutex. A thread that takes the GIL
- * signals switch_cond; a thread that releases it signals cond; a thread that waits for it waits for
- * cond, again and again until it has taken it. These signals are recorded with their times and
- * backtraces, so nothing is inferred.
+ * signals switch_cond; a thread that releases it signals cond; a thread that waits for the GIL
+ * waits for cond, and repeats this until it has taken the GIL. These signals are recorded with
+ * their times and backtraces, so the holders are known and not inferred.
  *
  * A thread that computes releases the GIL when another thread has waited for 5 ms
  * (sys.setswitchinterval()), between two bytecodes, and so at the line that it runs. A call of C
- * code that keeps the GIL delays this until it returns, still on its line. A thread whose call
- * blocks releases the GIL at that call.
+ * code that keeps the GIL delays the release until the call returns; the line is then still that of
+ * the call. A thread whose call blocks releases the GIL at that call.
  */
 
 #include <stdbool.h>

@@ -3,8 +3,8 @@
 #define TESTS_COLLECT_FORGER_H
 
 /*
- * What a program of a run, which knows its secret, may send to the collector's socket: messages and
- * requests of any content, and any descriptor.
+ * Sends messages and requests of any content, and any descriptor, to the collector's socket, as a
+ * malicious program of the run could: such a program knows the run's secret.
  */
 
 #include "collect-producer.h"

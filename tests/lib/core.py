@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""core.py JSON unreachable: whether a report of the core file of tests/hosts/crashes has what the
-program lost. core.py JSON JSON: whether two reports have the same lines. Prints what is wrong;
-status 1 if anything is."""
+"""core.py JSON unreachable: checks that a report on the core file of tests/hosts/crashes has the blocks to which the
+program has dropped its pointers. core.py JSON JSON: checks that two reports have the same lines. Prints the
+differences; the exit status is 1 if there are any."""
 import json
 import sys
 

@@ -3,8 +3,8 @@
 #define POSTPROC_STREAM_H
 
 /*
- * sp-rtrace streams made by hand, byte by byte, in every form that there is or was. Shares no code
- * and no table with the reader, so that both can be wrong only in different ways.
+ * Makes sp-rtrace streams byte by byte, in every form that any version has written. Shares no code
+ * and no table with the reader, so that the same error cannot be in both.
  */
 
 #include <stdbool.h>

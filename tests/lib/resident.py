@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """resident.py HOW SEED...: runs tests/hosts/pins with each seed, and compares the report resident
-with what the kernel says, and with what happens when the program frees the blocks that pin its
-memory. HOW: light, scan, attach or fork."""
+with the numbers of the kernel, and with the memory that the kernel gets back when the program frees the blocks
+that pin it. HOW: light, scan, attach or fork."""
 import json
 import os
 import subprocess

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""For tests/e2e/sampling: estimates of a hundred places against what the program says that they hold.
+"""For tests/e2e/sampling: compares the estimates of a hundred call sites with the true numbers, which the program
+prints.
 
-sampling.py TRUTH LEAKS [LEAKS ...]: the lines of the program, and `report leaks --format=json` of
-as many runs. Says how many of all estimates are within their error, and whether the sum is right.
+sampling.py TRUTH LEAKS [LEAKS ...]: TRUTH is the output of the program, each LEAKS the output of
+`report leaks --format=json` for one run. Prints how many of all estimates are within their error, and whether the
+sum is right.
 """
 import json
 import sys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""scan.py SAID TRACE: holds what a scan found of tests/hosts/keepers against what it says of
-itself. Says what is wrong; status 1 if anything is."""
+"""scan.py SAID TRACE: compares the result of a scan of tests/hosts/keepers with the program's own output, SAID.
+Prints the differences; the exit status is 1 if there are any."""
 import re
 import subprocess
 import sys

@@ -2,7 +2,10 @@
 #ifndef TAP_H
 #define TAP_H
 
-/* TAP for unit tests: ok() says one line, tap_end() the plan and the exit status. */
+/*
+ * TAP for unit tests: ok() prints the line of a test, tap_end() prints the plan and returns the
+ * exit status.
+ */
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""TAP lines of checks in Python, without their numbers: numbered() of tap.sh gives them.
+"""Prints the TAP lines of checks in Python without numbers; numbered() of tap.sh adds the numbers.
 
-NAME, what is checked, begins each sentence."""
+Each sentence begins with NAME, which is the object of the checks."""
 
 NAME = ""
 

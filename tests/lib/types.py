@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""types.py JSON SAID [PREFIX]: holds the report types against what a program says of its blocks
-(tests/hosts/types.cc). PREFIX: types that begin so are the language's own, and may be missing from
-what the program says. Prints what is wrong; status 1 if anything is."""
+"""types.py JSON SAID [PREFIX]: compares the report types with the types of its blocks that a program prints
+(SAID, the output of tests/hosts/types.cc). PREFIX: types that begin with this text belong to the runtime of the
+language, and may be missing in SAID. Prints the differences; the exit status is 1 if there are any."""
 import fnmatch
 import json
 import sys
