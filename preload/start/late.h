@@ -24,8 +24,9 @@ char *const *late_environment(void *room, char *const *environment);
  * late_look() notes in the arena whether the program to be executed will have the library in its
  * LD_PRELOAD, because that program may end before the collector can look. If LD_PRELOAD names a
  * file of the library that does not exist (after chroot(2), for example), or if no descriptor is
- * free to open that file, the loader would print an error to the program's standard error. So late_look() then returns the bytes that late_without()
- * needs to make an environment without that name; else 0.
+ * free to open that file, the loader would print an error to the program's standard error. So
+ * late_look() then returns the bytes that late_without() needs to make an environment without that
+ * name; else 0.
  */
 size_t late_look(char *const *environment);
 char *const *late_without(void *room, char *const *environment);
