@@ -422,6 +422,11 @@ static void print_python(struct overview *overview)
 			   "UNSEEN  lines of Python: this build of CPython%s%s is not known",
 			   summary->python.version ? " " : "",
 			   summary->python.version ? summary->python.version : "");
+	if (summary->python.is_full)
+		screen_say(
+			&overview->screen, 8,
+			"UNSEEN  lines of some Python functions: the process has more than can be "
+			"recorded");
 	if (summary->python.off)
 		screen_say(&overview->screen, 8,
 			   "UNSEEN  lines of Python: --python=lines shows them");

@@ -585,6 +585,7 @@ static void note_python(struct summary *summary, const struct event *event)
 
 	gil_note(&summary->gil, event);
 	summary->python.off += frames && !strcmp(frames, "off");
+	summary->python.is_full |= frames && !strcmp(frames, "part");
 	summary->python.hidden += objects && !strcmp(objects, "small");
 	if (frames && !strcmp(frames, "no") && !summary->python.unknown++ && version)
 		summary->python.version = pool_text(&summary->pool, version, strlen(version));

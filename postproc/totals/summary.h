@@ -458,6 +458,7 @@ struct summary {
 		 */
 		uint64_t unknown;
 		const char *version; /* version of Python in the first of these; NULL: unknown */
+		bool is_full;	     /* a process had more Python functions than can be recorded */
 	} python;
 	struct coverage coverage;	  /* times of the threads of the current process */
 	struct coverage_sum blocked_time; /* times of the threads of all processes of the run */

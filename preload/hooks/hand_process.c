@@ -7,6 +7,7 @@
 
 #include "preload/record/facts.h"
 #include "preload/record/memory.h"
+#include "preload/record/python.h"
 #include "preload/record/ring.h"
 #include "preload/start/late.h"
 #include "preload/walk/maps.h"
@@ -22,11 +23,15 @@
  */
 int close_library(void *handle)
 {
+	bool is_paused;
 	int result;
 
 	facts_tell_bypass_of(handle);
+	is_paused = python_pause();
 	result = real.dlclose(handle);
 	maps_check();
+	if (is_paused)
+		python_resume();
 	return result;
 }
 

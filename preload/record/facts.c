@@ -421,7 +421,7 @@ void facts_tell_modules(struct thread *thread, uint64_t time)
 			*at++ = (char)module->build_id[i];
 		ring_publish(&record->record);
 		if (module->python)
-			python_look_at(module->python);
+			python_look_at(module);
 		/* life_note_past() has no effect while the process starts, so set the bit here */
 		if (module->is_go && memory_head())
 			__atomic_fetch_or(&memory_head()->past, 1u << PAST_ALL, __ATOMIC_RELAXED);

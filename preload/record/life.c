@@ -207,7 +207,7 @@ void life_forked(void)
 	thread_forget();
 	names_forked();
 	bypass_forked();
-	python_renew();
+	python_renew(true);
 	*life.fork_mark = 1;
 	if (!life.control || life.is_off)
 		return;
@@ -264,7 +264,7 @@ void life_renew(void)
 	thread_renew();
 	names_forked();
 	bypass_forked();
-	python_renew();
+	python_renew(false);
 	sampling_renew();
 	life.is_off = false;
 	*life.fork_mark = ++generation;

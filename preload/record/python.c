@@ -137,6 +137,8 @@ static const struct layout layouts[] = {
 #define TEXT_COMPACT 0x20u
 #define TEXT_ASCII   0x40u
 
+#define PAUSE_YIELDS 10000 /* how often python_pause() waits for other threads */
+
 #define LINES_MAX 0xffffeu /* a line number must fit the range of its function */
 
 static struct {
@@ -146,9 +148,14 @@ static struct {
 	uintptr_t (*state)(void);
 	int (*is_ending)(void);
 	const char *(*version)(void); /* before 3.11, which has no Py_Version */
-	const struct maps_python *found;
-	uint32_t life; /* changes when a new collector knows no function: python_renew() */
-	bool is_told;  /* facts_tell_python() was called since `life` changed */
+	const struct module *module;
+	uint32_t is_full; /* 1: a function had no free entry in `functions` */
+	uint32_t begun;	  /* 1: a thread has called python_look_at() for `module` */
+	uint32_t pauses;  /* python_pause(): no thread may begin to read */
+	uint32_t readers; /* threads that read the interpreter's memory, if it may be unloaded */
+	bool may_unload;  /* the interpreter is in a library, not in the program */
+	uint32_t life;	  /* changes when a new collector knows no function: python_renew() */
+	bool is_told;	  /* facts_tell_python() was called since `life` changed */
 } python = { .life = 1 };
 
 bool python_is_found;
@@ -190,10 +197,11 @@ static void tell_python(void)
 {
 	python.is_told = true;
 	facts_tell_python(python.minor,
-			  is_off()	    ? "off"
-			  : python_is_found ? "yes"
-					    : "no",
-			  uses_malloc() ? "all" : "small", python.found);
+			  is_off()	     ? "off"
+			  : !python_is_found ? "no"
+			  : python.is_full   ? "part"
+					     : "yes",
+			  uses_malloc() ? "all" : "small", python.module->python);
 }
 
 struct function {
@@ -214,8 +222,12 @@ static struct function *functions;
 static bool map_functions(void)
 {
 	size_t size = PYTHON_FUNCTIONS_MAX * sizeof(*functions);
-	void *map = sys_mmap(NULL, size, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *map;
+
+	if (functions)
+		return true;
+	map = sys_mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (sys_error(map))
 		return false;
@@ -224,19 +236,23 @@ static bool map_functions(void)
 	return true;
 }
 
-void python_look_at(const struct maps_python *found)
+void python_look_at(const struct module *module)
 {
-	static uint32_t begun;
+	const struct maps_python *found = module->python;
 	int minor = 0;
 
 	if (!life.control)
 		return;
-	if (!plain_claim(&begun, 0, 1)) {
-		if (python.found == found && !python.is_told)
+	if (__atomic_load_n(&module->is_gone, __ATOMIC_ACQUIRE))
+		return;
+	if (!plain_claim(&python.begun, 0, 1)) {
+		if (python.module == module && !python.is_told)
 			tell_python();
 		return;
 	}
-	python.found = found;
+	python.module = module;
+	python.may_unload = found->may_unload;
+	python.version = NULL;
 	python.state = (uintptr_t(*)(void))found->state;
 	python.is_ending = (int (*)(void))found->is_ending;
 	python.code_type = found->code_type;
@@ -254,10 +270,58 @@ void python_look_at(const struct maps_python *found)
 	tell_python();
 }
 
-void python_renew(void)
+void python_renew(bool is_child)
 {
 	python.life++;
 	python.is_told = false;
+	/* the other threads of the parent are not in the child */
+	if (is_child)
+		python.pauses = python.readers = 0;
+}
+
+bool python_pause(void)
+{
+	if (!python_is_found || !python.may_unload)
+		return false;
+	__atomic_fetch_add(&python.pauses, 1, __ATOMIC_SEQ_CST);
+	/* a thread that left its event by longjmp() never ends its reading */
+	for (int i = 0; i < PAUSE_YIELDS && __atomic_load_n(&python.readers, __ATOMIC_SEQ_CST); i++)
+		sys_call0(__NR_sched_yield);
+	return true;
+}
+
+void python_resume(void)
+{
+	if (__atomic_load_n(&python.module->is_gone, __ATOMIC_ACQUIRE)) {
+		/* if an interpreter is loaded again, python_look_at() finds it */
+		__atomic_store_n(&python_is_found, false, __ATOMIC_RELEASE);
+		choose_layout(0);
+		__atomic_store_n(&python.begun, 0, __ATOMIC_RELEASE);
+	}
+	/* 0 in a child that was forked during the pause */
+	if (__atomic_load_n(&python.pauses, __ATOMIC_SEQ_CST))
+		__atomic_fetch_sub(&python.pauses, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Whether this thread may read the interpreter's memory, until end_reading(). */
+static inline bool begin_reading(void)
+{
+	if (!__atomic_load_n(&python_is_found, __ATOMIC_ACQUIRE))
+		return false;
+	if (!python.may_unload)
+		return true;
+	__atomic_fetch_add(&python.readers, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&python.pauses, __ATOMIC_SEQ_CST) &&
+	    !__atomic_load_n(&python.module->is_gone, __ATOMIC_ACQUIRE))
+		return true;
+	__atomic_fetch_sub(&python.readers, 1, __ATOMIC_SEQ_CST);
+	return false;
+}
+
+static inline void end_reading(void)
+{
+	if (python.may_unload)
+		__atomic_fetch_sub(&python.readers, 1, __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -567,8 +631,11 @@ static uint64_t define(const struct call *call, uintptr_t code, int32_t at)
 	for (const char *byte = path; byte < end; byte++)
 		hash = mix(hash, (uint8_t)*byte);
 	number = number_of(hash ? hash : 1);
-	if (number < 0)
+	if (number < 0) {
+		if (plain_claim(&python.is_full, 0, 1))
+			tell_python();
 		return 0;
+	}
 	if (__atomic_load_n(&functions[number].told, __ATOMIC_RELAXED) != python.life)
 		tell_function(call, (uint32_t)number, path);
 	return PYTHON_BASE + ((uint64_t)(uint32_t)number << PYTHON_LINE_BITS) +
@@ -695,11 +762,11 @@ static inline bool is_same(const struct call *call, const struct layout *layout,
 	return true;
 }
 
-uint32_t python_merge(const struct call *call, uint32_t before, uint32_t same)
+/* state: the interpreter's state of this thread; 0: there are no Python frames. */
+static uint32_t merge(const struct call *call, uintptr_t state, uint32_t before, uint32_t same)
 {
 	struct python_memory *memory = &call->thread->python;
 	const struct capture_memory *c = &call->thread->memory;
-	uintptr_t state = find_state(call->thread);
 	const struct layout *layout = python.layout;
 	uint32_t most = PYTHON_FRAMES_MAX < life.depth ? PYTHON_FRAMES_MAX : life.depth;
 	uint32_t room = CAPTURE_MEMORY_MAX - c->count, count = 0, kept = 0, place, merged;
@@ -757,5 +824,15 @@ uint32_t python_merge(const struct call *call, uint32_t before, uint32_t same)
 		memory->merged[merged++] = memory->frames[kept].address;
 	}
 	memory->merged_count = merged;
+	return same;
+}
+
+uint32_t python_merge(const struct call *call, uint32_t before, uint32_t same)
+{
+	bool is_reading = begin_reading();
+
+	same = merge(call, is_reading ? find_state(call->thread) : 0, before, same);
+	if (is_reading)
+		end_reading();
 	return same;
 }

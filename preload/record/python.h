@@ -79,16 +79,27 @@ struct python_memory {
 extern bool python_is_found;
 
 struct call;
-struct maps_python;
+struct module;
 
 /*
  * Called in a child of fork and after a new attach, when the collector does not know any function
  * yet.
  */
-void python_renew(void);
+void python_renew(bool is_child);
 
-/* Called when a thread reports a module that has an interpreter. Of several, the first counts. */
-void python_look_at(const struct maps_python *found);
+/*
+ * Called when a thread reports a module that has an interpreter. Of several that are loaded at a
+ * time, the first counts.
+ */
+void python_look_at(const struct module *module);
+
+/*
+ * Called before a call that may unload the interpreter (dlclose): from then until python_resume(),
+ * no thread reads its memory. Returns whether python_resume() must be called, after the call and
+ * maps_check().
+ */
+bool python_pause(void);
+void python_resume(void);
 
 /*
  * Merges the thread's remembered C frames, of which the outermost `same` are unchanged, with the

@@ -445,6 +445,7 @@ static const struct maps_python *find_python(const struct link_map *map)
 		python->runtime = map->l_addr + runtime->st_value;
 		python->runtime_end = python->runtime + runtime->st_size;
 	}
+	python->may_unload = map->l_name[0] != '\0';
 	python->is_special = address_of(&linkage, "_Py_RefTotal") ||
 			     address_of(&linkage, "_Py_NegativeRefcount") ||
 			     address_of(&linkage, "_Py_DecRefShared");

@@ -29,6 +29,7 @@ struct maps_python {
 	uint64_t version;		/* the value of Py_Version, which 3.11 and later have */
 	uintptr_t runtime, runtime_end; /* _PyRuntime; 0: it is not exported */
 	bool is_special;		/* a debug build or one without a GIL: other layouts */
+	bool may_unload;		/* it is in a library, not in the program */
 };
 
 struct module {
