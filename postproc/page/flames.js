@@ -67,17 +67,25 @@ function callTree(sums) {
 			this.nodes = nodes;
 			this.parent = parent;
 			this.frame = nodes[0] < 0 ? -1 : same[page.nodes.frame[nodes[0]]];
-			this.value = nodes[0] < 0 ? all : nodes.reduce((sum, node) => sum + values[node], 0);
+			this.value = nodes[0] < 0 ? all : values[nodes[0]];
+		}
+		add(node) {
+			this.nodes.push(node);
+			this.value += values[node];
 		}
 		get children() {
-			const groups = new Map();
+			const branches = new Map();
 			for (const node of this.nodes)
 				for (let at = first[node + 1]; at < first[node + 2]; at++) {
-					const frame = same[page.nodes.frame[list[at]]];
-					if (values[list[at]] > 0)
-						groups.set(frame, (groups.get(frame) || []).concat(list[at]));
+					const child = list[at], frame = same[page.nodes.frame[child]], branch = branches.get(frame);
+					if (!(values[child] > 0))
+						continue;
+					if (branch)
+						branch.add(child);
+					else
+						branches.set(frame, new Branch([child], this));
 				}
-			return new Map([...groups].map(([frame, nodes]) => entry(frame, new Branch(nodes, this))));
+			return branches;
 		}
 	}
 	const root = new Branch([-1]);
@@ -109,7 +117,7 @@ function layOut(tree, width, { value, order }) {
 		let at = x, small = 0, smallSum = node.rest || 0;
 		for (const child of [...node.children.values()].sort((a, b) => order(b) - order(a))) {
 			const part = w * value(child) / value(node);
-			if (part < 0.5 || level >= DEPTH_MOST) {
+			if (part < 1 || level >= DEPTH_MOST) {
 				small++;
 				smallSum += value(child);
 				continue;

@@ -13,7 +13,10 @@
 /* ---- the model ---- */
 
 async function unpack(text) {
-	const bytes = Uint8Array.from(atob(text.trim()), c => c.charCodeAt(0));
+	/* millions of letters: Uint8Array.from() would call a function for each */
+	const letters = atob(text.trim()), bytes = new Uint8Array(letters.length);
+	for (let i = 0; i < letters.length; i++)
+		bytes[i] = letters.charCodeAt(i);
 	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
 	return JSON.parse(await new Response(stream).text());
 }
@@ -52,13 +55,18 @@ const BINS = M.bins.rows - 1;
 const edges = M.bins.time;
 const NEVER = 1 << 30;
 for (const name of ['site', 'acquired_step', 'count', 'bytes'])
-	M.spans[name] = Float64Array.from(M.spans[name] || []);
-M.spans.released_step = Int32Array.from(M.spans.released_step || [], step => step === null ? NEVER : step);
+	M.spans[name] = new Float64Array(M.spans[name] || []);
 /*
- * The first step in which the objects of a span are no longer live: they were released, or their
- * process had ended.
+ * gone_step: the first step in which the objects of a span are no longer live: they were released, or
+ * their process had ended.
  */
-M.spans.gone_step = M.spans.released_step.map((step, i) => step !== NEVER ? step : (M.spans.ended_step[i] ?? NEVER) + 1);
+const releasedSteps = M.spans.released_step;
+M.spans.released_step = new Int32Array(M.spans.rows);
+M.spans.gone_step = new Int32Array(M.spans.rows);
+for (let i = 0; i < M.spans.rows; i++) {
+	M.spans.released_step[i] = releasedSteps[i] ?? NEVER;
+	M.spans.gone_step[i] = releasedSteps[i] ?? (M.spans.ended_step[i] ?? NEVER) + 1;
+}
 
 /* Names of the units, by their number in columns whose rows have different units. */
 const UNITS = ['count', 'bytes', 'ns'];
