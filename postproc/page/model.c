@@ -500,11 +500,14 @@ static void put_waits(const struct model_state *state, struct table *table)
 		const struct waiter *waiter = &state->waiters.items[wait->site];
 		struct table_cell *row = table_add(table);
 		uint64_t begin_ns = wait->acquired << waits->shift;
+		uint64_t start_ns = state->run->summary->start_ns;
 
+		/* the first step begins with the run, as in the table bins */
+		begin_ns = (uint64_t)wait->count * (begin_ns > start_ns ? begin_ns : start_ns);
 		table_number(CELL(row, waits_by_step, step), wait->acquired - state->drawn.first);
 		table_number(CELL(row, waits_by_step, end_step), wait->lost - state->drawn.first);
 		table_number(CELL(row, waits_by_step, offset),
-			     wait->since_ns - (uint64_t)wait->count * begin_ns);
+			     wait->since_ns > begin_ns ? wait->since_ns - begin_ns : 0);
 		table_number(CELL(row, waits_by_step, count), (uint64_t)wait->count);
 		table_number(CELL(row, waits_by_step, wait_time), (uint64_t)wait->bytes);
 		table_backtrace(CELL(row, waits_by_step, backtrace), waiter->backtrace);

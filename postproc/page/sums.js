@@ -171,7 +171,7 @@ function waitedIn(i, from, to) {
 		(W.step[i] < from ? W.count[i] * edges[from] : began);
 }
 
-const KINDS_OF_WAITS = ['lock', 'semaphore', 'condition', 'thread', 'call'].filter(kind =>
+const KINDS_OF_WAITS = ['lock', 'futex', 'semaphore', 'condition', 'thread', 'call'].filter(kind =>
 	(M.waits.object_kind || []).some(each => text(each) === kind));
 
 /* Returns the time waited in each bin, by kind. */

@@ -63,7 +63,7 @@ function tickText(at, step) {
 function drawLegend(curves) {
 	const legend = clear($('legend'));
 	if (KINDS_OF_WAITS.length)
-		legend.append(legendOf(KINDS_OF_WAITS.map(kind => ['wait-' + kind, `waits for a ${kind}`])));
+		legend.append(legendOf(KINDS_OF_WAITS.map(kind => ['wait-' + kind, `waits for a ${kind === 'thread' ? 'thread or child' : kind}`])));
 	for (const [layer, site] of [...curves.keys()].entries())
 		if (curves.get(site).some(each => each > 0))
 			legend.append(make('span', { title: site < 0 ? undefined : siteName(M.sites.backtrace[site]) },

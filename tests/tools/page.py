@@ -2,7 +2,7 @@
 """
 What a page shows in Chromium, compared with the reports of its trace as JSON. TAP lines without their numbers.
 
-page.py DIRECTORY: with spike, waits, loop and sites as traces (.htr) and pages (.html).
+page.py DIRECTORY: with spike, waits, loop, sites and others as traces (.htr) and pages (.html).
 """
 import base64
 import gzip
@@ -104,6 +104,27 @@ def peak(browser):
     [row] = report("spike", "peak")["peaks"]
     same("the flame graph of the peak has what report peak says", browser.eval("document.querySelector('#view .push').textContent"),
          as_bytes(row["peak"]))
+
+
+def starts():
+    tap.NAME = "a program of one thread"
+    tables = model("spike")
+    longest = {row["wait_time"]: row["since"] for row in tables["longest_waits"]}
+    got = {row["wait_time"]: tables["bins"][row["step"]]["time"] + row["offset"] for row in tables["waits_by_step"]
+           if row["count"] == 1}
+    holds("a wait that began in the first step begins at its time", len(got) > 1 and
+          all(got[each] == longest[each] for each in got), f"{got}, not {longest}")
+
+
+def kinds(browser):
+    tap.NAME = "waits for futexes"
+    kind = {row["object_kind"] for row in model("futexes")["waits_by_step"]}
+    browser.open(path("futexes.html"), "tab=lanes")
+    said = browser.eval("document.getElementById('legend').textContent")
+    holds("the legend of the timeline has each kind of wait", "futex" in kind and all(each in said for each in kind), f"{kind}: {said}")
+    for each in kind:
+        holds(f"waits of the kind {each} have a colour",
+              browser.eval(f"getComputedStyle(document.documentElement).getPropertyValue('--wait-{each}').trim()"))
 
 
 def backtraces(browser):
@@ -418,6 +439,8 @@ with Browser() as opened:
     accessible(opened)
     peak(opened)
     curve(opened, "loop", "a shell loop")
+    starts()
+    kinds(opened)
     backtraces(opened)
     waits(opened)
     remainder(opened)
