@@ -10,7 +10,8 @@
 #define MUTEX_SIZE_LEAST 40u
 #define MUTEX_SIZE_MOST	 48u
 
-#define PAIRS_MAX 65536u
+#define WAITERS_MAX 4096u /* threads that wait at a time; waits of further ones are not counted */
+#define PAIRS_MAX   65536u
 
 /* Classes of sites. */
 enum { OF_WAITS, OF_RELEASES };
@@ -150,6 +151,7 @@ static void begin_wait(struct gil *gil, const struct event *event)
 
 	/* a wait for switch_cond is part of releasing the GIL */
 	if (!gil->condition || event->related != gil->condition ||
+	    gil->waiters.count >= WAITERS_MAX ||
 	    find_waiter(gil, event->thread) < gil->waiters.count)
 		return;
 	waiter = ARRAY_ADD(&gil->waiters);
