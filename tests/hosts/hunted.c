@@ -4,15 +4,18 @@
  * begins with culprit_ is the one that a hunter has to be led to; all the others are innocent and
  * make enough noise to hide it.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -557,6 +560,101 @@ static void plugin(void)
 	innocent_work(100);
 }
 
+/* ---- a reader that has the other end of its pipe, and so never sees the end ---- */
+
+PLAIN static void culprit_reader(int end)
+{
+	char byte;
+
+	while (read(end, &byte, 1) > 0)
+		innocent_work(10);
+}
+
+static void end_of_file(void)
+{
+	int ends[2];
+	pid_t child;
+
+	if (pipe(ends))
+		exit(1);
+	child = fork();
+	if (!child)
+		_exit(write(ends[1], "abc", 3) != 3);
+	waitpid(child, NULL, 0);
+	culprit_reader(ends[0]);
+}
+
+/* ---- a child of fork that needs a lock which another thread of its parent held ---- */
+
+static pthread_barrier_t meets;
+
+PLAIN static void *culprit_keeper(void *unused)
+{
+	pthread_mutex_lock(&one);
+	pthread_barrier_wait(&meets);
+	usleep(500 * 1000);
+	pthread_mutex_unlock(&one);
+	return unused;
+}
+
+static void forked(void)
+{
+	pthread_t thread;
+	pid_t child;
+
+	pthread_barrier_init(&meets, NULL, 2);
+	pthread_create(&thread, NULL, culprit_keeper, NULL);
+	pthread_barrier_wait(&meets);
+	child = fork();
+	if (!child) {
+		pthread_mutex_lock(&one);
+		_exit(0);
+	}
+	innocent_work(1000);
+	pthread_join(thread, NULL);
+	usleep(200 * 1000);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+/* ---- a mapping, a stream and a directory for each request, which are never released ---- */
+
+PLAIN static void culprit_window(void)
+{
+	sink = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	innocent_work(20);
+}
+
+PLAIN static void culprit_log(void)
+{
+	sink = fopen("/dev/null", "r");
+	innocent_work(20);
+}
+
+PLAIN static void culprit_listing(void)
+{
+	sink = opendir("/");
+	innocent_work(20);
+}
+
+static void windows(void)
+{
+	for (int i = 0; i < 200; i++)
+		culprit_window();
+}
+
+static void streams(void)
+{
+	for (int i = 0; i < 100; i++)
+		culprit_log();
+}
+
+static void listings(void)
+{
+	for (int i = 0; i < 100; i++)
+		culprit_listing();
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -571,7 +669,9 @@ static const struct {
 	{ "plugin", plugin },	    { "error", error },
 	{ "unjoined", unjoined },   { "post", post },
 	{ "starve", starve },	    { "condition", culprit_waiter },
-	{ "grow", grow },
+	{ "grow", grow },	    { "end-of-file", end_of_file },
+	{ "forked", forked },	    { "windows", windows },
+	{ "streams", streams },	    { "listings", listings },
 };
 
 int main(int argc, char **argv)
