@@ -10,11 +10,13 @@
 
 #include "life.h"
 #include "memory.h"
+#include "preload/ground/clock.h"
 #include "preload/ground/sys.h"
 #include "ring.h"
 #include "thread.h"
 
-#define STEP_MS 10
+#define STEP_MS	   10
+#define BUSY_TIMES 4 /* a wait for a step of the scan lasts at most this many times --patience */
 
 /*
  * Whether we may make a system call: false in a child that runs on its parent's stack, and where
@@ -61,6 +63,7 @@ void ending_await_scan(void)
 	struct arena *head;
 	uint32_t beat;
 	int64_t patience;
+	uint64_t since;
 
 	if (!may_ask() || life.control->settings.scan != SCAN_EXIT)
 		return;
@@ -76,16 +79,24 @@ void ending_await_scan(void)
 	sys_prctl(PR_SET_PTRACER, (unsigned long)life.control->collector, 0, 0, 0);
 	__atomic_store_n(&head->ending, thread_id(), __ATOMIC_RELEASE);
 	ring_wake();
-	/* a signal ends a sleep early, so the total wait may be shorter */
+	/*
+	 * A signal ends a sleep early, so the total wait may be shorter. On a busy machine a sleep
+	 * takes longer, and so does the collector, but the wait has an end by the clock.
+	 */
+	since = clock_monotonic();
 	for (int64_t idle_ms = 0; idle_ms <= patience; idle_ms += STEP_MS) {
 		uint32_t now;
 
+		if ((clock_monotonic() - since) / 1000000 > BUSY_TIMES * (uint64_t)patience)
+			return;
 		if (__atomic_load_n(&head->released, __ATOMIC_ACQUIRE))
 			return;
 		sys_futex_wait(&head->released, 0, &step, 1);
 		now = __atomic_load_n(&head->scan_beat, __ATOMIC_RELAXED);
-		if (now != beat)
+		if (now != beat) {
 			idle_ms = 0;
+			since = clock_monotonic();
+		}
 		beat = now;
 	}
 }

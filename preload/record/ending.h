@@ -10,7 +10,8 @@ void ending_look(void);
 
 /*
  * With --scan=exit: waits at the very end of the process until its memory has been scanned. Waits
- * as long as the scan makes progress, and at most --patience without progress.
+ * as long as the scan makes progress. Without progress it waits --patience, on a busy machine at
+ * most four times that long.
  */
 void ending_await_scan(void);
 
