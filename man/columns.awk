@@ -13,7 +13,7 @@ function key(name, kind)
 # The type or unit of a column in JSON and CSV.
 function unit(kind)
 {
-	if (kind == "GROUP" || kind == "TEXT" || kind == "NOTE")
+	if (kind == "GROUP" || kind == "TEXT" || kind == "NOTE" || kind == "TYPE")
 		return "text"
 	if (kind == "BYTES" || kind == "SIZE" || kind == "CURVE_BYTES")
 		return "bytes"

@@ -337,6 +337,7 @@ static void put_leak(struct leaks_state *state, struct table *table, uint32_t in
 		if (found->fates[SCANNED_WEAK])
 			table_number(CELL(row, leaks, weak), found->fates[SCANNED_WEAK]);
 	}
+	report_type(state->run, table, CELL(row, leaks, type), place->backtrace);
 	table_text(table, CELL(row, leaks, owner), found ? found->keeper : NULL);
 	report_curve(state->run, table, CELL(row, leaks, curve), curve ? &curve->rises : NULL);
 	table_backtrace(CELL(row, leaks, backtrace), place->backtrace);
@@ -369,6 +370,7 @@ static void put_lost(struct leaks_state *state, struct table *table, uint32_t in
 			table_number(CELL(row, unreachable, new_bytes), found->since_bytes[fate]);
 		}
 		table_number(CELL(row, unreachable, processes), leak->processes);
+		report_type(state->run, table, CELL(row, unreachable, type), place->backtrace);
 		table_backtrace(CELL(row, unreachable, backtrace), place->backtrace);
 	}
 }

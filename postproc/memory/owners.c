@@ -282,6 +282,7 @@ static void put_below(struct holders_state *state, struct table *table, const st
 	struct table_cell *row = table_add(table);
 
 	table_group(table, &row[0], holder->text, ranks[below->holder]);
+	report_type(state->run, table, CELL(row, retained, type), below->backtrace);
 	table_text(table, CELL(row, retained, path), below->way);
 	table_number(CELL(row, retained, bytes), below->bytes);
 	table_number(CELL(row, retained, count), below->count);

@@ -149,6 +149,7 @@ static void path_end(void *user, struct tables *tables)
 			continue;
 		table_number(CELL(row, path, size), step->size);
 		table_number(CELL(row, path, offset), step->offset);
+		report_type(state->run, table, CELL(row, path, type), step->backtrace);
 		if (step->backtrace)
 			table_backtrace(CELL(row, path, backtrace), step->backtrace);
 	}

@@ -56,6 +56,7 @@ static void put_place(void *user, struct table *table, uint32_t index)
 	table_percent(CELL(row, peak_sites, share), peaks_weight(peaks, place->class, amount),
 		      peaks_weight(peaks, place->class, peaks->classes[place->class].run.most));
 	table_number(CELL(row, peak_sites, count), amount.count);
+	report_type(state->run, table, CELL(row, peak_sites, type), place->backtrace);
 	table_backtrace(CELL(row, peak_sites, backtrace), place->backtrace);
 }
 

@@ -11,13 +11,9 @@
 #include "base/hash_table.h"
 #include "base/pool.h"
 #include "measure.h"
-#include "naming/types.h"
 #include "postproc/report/report.h"
 
 /* number of innermost functions of a backtrace that are searched for a type */
-#define SYMBOLS_MAX 256u
-#define TYPE_MAX    1024u
-
 struct type_sum {
 	const char *name; /* "": unknown */
 	uint64_t amount, count, sites;
@@ -73,18 +69,14 @@ static struct type_sum *sum_of(struct types_state *state, const char *name)
 	return sum;
 }
 
-static void add_place(struct types_state *state, const struct measure_place *place)
+static void add_place(struct types_state *state, struct table *table,
+		      const struct measure_place *place)
 {
-	struct naming_symbol symbols[SYMBOLS_MAX];
-	char name[TYPE_MAX] = "";
+	struct table_cell type = { 0 };
 	struct type_sum *sum;
-	size_t count = 0;
 
-	if (state->run->naming && place->backtrace)
-		count = naming_symbols(state->run->naming, place->backtrace, symbols, SYMBOLS_MAX);
-	if (!types_find(symbols, count, name, sizeof(name)))
-		*name = '\0';
-	sum = sum_of(state, name);
+	report_type(state->run, table, &type, place->backtrace);
+	sum = sum_of(state, type.is_set ? type.text : "");
 	sum->amount += place->amount[0];
 	sum->count += place->count[0];
 	sum->variance += place->variance[0];
@@ -104,7 +96,7 @@ static void types_end(void *user, struct tables *tables)
 			naming_expect(state->run->naming, place.backtrace);
 	for (size_t at = 0; measure_next(state->measure, &at, &place);)
 		if (place.amount[0] && !strcmp(place.class, "memory"))
-			add_place(state, &place);
+			add_place(state, table, &place);
 	for (size_t i = 0; i < state->sums.count; i++) {
 		total += state->sums.items[i]->amount;
 		known += *state->sums.items[i]->name ? state->sums.items[i]->amount : 0;

@@ -18,6 +18,7 @@ enum tables_shape tables_shape(enum table_kind kind)
 	case TABLE_GROUP:
 	case TABLE_TEXT:
 	case TABLE_NOTE:
+	case TABLE_TYPE:
 		return SHAPE_TEXT;
 	case TABLE_BACKTRACE:
 		return SHAPE_BACKTRACE;

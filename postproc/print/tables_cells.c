@@ -83,6 +83,7 @@ void tables_format_cell(char *text, enum table_kind kind, const struct table_cel
 	case TABLE_GROUP:
 	case TABLE_TEXT:
 	case TABLE_NOTE:
+	case TABLE_TYPE:
 		words = cell->text;
 		break;
 	case TABLE_AMOUNT:

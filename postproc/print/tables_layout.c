@@ -22,6 +22,7 @@ bool tables_is_below(const struct layout *layout, unsigned column)
 	const struct table_facts *facts = &layout->table->facts;
 
 	return facts->columns[column].kind == TABLE_NOTE ||
+	       facts->columns[column].kind == TABLE_TYPE ||
 	       (facts->columns[column].kind == TABLE_BACKTRACE && column + 1 < facts->column_count);
 }
 

@@ -121,7 +121,7 @@ static void print_notes(const struct layout *layout, const struct table_cell *ro
 			continue;
 		text_blanks(job->out, 3 * INDENT);
 		out_format(job->out, "%s:", facts->columns[i].heading);
-		if (facts->columns[i].kind == TABLE_NOTE) {
+		if (facts->columns[i].kind != TABLE_BACKTRACE) {
 			print_words_at(job, COLOUR_NOTE,
 				       3 * INDENT + strlen(facts->columns[i].heading) + 1,
 				       4 * INDENT, row[i].text);

@@ -250,6 +250,13 @@ struct tally *report_listen(struct report_run *run, size_t size,
  */
 void report_hold(struct report_run *run, struct rises *rises, const struct ledger_move *move);
 
+/*
+ * Puts the type of the objects that were allocated at a backtrace into a cell. The cell stays unset
+ * where the functions of the backtrace do not determine the type (naming/types.h).
+ */
+void report_type(const struct report_run *run, struct table *table, struct table_cell *cell,
+		 const struct trace_node *backtrace);
+
 /* Puts the curve of a call site into a cell. If `rises` is NULL, the cell stays unset. */
 void report_curve(const struct report_run *run, struct table *table, struct table_cell *cell,
 		  const struct rises *rises);

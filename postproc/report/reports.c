@@ -4,10 +4,14 @@
 
 #include "base/memory.h"
 #include "naming/runtime.h"
+#include "naming/types.h"
 #include "naming/waiters.h"
 #include "postproc/totals/selection.h"
 #include "report.h"
 #include "wire.h"
+
+#define SYMBOLS_MAX 256u /* functions of a backtrace, from the innermost one, that are read */
+#define TYPE_MAX    1024u
 
 static const struct report_row rows[] = {
 #define REPORT(name, question, next)	 { #name, question, next, NULL },
@@ -127,6 +131,19 @@ void report_curve(const struct report_run *run, struct table *table, struct tabl
 
 	if (rises)
 		table_steps(table, cell, amounts, rises_curve(rises, &run->windows, amounts));
+}
+
+void report_type(const struct report_run *run, struct table *table, struct table_cell *cell,
+		 const struct trace_node *backtrace)
+{
+	struct naming_symbol symbols[SYMBOLS_MAX];
+	char type[TYPE_MAX];
+	size_t count = 0;
+
+	if (run->naming && backtrace)
+		count = naming_symbols(run->naming, backtrace, symbols, SYMBOLS_MAX);
+	if (types_find(symbols, count, type, sizeof(type)))
+		table_text(table, cell, type);
 }
 
 void report_places(const struct report_run *run, struct table *table,

@@ -459,7 +459,8 @@ static struct order order_of(const struct table *table, const char *by, bool *is
 		return order;
 	kind = facts->columns[order.by].kind;
 	order.is_change = kind == TABLE_CHANGE;
-	order.is_text = kind == TABLE_TEXT || kind == TABLE_NOTE || kind == TABLE_GROUP;
+	order.is_text = kind == TABLE_TEXT || kind == TABLE_NOTE || kind == TABLE_TYPE ||
+			kind == TABLE_GROUP;
 	return order;
 }
 

@@ -25,9 +25,10 @@ enum table_kind {
 	 * a text, only in the first column; rows with the same text are adjacent and form a group
 	 */
 	TABLE_GROUP,
-	TABLE_TEXT,	 /* may come from an untrusted file; the printer escapes it */
-	TABLE_NOTE,	 /* a text that is printed on a line below the row, not in a column */
-	TABLE_COUNT,	 /* a number that can be added up */
+	TABLE_TEXT,  /* may come from an untrusted file; the printer escapes it */
+	TABLE_NOTE,  /* a text that is printed on a line below the row, not in a column */
+	TABLE_TYPE,  /* likewise the type of the objects; "several types" if joined rows differ */
+	TABLE_COUNT, /* a number that can be added up */
 	TABLE_PROCESSES, /* a number of processes; not printed if the run has only one process */
 	TABLE_NUMBER,	 /* a number that cannot be added up, such as a pid */
 	TABLE_BYTES,	 /* a count of bytes */

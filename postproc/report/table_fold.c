@@ -21,9 +21,9 @@ struct reading {
  */
 #define BIT(kind) (1ull << TABLE_##kind)
 #define FOLDABLE                                                                           \
-	(BIT(GROUP) | BIT(TEXT) | BIT(NOTE) | BIT(COUNT) | BIT(PROCESSES) | BIT(BYTES) |   \
-	 BIT(SIZE) | BIT(ERROR) | BIT(AMOUNT) | BIT(LONGEST) | BIT(PERCENT) | BIT(SHARE) | \
-	 BIT(STEPS) | BIT(BACKTRACE))
+	(BIT(GROUP) | BIT(TEXT) | BIT(NOTE) | BIT(TYPE) | BIT(COUNT) | BIT(PROCESSES) |    \
+	 BIT(BYTES) | BIT(SIZE) | BIT(ERROR) | BIT(AMOUNT) | BIT(LONGEST) | BIT(PERCENT) | \
+	 BIT(SHARE) | BIT(STEPS) | BIT(BACKTRACE))
 
 static bool is_foldable(const struct table_facts *facts)
 {
@@ -37,6 +37,12 @@ static void join_cell(enum table_kind kind, struct table_cell *cell, const struc
 {
 	uint64_t weight = cell->weight + other->weight;
 
+	if (kind == TABLE_TYPE && (cell->is_set != other->is_set ||
+				   (cell->is_set && strcmp(cell->text, other->text) != 0))) {
+		cell->is_set = true;
+		cell->text = "several types";
+		return;
+	}
 	if (!other->is_set)
 		return;
 	if (!cell->is_set) {
@@ -58,7 +64,8 @@ static void join_cell(enum table_kind kind, struct table_cell *cell, const struc
 		cell->weight += other->weight;
 	else if (kind == TABLE_LONGEST || kind == TABLE_PROCESSES)
 		cell->number = cell->number > other->number ? cell->number : other->number;
-	else if (kind != TABLE_GROUP && kind != TABLE_TEXT && kind != TABLE_NOTE)
+	else if (kind != TABLE_GROUP && kind != TABLE_TEXT && kind != TABLE_NOTE &&
+		 kind != TABLE_TYPE)
 		table_add_to(kind, cell, other);
 }
 
