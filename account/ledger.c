@@ -909,8 +909,8 @@ static __attribute__((noinline)) void on_plain_call(struct ledger *ledger,
 }
 
 /*
- * Handles a call that has not returned at the end of the trace. If it is a join, restores the
- * thread that it waits for, which was not released.
+ * Handles a call that has not returned at the end of the trace. If the call is a join, the thread
+ * that it waits for is live again, because the join did not release it.
  */
 static void on_open(struct ledger *ledger, const struct event *event)
 {

@@ -62,7 +62,7 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct ledger_item) == 64,
 struct ledger_sum {
 	/* number of calls that acquired an object, except waits that lock a mutex again */
 	uint64_t acquired;
-	/* numbers of calls that released an object (without waits), and that joined a thread */
+	/* number of calls that released an object, except waits; number of calls that joined */
 	uint64_t lost, joined;
 	uint64_t retaken;   /* how often a wait for a condition locked its mutex again */
 	uint64_t temporary; /* objects released by the next call of the thread that acquired them */

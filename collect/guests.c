@@ -218,8 +218,8 @@ static void end_predecessor(struct collector *collector, struct member *later)
 		if (member->phase == PHASE_CLOSING || member == later ||
 		    member->watch.our_pid != watch->our_pid ||
 		    /*
-		     * a member whose identity is uncertain (doubt) ends only such members of the
-		     * same family
+		     * a member whose identity is uncertain (doubt) replaces only members of the
+		     * same family whose identity is uncertain, too
 		     */
 		    (later->doubt && (!member->doubt || member->family != later->family)))
 			continue;

@@ -700,7 +700,7 @@ enum short_form {
 #define SHORT_NO_BACKTRACE UINT16_MAX
 #define SHORT_MORE	   0x80u
 #define SHORT_SPLIT	   0x40u
-_Static_assert(RESOURCES_MAX < SHORT_SPLIT, "bits of their own");
+_Static_assert(RESOURCES_MAX < SHORT_SPLIT, "the flags need bits that no resource uses");
 
 /*
  * The part of a short record for a call that took time, has arguments or failed. If it is missing,

@@ -109,8 +109,8 @@ static inline enum hook_blocks hook_blocks(const struct hook *hook)
 }
 
 /*
- * Whether the hook is an exec. The first half of an exec is recorded before the process is
- * replaced.
+ * Whether the hook is an exec. Its call is recorded before it begins, because an exec that succeeds
+ * does not return.
  */
 static inline bool hook_is_exec(const struct hook *hook)
 {

@@ -66,7 +66,7 @@ enum hook_how {
 	HOW_WAKES_ALL, /* the call wakes all waiting threads */
 	HOW_READS,  /* the call acquires a reader-writer lock, which other readers may hold, too */
 	HOW_WRITES, /* the call acquires a reader-writer lock exclusively */
-	HOW_SHARES, /* the call releases a reader-writer lock */
+	HOW_RW_UNLOCKS, /* the call releases a reader-writer lock */
 	HOW_SPINS,
 	HOW_POLLS,  /* the call waits for any of several descriptors */
 	HOW_PAUSES, /* the call waits for a time or a signal, and has no object */

@@ -14,7 +14,7 @@
 #define SYMBOLS_MOST  (1u << 20)
 #define NAMES_MOST    (64u << 20)
 
-/* A module whose bytes are read from its file or from memory, at addresses as in the file. */
+/* A module that is read from its file or from memory, in both cases by the file's addresses. */
 struct image {
 	const struct target *target;
 	int file; /* -1: read memory */

@@ -11,7 +11,7 @@
 #include "base/order.h"
 #include "htr_table.h"
 
-/* Reads the fields of struct piece that are at the start of the piece's contents. */
+/* Sets the members of struct piece whose values are stored at the start of the piece. */
 static void look_inside(struct piece *piece, const uint8_t *bytes, size_t size)
 {
 	const unsigned char *at = bytes;

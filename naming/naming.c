@@ -685,7 +685,8 @@ void naming_cut(char *text, size_t columns)
 			at--;
 	}
 	/*
-	 * this is possible because an escaped character is shorter in the text than on the terminal
+	 * `to` may be less than the length of `dots`, because an escaped character is shorter in
+	 * the text than on the terminal
 	 */
 	if (to < strlen(dots))
 		return;

@@ -88,8 +88,8 @@ struct naming_line {
 	char text[NAMING_TEXT_MAX];
 	uint32_t times; /* number of equal consecutive lines that this line replaces (recursion) */
 	/*
-	 * whether the program called this function of another module; the next lines are the
-	 * program's own code
+	 * whether this is a function of another module that the program called; the lines after it
+	 * are the program's own code
 	 */
 	bool is_called;
 };

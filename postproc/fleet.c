@@ -198,7 +198,7 @@ static FILE *open_new(const struct fleet *fleet, const char *name, const char *s
 	return fdopen(fd, "w");
 }
 
-/* Writes the commands that load the files by sqlite3. */
+/* Writes the commands with which sqlite3 loads the files. */
 static int write_load(const struct fleet *fleet, bool force, struct error *err)
 {
 	FILE *file = open_new(fleet, "load", "sql", force, err);

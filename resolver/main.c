@@ -173,7 +173,7 @@ static void show_progress(void *context, const char *text)
 	out_close(&out);
 }
 
-/* Compares the share of frames with names with --require. Returns the exit status. */
+/* Compares the share of named frames with the value of --require. Returns the exit status. */
 static int check_names(const struct settings *settings, const struct resolve *resolve)
 {
 	struct resolve_totals totals = resolve_totals(resolve);

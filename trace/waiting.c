@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "notes.h"
 
-/* A copy of a note. */
+/* A call that may still be blocked: a copy of its ~waiting note. */
 struct waiting_call {
 	struct event event;
 	struct wire_value *arguments; /* their texts follow in the same allocation */

@@ -463,7 +463,7 @@ static enum locks_way way_of(const struct hook *hook)
 	case HOW_PLAIN:
 	case HOW_JOINS:
 	case HOW_WAKES_ALL:
-	case HOW_SHARES:
+	case HOW_RW_UNLOCKS:
 	case HOW_POLLS:
 	case HOW_PAUSES:
 		break;

@@ -394,7 +394,7 @@ static void print_allocators(struct overview *overview)
 	}
 	if (summary->inner.refusals)
 		screen_say(&overview->screen, 8,
-			   "UNSEEN  memory of an allocator in %s: the calls of %s are not "
+			   "UNSEEN  memory of an allocator in %s: the calls to %s are not "
 			   "recorded: %s",
 			   file_name(summary->inner.path), summary->inner.refused,
 			   summary->inner.reason);
@@ -729,7 +729,7 @@ static void print_missing(struct overview *overview)
 
 /* ---- the last lines ---- */
 
-/* Adds the command for a report, with the program name that the user called. */
+/* Adds the command for a report, with the name by which the user called this program. */
 static void add_report(struct line *line, const char *what)
 {
 	const char *own = program_invocation_name, *end = strstr(own, "-postproc");

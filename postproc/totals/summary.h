@@ -470,7 +470,8 @@ struct summary {
 	uint32_t unwaited;
 	/* after summary_end(): only those that executed a program that was not traced */
 	ARRAY_OF(struct summary_spawned) spawned;
-	ARRAY_OF(struct summary_forked) forked; /* locks of children that have not been read yet */
+	ARRAY_OF(struct summary_forked)
+		forked; /* locks at forks of children whose traces are read later */
 	/* set by summary_end(); key: pid; value: index + 1 of the last image of the process */
 	struct map last_by_pid;
 	/* descriptors that exec passed to programs whose streams have not ended yet */

@@ -88,7 +88,7 @@ static bool is_shared(const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
 
-	return hook && hook->how == HOW_SHARES;
+	return hook && hook->how == HOW_RW_UNLOCKS;
 }
 
 static void add_unlock(struct locks_state *state, const struct event *event,
