@@ -17,8 +17,8 @@
 #include "collect/merge.h"
 
 /*
- * Memory of the collector to which records are copied one after another. A batch is reused when it
- * contains no entry's record any more.
+ * Memory of the collector to which records are copied one after another. When the record of its
+ * last entry has been released, the batch can be reused.
  */
 struct batch {
 	struct batch *next; /* next batch in the list of unused batches */
@@ -46,14 +46,14 @@ struct entry {
 	const struct record *record; /* points into the batch */
 	struct batch *batch;
 	/*
-	 * backtrace of the entry, with the number of frames first; NULL: it follows from the
-	 * previous record
+	 * the entry's own copy of its backtrace: frames[0] is the number of frames that follow;
+	 * NULL: no copy; the record updates the remembered backtrace
 	 */
 	uint64_t *frames;
 	uint32_t thread; /* index in the threads of the process */
 	uint8_t rank;	 /* enum rank */
 	bool is_moved_part;
-	/* whether the record's time was later than the collector's clock, so that it was changed */
+	/* whether the record had a time in the future, which insert() replaced by reader->latest */
 	bool is_clamped;
 };
 
@@ -68,7 +68,7 @@ struct entry {
  */
 struct reader {
 	uint32_t number; /* number of the reader in its process */
-	/* memory of the program, which only the slot's thread and the collector should write */
+	/* the slot and its ring, in memory that the traced program can write */
 	struct slot *place;
 	const char *ring;
 	uint64_t ring_most; /* size to which the ring can grow, in bytes */
@@ -76,11 +76,11 @@ struct reader {
 	struct process *process;
 	/* NO_THREAD: not yet known */
 	uint32_t thread;
-	/* whether the records are unsound: then events are only counted */
+	/* whether the ring was found unsound; the records of its current thread are then ignored */
 	bool is_closed;
-	/* end of the ring's records in this round, without the level of the ring */
+	/* end of the ring's records in this round; the bits of RING_LEVEL are removed */
 	uint64_t head;
-	/* the head as it was read in this round, even if it is unsound */
+	/* like `head`, but set even if the slot's head is unsound */
 	uint64_t seen;
 	/* position at which this round stops: the head, or a record that has to wait */
 	uint64_t until;
@@ -94,8 +94,8 @@ struct reader {
 	uint64_t watermark;
 	uint64_t watermark_since;
 	/*
-	 * when the collector last asked whether the thread starves, and for how long the thread had
-	 * run when the collector asked for the first time
+	 * when starves() last read the thread's state, and how long the thread had run at the first
+	 * reading for this low watermark
 	 */
 	uint64_t asked_ns, ran_ns;
 	bool is_starving;
@@ -103,14 +103,14 @@ struct reader {
 	struct entry *entries;
 	uint32_t begin, end, room;
 	/*
-	 * first thread in the list of earlier threads of this slot whose entries may still wait;
+	 * first item of the list of the slot's earlier threads, of which entries may still wait;
 	 * NO_THREAD: the list is empty
 	 */
 	uint32_t retired;
 	/* number of remembered frames after all records that were taken so far */
 	uint32_t told;
 	uint32_t frame_count;
-	uint64_t turn;		   /* how often `stack` was updated */
+	uint64_t turn;		   /* number of updates of `stack` */
 	struct record_model model; /* values that short records omit */
 	uint64_t lost[LOSS_COUNT];
 	/* next reader of the process in this round */
@@ -122,7 +122,7 @@ struct reader {
 struct piece {
 	const struct chunk *chunk;
 	struct reader **readers;
-	bool is_counted; /* whether the loss of the chunk's memory was counted */
+	bool is_counted; /* whether counts.damaged includes this chunk */
 };
 
 struct process {
@@ -134,14 +134,12 @@ struct process {
 	struct merge_counts counts;
 	uint64_t last_time;
 	uint64_t limit;
-	/* when the merge last looked for missing memory */
+	/* when the merge last asked the collector for new chunks */
 	uint64_t growth_ns;
-	/*
-	 * since when the process has memory that the merge does not have yet; 0: the merge has all
-	 */
+	/* when the merge found that it lacks chunks of the process; 0: it has all chunks */
 	uint64_t missing_since;
 	struct merge_thread *threads;
-	uint32_t *thread_next; /* chains of retired and of free threads */
+	uint32_t *thread_next; /* links of the lists of retired and free threads */
 	uint32_t thread_count, thread_room, thread_free;
 	uint32_t batches; /* number of batches in use */
 	struct merge_user *user;
@@ -156,7 +154,7 @@ struct process {
 	 * whether this round ignores the low watermarks because the process holds too much memory
 	 */
 	bool is_overruled;
-	uint64_t cut_time; /* time of the last event before a cut; 0: there was no cut */
+	uint64_t cut_time; /* time of the last merge_cut(); 0: there was none */
 };
 
 struct merge {
@@ -164,27 +162,25 @@ struct merge {
 	struct merge_handler handler;
 	enum control_clock clock;
 	bool barrier;
-	/*
-	 * time in which the collector was running; it does not pass while the collector is stopped
-	 */
+	/* clock that advances only while the collector runs, not while it is stopped */
 	uint64_t clock_ns;
 	uint64_t round_ns;
 	uint64_t horizon;    /* horizon of this round */
 	struct batch *spare; /* unused batches */
 	uint32_t spare_count;
 	/*
-	 * The limit of a user's batches, and of the batches of all bounded users together. Beyond
-	 * it, the merge stops waiting for low watermarks (see overrules()).
+	 * Limit of the batches of one user, and of all bounded users together. If it is exceeded,
+	 * the merge ignores low watermarks (see overrules()).
 	 */
 	uint32_t batches_most;
 	uint32_t batches_of_others, processes_of_others;
-	uint64_t ended_waits; /* number of waits that the limit ended, for merge_ended_waits() */
+	uint64_t ended_waits; /* how often the limit made the merge ignore low watermarks */
 	uint64_t round;
-	/* processor time used by bounded users; each round pays a part back */
+	/* processor time charged to bounded users; each round deducts a fixed amount */
 	uint64_t spent_ns;
 	/* whether merge_hurry() was called */
 	bool hurries;
-	/* when the time of the current process ends; UINT64_MAX: never */
+	/* when the merge must stop working for the current process; UINT64_MAX: never */
 	uint64_t deadline_ns;
 	struct process *processes;
 	struct reader **heap;
@@ -192,20 +188,20 @@ struct merge {
 };
 
 /*
- * Frees the reader's retired threads in the table of threads, if their dropped events were
- * reported. Must be called when no entry of the reader waits.
+ * Frees the table entries of the reader's retired threads, except of threads whose dropped events
+ * have not been reported yet. Must be called when the reader has no entries.
  */
 void merge_retire(struct reader *reader);
 
-/* Begins a round for the reader. A time after `latest` (in ticks) is in the future. */
+/* Begins a round for the reader. latest: a record with a later time (in ticks) is in the future. */
 void merge_begin(struct merge *merge, struct reader *reader, uint64_t latest);
 
 /*
  * Finds the reader's next record. This is its first entry; without entries, it is the short record
  * at the reader's position in the ring, if no later record in the ring has an earlier time. Makes
  * entries of all records before that position. Stops at a record that is still being written,
- * unless its thread can no longer finish it. Also stops where the remaining records have to wait,
- * while the ring has room for them.
+ * unless its thread can no longer finish it. Also stops at a record that must wait for a later
+ * round, as long as the ring has room for further records.
  */
 void merge_find_next(struct merge *merge, struct reader *reader);
 
@@ -232,14 +228,15 @@ void merge_take(struct merge *merge, struct reader *reader);
 void merge_hand_out_in_place(struct merge *merge, struct reader *reader, uint64_t before);
 
 /*
- * Hands out the record of an entry, the next record in the order of time. The entry does not have
- * to be in the list of entries.
+ * Hands out the record of an entry, which must be the next record in the order of time. The entry
+ * need not be in reader->entries.
  */
 void merge_hand_out(struct merge *merge, struct reader *reader, const struct entry *entry);
 
 /*
  * Closes the reader of a ring with unsound contents, for example after a wild store of the traced
- * program. Nothing that this thread writes from now on is used; its events are counted as dropped.
+ * program. From now on, the records of this thread are ignored, and its events are counted as
+ * dropped.
  */
 void merge_close(struct reader *reader);
 
@@ -249,7 +246,7 @@ void merge_close(struct reader *reader);
  */
 void merge_release(struct reader *reader);
 
-/* Moves the heartbeat, so that a thread that waits for space sees that the collector is running. */
+/* Increments the heartbeat, so that a thread that waits for space sees that the collector runs. */
 void merge_beat(const struct merge *merge);
 
 /* Puts a batch on the list of unused batches. `batch` may be NULL. */
@@ -267,7 +264,7 @@ static inline void merge_drop(struct merge *merge, struct reader *reader, struct
 }
 
 /*
- * Adds to the counts of the slot's current thread the events that were dropped since the last call.
+ * Adds the events that were dropped since the last call to the counts of the slot's current thread.
  */
 void merge_collect_lost(struct reader *reader);
 
@@ -295,7 +292,10 @@ static inline void apply_frames(struct reader *reader, const struct record_call 
 	reader->turn++;
 }
 
-/* The number of frames in the record's backtrace, which may be fewer than the remembered frames. */
+/*
+ * Returns the number of frames in the record's backtrace. It may be less than the number of
+ * remembered frames.
+ */
 static inline uint32_t shown_frames(const struct reader *reader, const struct record_call *call)
 {
 	return call->cut && call->cut < reader->frame_count ? call->cut : reader->frame_count;

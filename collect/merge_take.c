@@ -9,24 +9,24 @@
 #include <string.h>
 
 /*
- * space of the ring is released in portions of this size, or of 1/RELEASE_PART of the ring if that
- * is less
+ * the ring's space is released in portions of RELEASE_STEP bytes, or of 1/RELEASE_PART of the ring
+ * if that is less
  */
 #define RELEASE_STEP (64u << 10)
 #define RELEASE_PART 8u
-/* a quarter of the ring is kept free of records that cannot be handed out yet */
+/* records that cannot be handed out yet stay in the ring unless more than 3/4 of it is in use */
 #define STAY_PARTS 4u
 
 /*
- * For objects that are written by vector stores and read field by field soon afterwards. A store
- * that crosses a cache line must reach the cache before its data can be read, which would cost as
- * much as all the rest.
+ * For objects that are written by vector stores and read field by field soon afterwards. If a store
+ * crosses a cache line, its data can be read only after it has reached the cache. This delay would
+ * be as long as all other work on the record.
  */
 #define ONE_LINE __attribute__((aligned(64)))
 
 /* ---- batches ---- */
 
-#define SPARE_MOST 16u /* maximum of unused batches that are not freed */
+#define SPARE_MOST 16u /* maximum number of unused batches that are kept */
 
 static void count_batches(struct merge *merge, struct process *process, int32_t more)
 {
@@ -50,7 +50,7 @@ void merge_give_back(struct merge *merge, struct batch *batch)
 	merge->spare_count++;
 }
 
-/* Takes an unused batch for the reader, or allocates one. NULL if there is no memory. */
+/* Takes an unused batch for the reader, or allocates one. Returns NULL if there is no memory. */
 static struct batch *next_batch(struct merge *merge, struct reader *reader)
 {
 	struct batch *batch = merge->spare;
@@ -70,7 +70,7 @@ static struct batch *next_batch(struct merge *merge, struct reader *reader)
 	return batch;
 }
 
-/* Returns where a record of this length can be copied to, or NULL if there is no memory. */
+/* Returns memory for the copy of a record of this length, or NULL if there is no memory. */
 static inline struct record *next_place(struct merge *merge, struct reader *reader, uint32_t length)
 {
 	struct batch *batch = reader->batch;
@@ -159,10 +159,10 @@ static inline bool has_room(struct reader *reader)
 }
 
 /*
- * Is called for an entry (at index `at`) that releases an object. Another thread may acquire that
- * object at the same time, so the entry must precede the acquisitions of other threads at this
- * time. Therefore the acquisitions of this thread that precede the entry and have the same time get
- * a rank before those of other threads.
+ * If the entry at index `at` releases an object, another thread may acquire this object at the same
+ * time, so the entry must precede acquisitions of other threads at that time. The acquisitions of
+ * this thread that precede the entry and have the same time must then precede them, too. Therefore
+ * this function sets their rank to RANK_GAINS_FIRST.
  */
 static void hurry_gains(struct reader *reader, uint32_t at)
 {
@@ -175,7 +175,7 @@ static void hurry_gains(struct reader *reader, uint32_t at)
 		reader->entries[at].rank = RANK_GAINS_FIRST;
 }
 
-/* Moves the newest entry, whose time is not the latest, to its position in the order of time. */
+/* Moves the last entry forward to its position in the order of time. */
 static void bring_forward(struct reader *reader)
 {
 	uint32_t at = reader->end - 1;
@@ -183,7 +183,7 @@ static void bring_forward(struct reader *reader)
 
 	if (!settle_frames(reader))
 		/*
-		 * no memory: the entry remains the last one, and is handed out with a changed time
+		 * no memory: the entry stays the last one, and will be handed out with a later time
 		 */
 		return;
 	moved = reader->entries[at];
@@ -194,9 +194,10 @@ static void bring_forward(struct reader *reader)
 }
 
 /*
- * Adds an entry for a record in the order of time: after entries of the same time, and so nearly
- * always as the last one. The caller has made room. A time in the future is set to reader->latest,
- * since clocks may differ a little, and since the entry would otherwise have to wait.
+ * Adds an entry for a record in the order of time, after entries of the same time. This is nearly
+ * always the last position. The caller has made room. Processors' clocks may differ a little, so a
+ * record may have a time in the future. It then gets the time reader->latest, so that it does not
+ * have to wait.
  */
 static inline void insert(struct reader *reader, const struct record *record, uint64_t time,
 			  enum rank rank, bool is_moved_part)
@@ -277,7 +278,7 @@ void merge_retire(struct reader *reader)
 	}
 }
 
-/* The counts of dropped events of the slot's thread. NULL if the thread is unknown. */
+/* Returns the counts of dropped events of the slot's thread, or NULL if the thread is unknown. */
 static uint64_t *lost_of(const struct reader *reader)
 {
 	const struct process *process = reader->process;
@@ -301,8 +302,8 @@ void merge_collect_lost(struct reader *reader)
 }
 
 /*
- * Handles the record by which another thread takes the slot. First gives each waiting entry of the
- * previous thread a copy of its backtrace.
+ * Handles a record which says that another thread has taken over the slot. First copies the
+ * backtrace of each waiting entry of the previous thread to the entry.
  */
 static bool take_thread(struct reader *reader, const struct record_thread *record)
 {
@@ -321,8 +322,8 @@ static bool take_thread(struct reader *reader, const struct record_thread *recor
 }
 
 /*
- * Finds the thread of a slot. A slot may have records before the record that names its thread; they
- * belong to the thread that the slot names now.
+ * Whether the reader's thread is known or could be added. If the ring has records before the record
+ * that names the thread, these belong to the thread that is named in the slot.
  */
 static inline bool has_thread(struct reader *reader)
 {
@@ -536,8 +537,8 @@ static bool take_next(struct merge *merge, struct reader *reader)
 }
 
 /*
- * Returns after how many bytes space is released. Space is released in portions, so that a thread
- * does not have to wait for space until the end of the round.
+ * Returns the size of the portions in which the ring's space is released, in bytes. Space is
+ * released during a round, so that a thread does not have to wait for space until the round ends.
  */
 static inline uint64_t release_bytes(const struct reader *reader)
 {
@@ -591,12 +592,13 @@ static inline bool note_next(struct reader *reader, const struct record_short *r
 }
 
 /*
- * Makes the next record in the ring the reader's next record without copying it, and returns true,
- * if no later record in the ring is earlier, and all entries of the reader are earlier. Otherwise
- * returns false, and the caller makes an entry of the record; this includes a record with the same
- * time as an entry, since insert() decides their order. If the record's time is not before the
- * limit of this round, the reader stops at it while the ring has room, so that records are not
- * copied only because another thread in the middle of a call gets no processor.
+ * Tries to make the next record in the ring the reader's next record without copying it. This is
+ * possible if no later record in the ring has an earlier time, and all entries of the reader have
+ * earlier times. Otherwise returns false, and the caller makes an entry of the record. Also returns
+ * false for a record with the same time as an entry, since insert() must decide their order. If the
+ * record's time is not before the limit of this round, the reader stops at it as long as the ring
+ * has room. So records need not be copied only because another thread was preempted in the middle
+ * of a call.
  */
 static bool finds_place(struct reader *reader)
 {
@@ -714,7 +716,9 @@ hand_out_one(struct merge *merge, struct reader *reader, struct fast_call *fast,
 	       hand_out_whole(merge, reader, record, more, frames);
 }
 
-/* Hands out the first of two events: the object `related` was freed at entry. */
+/*
+ * Hands out the first of a record's two events: the object `related` was freed when the call began.
+ */
 static bool hand_out_loss(struct merge *merge, struct reader *reader, struct fast_call *fast,
 			  const struct record_short *record, struct expand_more *more,
 			  const char *frames)

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define SPARE_MAX  4 /* maximum of used buffers that are not freed */
-#define IDLE_MAX   8 /* maximum of threads that wait for a stream */
+#define SPARE_MAX  4 /* maximum number of unused buffers that are kept */
+#define IDLE_MAX   8 /* maximum number of threads that wait for a stream */
 #define STACK_SIZE (256u << 10)
 /* packets of fewer bytes are copied, so that a long queue does not keep large buffers */
 #define SMALL	  (OUTPUT_BUFFER / 8)
@@ -38,8 +38,8 @@ struct output {
 	struct bundle_stream bundle;
 	struct pack *pack; /* NULL until the first block */
 	/*
-	 * where the thread stores the pack of its previous stream, to use it again (NULL: it has
-	 * none); if `kept` itself is NULL, there is no thread
+	 * points to the thread's variable for a pack that can be reused for the next stream (*kept
+	 * is NULL: there is none); NULL: there is no thread
 	 */
 	struct pack **kept;
 	uint32_t *wake;
@@ -60,8 +60,8 @@ struct output {
 };
 
 /*
- * a flight recorder waits this long for space on the disk, shorter when the stream is ending, with
- * ROOM_STEP_NS between two attempts
+ * if the disk is full, a flight recorder tries again every ROOM_STEP_NS, for ROOM_NS, or for
+ * ROOM_AT_END_NS if the stream is being closed
  */
 #define ROOM_NS	       60000000000u
 #define ROOM_AT_END_NS 3000000000u
@@ -70,7 +70,7 @@ struct output {
 /* bytes in the queues of all streams, and the limit */
 static uint64_t queued, queued_most;
 
-/* Sets the limit. Is called once, since it reads the limits of control groups from files. */
+/* Sets queued_most. Called only once, since budget_memory() reads the limits of control groups. */
 static void find_most(void)
 {
 	uint64_t part = budget_memory() / MOST_PART;
@@ -101,8 +101,8 @@ void output_destroy(struct output *output)
 		return;
 	if (output->has_thread) {
 		/*
-		 * the thread unlocks the output after it has set is_closed, and then does not use
-		 * the output any more
+		 * the thread sets is_closed and unlocks the output; after that, it does not use the
+		 * output any more
 		 */
 		cleanup_unlock pthread_mutex_t *lock = lock_mutex(&output->lock);
 
@@ -166,8 +166,8 @@ static bool is_closing(struct output *output)
 }
 
 /*
- * Writes a piece. A flight recorder survives a full disk: it tries again for some time, so that the
- * file has no gap. While it waits, programs count the events that they must drop.
+ * Writes a piece. If the disk is full, a flight recorder tries again for some time, so that the
+ * file has no gap. Meanwhile, the traced programs count the events that they must drop.
  */
 static int write_piece(struct output *output, struct pack_piece piece, struct error *err)
 {

@@ -24,13 +24,13 @@
 struct output;
 
 /*
- * Creates the output of a stream. An open sink is used only by the thread until output_finished().
- * If the stream goes to a bundle, the sink is not open, and only its name is used. Returns NULL if
- * there is no memory.
+ * Creates the output of a stream. Until output_finished() returns true, only the output's thread
+ * may use an open sink. If the stream goes to a bundle, the sink is not open, and only its name is
+ * used. Returns NULL if there is no memory.
  */
 struct output *output_create(struct sink *sink, struct bundle_stream bundle);
 
-/* Frees the output. If it was closed, waits until the thread has finished. */
+/* Frees the output. If the output has a thread, first waits until it has written the last job. */
 void output_destroy(struct output *output);
 
 /* Returns a buffer of OUTPUT_BUFFER bytes, which may contain old data. NULL: no memory. */
@@ -46,31 +46,31 @@ void output_block(struct output *output, struct htr_block_parts *parts);
 /* Begins a section of an .htr: the blocks after it are readable without the blocks before it. */
 void output_section(struct output *output);
 
-/* Number of sections that output_section() has begun and the thread has written. */
+/* Returns how many calls of output_section() the thread has processed. */
 uint32_t output_sections(struct output *output);
 
 /*
- * Ends the stream and closes the sink. No other function may add to the queue afterwards. wake: the
- * address of control_page.sleeping, by which the thread wakes the collector when the stream has
- * ended; may be NULL.
+ * Ends the stream and closes the sink. Nothing may be added to the queue afterwards. wake: the
+ * address of control_page.sleeping, through which the thread wakes the collector when the stream
+ * has ended; may be NULL.
  */
 void output_close(struct output *output, uint32_t *wake);
 
 /* Whether a closed output has finished. */
 bool output_finished(struct output *output);
 
-/* Whether all queued data was written, or has failed. */
+/* Whether the queue is empty: all data was written, or was dropped because of a failure. */
 bool output_is_idle(struct output *output);
 
-/* Waits until output_is_idle(), but at most timeout_ns. */
+/* Waits until output_is_idle() returns true, but at most timeout_ns. */
 void output_wait(struct output *output, uint64_t timeout_ns);
 
 /* Returns for how long nothing could be written since the last call, because the disk was full. */
 uint64_t output_stalled_ns(struct output *output);
 
 /*
- * Whether the output has failed. If so, sets *failure. *events: number of events that were dropped
- * since the last call.
+ * Whether the output has failed. If so, sets *failure, and sets *events to the number of events
+ * that were dropped since the last call.
  */
 bool output_failed(struct output *output, struct error *failure, uint64_t *events);
 

@@ -3,8 +3,9 @@
 #define COLLECT_PACK_H
 
 /*
- * Makes the bytes of an .htr container: its start, its blocks compressed by zstd, its index. The
- * caller must write each piece completely. A file that lacks its last pieces is still readable.
+ * Makes the contents of an .htr container: its header, its blocks, which are compressed with zstd,
+ * and its index. The caller must write each piece completely. A file that lacks its last pieces is
+ * still readable.
  */
 
 #include <stddef.h>
@@ -27,13 +28,13 @@ void pack_destroy(struct pack *pack);
 /* Begins a stream: returns the header of the file, which precedes the first block. */
 struct pack_piece pack_start(struct pack *pack);
 
-/* Compresses a block to *piece. The caller keeps the block. Returns 0, or a negative errno. */
+/* Compresses a block to *piece. The caller still owns the block. Returns 0, or a negative errno. */
 int pack_block(struct pack *pack, const struct htr_block_parts *parts, struct pack_piece *piece,
 	       struct error *err);
 
 /*
- * Returns the index and the end of the stream. Size 0: there is no memory; the stream is readable
- * without the index.
+ * Returns the index, which ends the stream. If there is no memory, the returned piece has size 0;
+ * the stream is readable without an index.
  */
 struct pack_piece pack_end(struct pack *pack);
 

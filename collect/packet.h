@@ -13,17 +13,17 @@
 
 #include "wire.h"
 
-/* a string of up to this size is copied by two vector moves */
+/* a string of up to this size is always copied as this many bytes, by two vector moves */
 #define PACKET_NAME_COPY 32
 #define inline_		 static inline __attribute__((always_inline))
 
-/* A string as it is on the wire: length, text, padding. */
+/* A string in its encoded form: length, text, padding. */
 struct wire_text {
 	const void *bytes;
 	uint32_t size;
 };
 
-/* The structs of the packets, with strings as they are on the wire. */
+/* The structs of the packets, with strings in encoded form. */
 typedef uint32_t encode_dword;
 typedef uint64_t encode_qword;
 typedef uint64_t encode_pointer;
@@ -93,7 +93,7 @@ inline_ uint8_t *put_addresses(uint8_t *at, struct wire_addresses addresses)
 	uint32_t left = addresses.count;
 
 	at = put_dword(at, left);
-	/* inline: for so few bytes, a call of memcpy() costs more than the copy */
+	/* copies inline: for so few bytes, calling memcpy() costs more than the copy */
 	for (; sizeof(uintptr_t) == 8 && left >= 4; left -= 4, item += 4, at += 32)
 		memcpy(at, item, 32);
 	for (; left; left--)
@@ -102,9 +102,9 @@ inline_ uint8_t *put_addresses(uint8_t *at, struct wire_addresses addresses)
 }
 
 /*
- * Converts a text to a string of the wire, and returns the size of the string. `to` must have room
- * for the length rounded up, plus 4. The function that writes the packet may read PACKET_NAME_COPY
- * bytes of `to`, even if the string is shorter.
+ * Encodes a text as a string of a packet, and returns the size of the encoded string. `to` must
+ * have room for the length rounded up, plus 4. The function that writes the packet may read
+ * PACKET_NAME_COPY bytes of `to`, even if the string is shorter.
  */
 static inline uint32_t lay_out(uint8_t *to, const char *text, size_t length)
 {

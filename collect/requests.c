@@ -21,8 +21,8 @@
 #define CATCH_UP_STEP_NS 100000
 
 /*
- * Writes a sample of a process. time: position of the note in the stream; the time of the sample is
- * one of the values.
+ * Writes a sample of a process as a note. time: the note's time, which determines its position in
+ * the stream; the time of the sample itself is one of the note's values.
  */
 static void say_sample(struct collector *collector, struct member *member, uint64_t time)
 {
@@ -61,10 +61,7 @@ void collect_sample(struct collector *collector, uint64_t now_ns)
 	}
 }
 
-/*
- * Writes a note to all streams: after all events that were handed out, before all events that
- * follow.
- */
+/* Writes a note to all streams, after the events that have been handed out so far. */
 static void say_everywhere(struct collector *collector, const char *name, const char *value_name,
 			   const char *value)
 {
@@ -116,7 +113,9 @@ void collect_toggle(struct collector *collector)
 		struct member *member = collector->active[i];
 		uint32_t toggles;
 
-		/* a toggle pauses the whole run, and a program of another user must not do that */
+		/*
+		 * a toggle pauses the whole run, so toggles of another user's programs are ignored
+		 */
 		if (member->phase == PHASE_CLOSING || member->doubt ||
 		    !listener_is_owner(collector->listener, member->user->uid))
 			continue;
@@ -125,8 +124,8 @@ void collect_toggle(struct collector *collector)
 		member->toggles = toggles;
 	}
 	/*
-	 * an even number of toggles restores the state, so it is reduced to two: one change and its
-	 * reversal
+	 * An even number of toggles restores the state, so two toggles are enough: a change and its
+	 * reversal. For an odd number, one is enough.
 	 */
 	if (count > 2)
 		count = 2 - count % 2;
@@ -134,7 +133,7 @@ void collect_toggle(struct collector *collector)
 		pause_run(collector, !(collector->paused & 1));
 }
 
-/* bytes of the line that has the number of paths that did not fit */
+/* space for the last line, the number of paths that did not fit */
 #define LEFT_OUT_MAX 16u
 
 /* An answer that is a list of paths. Each path is followed by a newline. */
@@ -180,9 +179,9 @@ static bool has_caught_up(const struct collector *collector, uint64_t time)
 static void flush_streams(struct collector *collector, int32_t pid, struct answer *answer)
 {
 	/*
-	 * Waits until all events up to now were handed out. A user who requests a snapshot has seen
-	 * what the program did until then, and expects it in the snapshot. A thread that was
-	 * stopped in the middle of a call delays the snapshot no longer than it delays the merge.
+	 * Waits until all events up to now were handed out. A user who requests a snapshot expects
+	 * it to contain what the program did before the request. Waits at most CATCH_UP_NS, for
+	 * example if a thread was stopped in the middle of a call.
 	 */
 	const struct timespec step = { .tv_nsec = CATCH_UP_STEP_NS };
 	uint64_t asked = ticks_now(collector->shared.control->clock);
@@ -225,8 +224,8 @@ static void tell_files(struct collector *collector, struct guest *guest)
 }
 
 /*
- * Answers with the pid of a stream's process and its pidfd, if the kernel confirmed the identity of
- * the process. The answer is empty if the process has ended.
+ * Answers with the pid and the pidfd of a stream's process, if the kernel has confirmed the
+ * identity of the process. The answer is empty if the process has ended.
  */
 static void tell_process(const struct collector *collector, struct guest *guest)
 {

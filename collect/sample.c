@@ -66,7 +66,7 @@ static uint64_t frequency(unsigned number)
 	return read_text(path, text, sizeof(text)) ? strtoull(text, NULL, 10) : 0;
 }
 
-/* Adds the times of a processor. The fourth and fifth number of the line are idle time. */
+/* Adds the times of a processor. The fourth and fifth numbers of the line are idle time. */
 static void add_cpu(struct sample *sample, const char *line)
 {
 	uint64_t times[8] = { 0 }, total = 0;
@@ -105,7 +105,9 @@ static uint64_t number_after(const char *text, const char *word)
 	return found ? strtoull(found + strlen(word), NULL, 10) : 0;
 }
 
-/* Whether the device is a disk: neither a partition nor a device whose data is on another disk. */
+/*
+ * Whether the device is a disk, not a partition or a device that stores its data on other devices.
+ */
 static bool is_disk(const char *name)
 {
 	static const char *const others[] = { "loop", "ram", "zram", "dm-", "md", NULL };
@@ -268,7 +270,7 @@ static void add_threads(struct sample *sample, int32_t pid)
 
 void sample_process(struct sample *sample, int32_t pid, bool with_pss)
 {
-	/* remove the values of the last process, which follow those of the machine */
+	/* remove the values of the previous process, which follow the values of the machine */
 	for (uint32_t i = 0; i < sample->count; i++)
 		if (!strcmp(sample->values[i].name, "process") ||
 		    !strcmp(sample->values[i].name, "thread")) {

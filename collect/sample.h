@@ -4,7 +4,7 @@
 
 /*
  * Reads the state of the machine and of processes from /proc, as values of a ~sample note. Counters
- * are written as the kernel has them; readers of the trace compute differences and percentages.
+ * have the kernel's values; readers of the trace compute differences and percentages.
  *
  *   at       time of the sample: CLOCK_MONOTONIC in ns
  *   hertz    clock ticks a second; one tick is the unit of the times below
@@ -39,7 +39,7 @@ void sample_machine(struct sample *sample, uint64_t now_ns);
 
 /*
  * Adds the values of a process, which replace those of the previous process. The values of the
- * machine stay. with_pss: whether PSS is read, too.
+ * machine stay. with_pss: whether to read PSS, too.
  */
 void sample_process(struct sample *sample, int32_t pid, bool with_pss);
 

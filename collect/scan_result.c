@@ -20,8 +20,8 @@ static const char *next_text(struct scan_result *result)
 }
 
 /*
- * Returns the name from notes.def that equals `name`, or NULL if a scanner must not write such a
- * note.
+ * Returns the constant of notes.def that equals `name`, or NULL if a scanner must not write notes
+ * of this name.
  */
 static const char *note_named(const char *name)
 {

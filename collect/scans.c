@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Scans of memory. A scanner (the program of scan/) stops a process and reads its memory. While the
- * process is stopped, the collector takes all its records and writes a note to its stream; this
- * point of the stream is the cut. Later the collector writes the scanner's findings to the stream.
+ * process is stopped, the collector hands out all records of the process and then writes a note to
+ * its stream. This point of the stream is the cut. Later the collector writes the scanner's
+ * findings to the stream.
  */
 #include "collect/collect_parts.h"
 #include "collect/facts.h"
@@ -25,8 +26,8 @@
 #include "machine.h"
 
 /*
- * A scanner that sends nothing for this time is killed. START_NS: before it stops the process;
- * HELD_NS: while the process may be stopped; SILENT_NS: after that.
+ * A scanner is killed if it sends nothing for START_NS before it stops the process, for HELD_NS
+ * while the process may be stopped, or for SILENT_NS after that.
  */
 #define START_NS      (3000 * MS)
 #define HELD_NS	      (1000 * MS)
@@ -39,22 +40,25 @@ enum scan_state {
 	SCAN_STOPPING, /* the process may be stopped */
 	SCAN_HELD,     /* the process is stopped */
 	SCAN_CUT_MADE,
-	/* the process runs again; the scanner waits for the stream, or computes the result */
+	/*
+	 * the process runs again; the scanner waits until it can read the stream, or computes the
+	 * result
+	 */
 	SCAN_READING,
 	SCAN_WRITING, /* the result is being written as notes */
 };
 
 struct scan {
 	enum scan_state state;
-	/* is_told: the scanner has got the message that it can read the stream */
+	/* is_told: whether the collector has told the scanner that it can read the stream */
 	bool is_at_exit, is_told;
 	bool is_light; /* the scan only finds which memory is resident */
 	pid_t pid;
 	int socket, result;
 	uint64_t heard_ns; /* when the scanner last sent a message */
 	/*
-	 * time, in ticks, from which on no ancestor was inside a call of fork; 0: an ancestor may
-	 * still be
+	 * a time, in ticks, after which no ancestor was in a call of fork; 0: an ancestor may still
+	 * be in one
 	 */
 	uint64_t forked;
 	uint32_t number;
@@ -161,8 +165,8 @@ static void scan_send(const struct scan *scan, enum scan_message message, const 
 }
 
 /*
- * Sends the scanner the memory of the library, as much as fits. The scanner regards the rest as
- * memory of the program.
+ * Sends the scanner the addresses of the library's memory, as many as fit into a message. The
+ * scanner treats the library's other memory as memory of the program.
  */
 static void tell_cut(const struct scan *scan, const struct member *member)
 {
@@ -244,8 +248,8 @@ static int scan_spawn(struct scan *scan, struct member *member)
 }
 
 /*
- * Ends a scan. failure: why it failed, which is written to the stream instead of a result; NULL:
- * the scan succeeded.
+ * Ends a scan. failure: why the scan failed; the text is written to the stream instead of a result.
+ * NULL: the scan succeeded.
  */
 static void scan_finish(struct collector *collector, struct member *member, const char *failure)
 {
@@ -267,7 +271,8 @@ static void scan_finish(struct collector *collector, struct member *member, cons
 	}
 	member->scan = NULL;
 	/*
-	 * ends the scanner; the kernel then lets the process that the scanner has stopped continue
+	 * kill the scanner; if it has stopped the process, the kernel then lets the process
+	 * continue
 	 */
 	spawn_end(&scan->pid);
 	if (scan->found.bytes)
@@ -320,8 +325,8 @@ void collect_scan_asked(struct collector *collector, struct guest *guest)
 		guest->next = NULL;
 		if (!member->scan) {
 			/*
-			 * scan_start() answers only guests that are in the list of the scan, and
-			 * this guest is not yet in it
+			 * if scan_start() fails, it answers the guests in the scan's list; this
+			 * guest is not in the list yet, and is answered below
 			 */
 			const char *why = scan_obstacle(collector, member);
 
@@ -390,8 +395,8 @@ static void on_message(struct collector *collector, struct member *member, const
 		break;
 	case SCAN_DONE:
 		/*
-		 * the scanner exits now; if the process is still stopped, the kernel lets it
-		 * continue
+		 * the scanner is exiting; if the process is still stopped, the kernel lets the
+		 * process continue
 		 */
 		spawn_end(&scan->pid);
 		if (map_result(scan))
@@ -475,9 +480,9 @@ static uint32_t parent_of_stream(const struct collector *collector, uint32_t num
 
 /*
  * Whether the streams of all ancestors have the events that the scanner needs. A forked child has
- * blocks that its ancestors allocated, so the file must have the ancestors' streams up to the calls
- * of fork. Such a call is in the stream at the time of its return, which may be later than any
- * event of the child.
+ * blocks that its ancestors allocated, so the file must contain the ancestors' streams up to their
+ * calls of fork. A call of fork is recorded when it returns in the parent, which may be later than
+ * any event of the child.
  */
 static bool has_written_ancestors(struct collector *collector, const struct member *member)
 {
@@ -485,7 +490,7 @@ static bool has_written_ancestors(struct collector *collector, const struct memb
 	uint32_t number = member->parent_stream;
 	bool is_written = scan->forked != 0, is_forking = false;
 
-	/* the loop is bounded, since a hostile process may have made a stream its own ancestor */
+	/* the loop has a limit, since a hostile process can cause a cycle of ancestors */
 	for (unsigned i = 0; number != WIRE_NO_STREAM && i < ANCESTORS; i++) {
 		struct member *parent = member_of_stream(collector, number);
 

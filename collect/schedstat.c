@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures for how long each thread ran, waited for a processor and was blocked, from the figures
- * of the kernel. Also samples the calls in which it was blocked, so that a report can say how much
- * of the blocked time the recorded waits explain.
+ * Measures for how long each thread ran, waited for a processor and was blocked, from the kernel's
+ * figures. Also samples where the thread was blocked, so that a report can say how much of the
+ * blocked time the recorded waits explain.
  *
  * The kernel's figures of a thread disappear when the thread ends, so the time after its last
- * reading is not measured. Therefore readings are frequent, but for all threads of a run they are
- * limited to one in TOKEN_NS on average: the more threads there are, the less often each is read. A
- * reading costs the traced program nothing.
+ * reading is not measured. Therefore each thread is read often. But the collector makes at most one
+ * reading per TOKEN_NS on average for all threads of the run together, so with more threads each is
+ * read less often. A reading costs the traced program nothing.
  */
 #include "collect/collect_parts.h"
 #include "collect/facts.h"
@@ -23,12 +23,12 @@
 #include "process/proc.h"
 
 #define READ_NS	  (16 * MS) /* minimum time between two readings of a thread */
-#define YOUNG_NS  (4 * MS)  /* a younger thread is not read */
-#define TOKEN_NS  (4 * MS)  /* average time between two readings in the run */
+#define YOUNG_NS  (4 * MS)  /* threads that are younger than this are not read */
+#define TOKEN_NS  (4 * MS)  /* minimum average time between two readings in the run */
 #define BURST	  8u	    /* maximum number of readings in a round */
 #define SLOTS_MAX 64u	    /* maximum number of slots that a round checks */
 
-/* The state in which a reading found a thread. */
+/* What a thread was doing at the time of a reading. */
 enum sleep {
 	/* the thread runs, or the kernel does not say whether it sleeps */
 	SLEEP_NONE,
@@ -51,7 +51,10 @@ struct schedule {
 	int32_t thread; /* 0: no thread */
 	uint64_t pthread;
 	uint64_t next_ns; /* when the next reading is due */
-	/* the two readings whose difference is reported; ticks 0: the thread was never read */
+	/*
+	 * the two readings whose difference is reported; first.ticks is 0 if the thread was never
+	 * read
+	 */
 	struct reading first, last;
 	struct reading latest;
 	uint64_t slept_ns[SLEEPS];
@@ -106,8 +109,8 @@ static bool is_in_recorded_call(const struct control_page *control, const struct
 }
 
 /*
- * Finds the state of a thread from the kernel function in which it sleeps. The function is "0" if
- * the thread runs, or the collector may not read it.
+ * Finds the state of a thread from the kernel function in which it sleeps. /proc shows the function
+ * "0" if the thread runs, or the collector has no permission to read it.
  */
 static enum sleep find_sleep(const struct collector *collector, const struct watch *watch,
 			     const struct slot *slot, int32_t thread)
@@ -133,9 +136,9 @@ static uint64_t blocked_between(const struct reading *first, const struct readin
 }
 
 /*
- * Adds the blocked time between two readings to the states that these readings found, half to each.
- * If the thread was not sleeping at one of the readings, all of the time is added to the state of
- * the other reading.
+ * Adds half of the blocked time between two readings to the state at the first reading, and half to
+ * the state at the second. If the thread slept at only one of the readings, adds all of the time to
+ * the state at that reading.
  */
 static void add_sleep(struct schedule *schedule, const struct reading *next)
 {
@@ -154,7 +157,9 @@ static void read_thread(struct collector *collector, struct member *member,
 	if (!read_times(collector, &member->watch, schedule->thread, &next))
 		return;
 	next.sleep = find_sleep(collector, &member->watch, slot, schedule->thread);
-	/* if a figure has become smaller, another thread has the thread id by now */
+	/*
+	 * if a figure has become smaller, the thread has ended, and another thread has got its id
+	 */
 	if (next.ran_ns < schedule->latest.ran_ns || next.queued_ns < schedule->latest.queued_ns)
 		return;
 	if (schedule->first.ticks)
@@ -163,9 +168,9 @@ static void read_thread(struct collector *collector, struct member *member,
 		schedule->first = schedule->last = next;
 	schedule->latest = next;
 	/*
-	 * The kernel's figures lack the time since the thread was last scheduled; the kernel adds
-	 * it later. Until then this time would be reported as blocked, so such a reading of a
-	 * running thread is not reported.
+	 * The kernel's figures of a running thread may lack the time since it was last scheduled,
+	 * which would then count as blocked. So if the thread does not sleep but much of the time
+	 * appears to be blocked, this reading is not reported.
 	 */
 	if (next.sleep ||
 	    blocked_between(&schedule->last, &next) <= (next.ns - schedule->last.ns) / 16)
@@ -216,8 +221,8 @@ static void say_schedule(struct collector *collector, struct member *member,
 }
 
 /*
- * Checks one slot: reports its thread if that has ended, begins to measure a new thread, and reads
- * a thread that is due. Returns whether it read a thread.
+ * Checks one slot: if its thread has ended, reports it; if it has a new thread, begins to measure
+ * it; if a reading of its thread is due, reads it. Returns whether it read a thread.
  */
 static bool visit_thread(struct collector *collector, struct member *member, uint32_t chunk_number,
 			 uint32_t number, uint64_t now_ns)

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* end of the members that have the same layout in all builds: magic, contract, state, failure */
+/* size of the members whose layout is the same in all builds: magic, contract, state, failure */
 #define HEAD_SIZE offsetof(struct control_page, paused)
 
 static int check_control(struct shared *shared, uint64_t size, struct error *err)
@@ -43,8 +43,8 @@ static int check_control(struct shared *shared, uint64_t size, struct error *err
 }
 
 /*
- * Seals the control page against new writable mappings. Processes that have already mapped it for
- * writing can still write.
+ * Seals the control page, so that no process can create a new writable mapping of it. Existing
+ * writable mappings remain writable.
  */
 static int seal_page(int fd, struct error *err)
 {
@@ -143,7 +143,10 @@ void shared_wake(uint32_t *sleeping)
 {
 	uint32_t sleep = __atomic_load_n(sleeping, __ATOMIC_SEQ_CST);
 
-	/* if the collector was only about to sleep, the changed word prevents that */
+	/*
+	 * if the collector is about to sleep but does not sleep yet, the changed word keeps it
+	 * awake
+	 */
 	if (sleep & 1)
 		__atomic_compare_exchange_n(sleeping, &sleep, sleep + 1, false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_RELAXED);

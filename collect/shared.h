@@ -3,8 +3,8 @@
 #define COLLECT_SHARED_H
 
 /*
- * The collector's access to the control page. Maps, checks and seals the page, sets its state, and
- * tries a lock on its memfd to find out whether any process is still attached.
+ * The collector's functions for the control page: they map, check and seal it, set its state, and
+ * find out whether any process is still attached.
  */
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 
 struct shared {
 	struct control_page *control;
-	/* the inherited memfd; other processes know its number */
+	/* the inherited memfd; other processes know the number of this descriptor */
 	int fd;
 	/* a second descriptor of the memfd, open only while the collector holds the flock */
 	int lock;
@@ -26,39 +26,42 @@ struct shared {
 };
 
 /*
- * Maps the control page of `fd`, checks that this build made it, and seals it, so that from then on
- * no process can map it for writing. If another build made the control page, writes the error text
- * to the page, too.
+ * Maps the control page of `fd`, checks that it was made by this build, and seals it, so that no
+ * process can create a new writable mapping of it. If another build made the page, also writes the
+ * error text to the page.
  */
 int shared_open(struct shared *shared, int fd, struct error *err);
 
 /* Sets the state on the control page and wakes the processes that wait for it. */
 void shared_state(struct shared *shared, enum control_state state);
 
-/* Writes an error text to the control page, and replaces an earlier text. */
+/* Writes an error text to the control page, over any earlier text. */
 void shared_fail(struct shared *shared, const char *sentence);
 
 /*
- * Opens the control page again, read-only. Returns -1 and sets errno on failure, to ENOENT if there
- * is no /proc.
+ * Opens the control page again, read-only. On failure, returns -1 and sets errno; ENOENT: there is
+ * no /proc.
  */
 int shared_description(const struct shared *shared);
 
 /*
- * Whether no process has the control page mapped any more. Without /proc the function cannot find
- * this out and returns true; the caller must then know from other sources that all processes have
- * ended. If no process has it mapped, `keep` says whether to keep the lock, so that no process can
- * attach from now on; otherwise the lock is released again.
+ * Whether no process has the control page mapped any more. Without /proc, returns true without a
+ * check; the caller must then know from elsewhere that all processes have ended. keep: if the
+ * function returns true, it keeps the lock, so that no process can attach from now on; otherwise it
+ * releases the lock.
  */
 bool shared_deserted(struct shared *shared, bool keep);
 
 /* Releases the lock that shared_deserted() kept. */
 void shared_release(struct shared *shared);
 
-/* Wakes the collector if it sleeps. sleeping: control page.sleeping. */
+/* Wakes the collector if it sleeps. sleeping: address of control_page.sleeping. */
 void shared_wake(uint32_t *sleeping);
 
-/* The futex system call on a word that other processes map, too. A wait may end early. */
+/*
+ * Wake and wait with futex(2) on a word in memory that several processes share. A wait may end
+ * early.
+ */
 void shared_futex_wake(uint32_t *word);
 void shared_futex_wait(uint32_t *word, uint32_t expected, uint64_t timeout_ns);
 

@@ -18,12 +18,12 @@
 #include <unistd.h>
 #include <zstd.h>
 
-/* maximum bytes of one write; the heartbeat moves after each portion */
+/* maximum size of one write, in bytes; the heartbeat is incremented after each write */
 #define PORTION	    (64u << 10)
-#define NUMBERS_MAX 10000 /* limit of the numbers that are tried in a file's name: .1, .2 ... */
+#define NUMBERS_MAX 10000 /* maximum number that is tried as a name's ending: .1, .2 ... */
 /* how long the collector waits for a reader of a named pipe, in ms */
 #define FIFO_PATIENCE 2000
-/* how often the collector waits 10 ms for another collector to end */
+/* how many times the collector waits 10 ms for another collector to release its lock */
 #define LOCK_STEPS 40
 #define ZSTD_LEVEL 1
 
@@ -87,7 +87,10 @@ static bool is_compressed(const char *out)
 	return ends_in(out, ".zst");
 }
 
-/* Whether the sink is an .htr. The ending of a file's name has precedence over the setting. */
+/*
+ * Whether the sink's format is .htr. The ending of the file's name takes precedence over the
+ * setting.
+ */
 static bool wants_htr(const struct sink_options *options)
 {
 	const char *out = options->place->out;
@@ -99,8 +102,8 @@ static bool wants_htr(const struct sink_options *options)
 }
 
 /*
- * Replaces characters that must not be in a file's name, or do not print, by _: a program may have
- * chosen any name, and people read it in listings.
+ * Replaces characters that a file's name must not contain, and nonprintable characters, by _. A
+ * program can choose any name for itself.
  */
 static void clean_name(char *to, size_t size, const char *program)
 {
@@ -121,7 +124,10 @@ static void clean_name(char *to, size_t size, const char *program)
 	to[length] = 0;
 }
 
-/* Copies the path, with %e and %p in its file name replaced. Returns the length, as snprintf(3). */
+/*
+ * Copies the path, and replaces %e and %p in its last component. Returns the length, as snprintf(3)
+ * does.
+ */
 static int expand(char *path, size_t size, const char *out, const char *program, int32_t pid)
 {
 	const char *file = file_part(out);
@@ -224,10 +230,11 @@ static bool look_at_name(const struct sink *sink, struct stat *st)
 }
 
 /*
- * Whether a file in a directory to which all users may write (/tmp) may be a trap: another user may
- * have created the file there, so that a process that opens this name follows a link, or reads or
- * writes a file of that user. Linux applies the same rule if fs.protected_symlinks, protected_fifos
- * and protected_regular are set, which is not so on all systems.
+ * Whether a file in a directory to which all users can write, such as /tmp, may be a trap. Another
+ * user can create a file there under a name that this process will open, so that this process
+ * follows a link, or writes to a file of that user. Linux applies the same rule if
+ * fs.protected_symlinks, protected_fifos and protected_regular are set, but not all systems set
+ * them.
  */
 static bool is_trap(const struct sink *sink, const struct stat *st)
 {
@@ -241,7 +248,7 @@ static bool is_trap(const struct sink *sink, const struct stat *st)
 
 /*
  * Opens a named pipe. Gives up after FIFO_PATIENCE, so that a pipe without a reader does not block
- * the program forever.
+ * the traced program forever.
  */
 static int open_fifo(struct sink *sink)
 {
@@ -281,8 +288,8 @@ static int open_new(struct sink *sink, struct error *err)
 }
 
 /*
- * Replaces a file that does not belong to this user alone by a new file, if the old file may be
- * removed.
+ * Replaces a file that does not belong to this user alone by a new file. Fails if the old file
+ * cannot be removed.
  */
 static int open_instead(struct sink *sink, struct error *err)
 {
@@ -314,11 +321,12 @@ static bool has_its_name(const struct sink *sink, int flags)
 }
 
 /*
- * Opens and locks an existing file. Another collector may have locked it and be about to end, since
- * its launcher does not wait for its exit. So this function waits for the lock, but for less time
- * than programs wait for a collector without progress. If another collector replaces the file by a
- * shorter one (--keep), it writes to the new file, so the name is opened again. Returns 0 or a
- * negative errno; -EBUSY: another collector is writing the file.
+ * Opens and locks an existing file. The lock may belong to another collector that is about to exit,
+ * since a launcher does not wait for its collector's exit. So this function waits for the lock, but
+ * not as long as traced programs wait for a collector that makes no progress. With --keep, another
+ * collector may have replaced the file by a shorter one and write to that, so the file is opened by
+ * its name again before each attempt. Returns 0 or a negative errno; -EBUSY: another collector is
+ * writing the file.
  */
 static int open_soon(struct sink *sink, bool follow)
 {
@@ -339,7 +347,8 @@ static int open_soon(struct sink *sink, bool follow)
 }
 
 /*
- * Overwrites a file, unless another collector is writing it. follow: also through a symbolic link.
+ * Overwrites a file, unless another collector is writing it. follow: whether to follow a symbolic
+ * link.
  */
 static int open_over(struct sink *sink, bool follow, struct error *err)
 {
@@ -376,7 +385,7 @@ static int open_named(struct sink *sink, const struct sink_options *options, str
 						   "users may write into its directory",
 						   sink->name)
 				       : open_new(sink, err);
-		/* a device or a named pipe is opened as it is */
+		/* a device or a named pipe is opened, not replaced */
 		if (fstatat(sink->directory, file_part(sink->name), &target, 0) == 0 &&
 		    !S_ISREG(target.st_mode) && !S_ISDIR(target.st_mode)) {
 			sink->is_htr = ends_in(options->place->out, ".htr");
@@ -404,14 +413,14 @@ static int open_file(struct sink *sink, const struct sink_options *options, stru
 	if (options->place->form == SINK_FILE && options->first)
 		return open_named(sink, options, err);
 	/*
-	 * other users can foresee a generated name, so only a regular file of this user is
+	 * other users can predict a generated name, so only a regular file of this user is
 	 * overwritten
 	 */
 	if (options->force && look_at_name(sink, &st) && S_ISREG(st.st_mode) &&
 	    st.st_uid == geteuid() &&
 	    /*
-	     * if a process executes a program with its own name again, the run has two streams with
-	     * this name
+	     * a file that was written during this run belongs to another stream: if a process
+	     * executes a program with the same name, both streams have the same file name
 	     */
 	    (options->first || !options->begun || st.st_mtime < options->begun))
 		return open_over(sink, false, err);
@@ -429,7 +438,7 @@ static int open_descriptor(struct sink *sink, const struct sink_options *options
 				 "cannot write to %s: expected fd: and the number of a descriptor",
 				 options->place->out);
 	snprintf(sink->name, sizeof(sink->name), "%s", options->place->out);
-	/* not 0, 1 or 2, which are replaced by /dev/null later */
+	/* the copy must not be 0, 1 or 2, which are replaced by /dev/null later */
 	sink->fd = fcntl(from, F_DUPFD_CLOEXEC, 3);
 	if (sink->fd < 0)
 		return error_system(err, errno, "cannot write to %s", options->place->out);
@@ -439,8 +448,8 @@ static int open_descriptor(struct sink *sink, const struct sink_options *options
 }
 
 /*
- * Returns the collector's environment without the variables that would make the command a traced
- * program. The caller frees it. NULL: no memory.
+ * Returns the collector's environment without the variables that would cause the command to be
+ * traced. The caller frees it. NULL: no memory.
  */
 static char **clean_environment(void)
 {
@@ -456,7 +465,7 @@ static char **clean_environment(void)
 	return clean;
 }
 
-/* Starts /bin/sh -c LINE with input from fd and default signal dispositions. */
+/* Starts /bin/sh -c LINE with fd as standard input and with default signal dispositions. */
 static int start_command(struct sink *sink, const char *line, int fd, struct error *err)
 {
 	char *const arguments[] = { (char *)"sh", (char *)"-c", (char *)(uintptr_t)line, NULL };
@@ -506,8 +515,8 @@ static int start_zstd(struct sink *sink, struct error *err)
 static void let_go(struct sink *sink)
 {
 	/*
-	 * close() would not remove the lock: the process that passed the descriptor shares the open
-	 * file
+	 * close() would not release the lock, since the process that passed the descriptor shares
+	 * the open file description
 	 */
 	if (sink->locked)
 		flock(sink->fd, LOCK_UN);
@@ -528,7 +537,7 @@ int sink_open(struct sink *sink, const struct sink_options *options, struct erro
 	memset(sink, 0, sizeof(*sink));
 	sink->fd = sink->directory = -1;
 	sink->waits_for_room = options->waits_for_room;
-	/* a pipe can have only one stream: readers stop at a second handshake */
+	/* a descriptor or command gets only the first stream: readers stop at a second handshake */
 	if (options->first && options->place->form == SINK_DESCRIPTOR)
 		ret = open_descriptor(sink, options, err);
 	else if (options->first && options->place->form == SINK_COMMAND)
@@ -551,8 +560,8 @@ static void sink_beat(struct sink *sink)
 }
 
 /*
- * Writes at most PORTION bytes. Waits if the pipe is full, since another process may have made it
- * non-blocking.
+ * Writes at most PORTION bytes. Waits while a pipe is full, even if another process has made the
+ * pipe non-blocking.
  */
 static ssize_t write_some(int fd, const char *bytes, size_t size)
 {
@@ -656,8 +665,8 @@ int sink_close(struct sink *sink, struct error *err)
 }
 
 /*
- * Makes a name in the same directory. The caller tries numbers until a name is unused: existing
- * files may belong to other programs.
+ * Makes a name in the same directory from a number. The caller tries several numbers until it finds
+ * an unused name, since existing files may belong to other programs.
  */
 static void name_next(const struct sink *sink, struct sink_next *next, int number)
 {
@@ -685,8 +694,8 @@ int sink_make_next(const struct sink *sink, struct sink_next *next, struct error
 
 	*next = (struct sink_next){ .fd = -1 };
 	/*
-	 * the directory has to be opened by its path in /proc, since its descriptor is an O_PATH
-	 * one
+	 * the directory has to be opened by its path in /proc, since its descriptor was opened with
+	 * O_PATH
 	 */
 	snprintf(directory, sizeof(directory), "/proc/self/fd/%d", sink->directory);
 	next->fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -708,7 +717,7 @@ void sink_forget_next(const struct sink *sink, struct sink_next *next)
 	*next = (struct sink_next){ .fd = -1 };
 }
 
-/* Creates a temporary name for the file, if it has none, so that it can be renamed. */
+/* Links the file under a temporary name, if it has no name, so that it can be renamed. */
 static int link_next(const struct sink *sink, struct sink_next *next)
 {
 	char path[32];
@@ -728,8 +737,8 @@ static int link_next(const struct sink *sink, struct sink_next *next)
 }
 
 /*
- * Opens the file again by its name: for a descriptor of a file that was created without a name,
- * /proc would always show the file as deleted.
+ * Opens the file again by its name. The file may have been created without a name; /proc would
+ * always show the original descriptor's file as deleted.
  */
 static void open_next(const struct sink *sink, struct sink_next *next)
 {

@@ -4,8 +4,8 @@
 
 /*
  * The destination of one stream: a file, an inherited descriptor or the input of a command. The
- * output is compressed by zstd if the name says so. The sink knows neither packets nor blocks, only
- * which of the two it receives.
+ * output is compressed with zstd if the file's name requests it. A sink does not parse the bytes;
+ * it only knows whether they are packets or an .htr.
  */
 
 #include <stdbool.h>
@@ -16,12 +16,12 @@
 
 #include "base/error.h"
 
-/* The kinds of value of the setting `out`. */
+/* The kinds of destination that the setting `out` can name. */
 enum sink_form { SINK_FILE, SINK_DIRECTORY, SINK_DESCRIPTOR, SINK_COMMAND };
 
 /*
- * The directory of the run's files. It is opened before any process is traced, so that files are
- * still created there if the directory is renamed later.
+ * The value of the setting `out`, and the directory of the run's files. The directory is opened
+ * before any process is traced, so that files are created in it even if it is renamed later.
  */
 struct sink_place {
 	const char *out; /* the setting: "", PATH, DIRECTORY, stdout, fd:N, |command */
@@ -34,15 +34,16 @@ struct sink_place {
 struct sink_options {
 	const struct sink_place *place;
 	bool force; /* overwrite an existing file */
-	/* the format is .htr if the file's name does not determine it */
+	/* use the format .htr if the file's name does not determine the format */
 	bool prefers_htr;
-	/* wait if the disk is full; otherwise the stream ends */
+	/* wait if the disk is full; otherwise end the stream */
 	bool waits_for_room;
-	/* the first stream of the run gets the name itself; other streams add to the name */
-	bool first;
 	/*
-	 * the descriptor that was inherited for stdout or fd:N; -1: use the number in the setting
+	 * this is the run's first stream, whose file gets the name itself; the names of other
+	 * streams' files are longer
 	 */
+	bool first;
+	/* the inherited descriptor for stdout or fd:N; -1: use the number in the setting */
 	int inherited;
 	/*
 	 * Start of the run. A file that was written since then belongs to another stream of the
@@ -56,22 +57,26 @@ struct sink_options {
 struct sink {
 	int fd; /* -1: closed */
 	/*
-	 * a regular file of the collector: it can be truncated, and is locked until it is complete
+	 * the collector opened a regular file: it can be truncated, and is locked until it is
+	 * complete
 	 */
 	bool regular;
-	/* the collector has locked an inherited file, so that readers wait until it is complete */
+	/*
+	 * the collector has locked an inherited file, so that readers wait until the file is
+	 * complete
+	 */
 	bool locked;
 	/* the sink receives an .htr; otherwise packets */
 	bool is_htr;
 	bool waits_for_room;
 	pid_t command; /* the command's pid; 0: no command */
 	void *zstd;    /* a ZSTD_CCtx; NULL: the output is not compressed */
-	void *packed;  /* buffer for the output of zstd */
+	void *packed;  /* buffer for compressed data */
 	size_t packed_room;
 	uint64_t size;	 /* bytes in the file so far */
 	int directory;	 /* directory of the file */
 	char name[5120]; /* the path, or the setting `out`, for messages */
-	/* is incremented after each portion that is written; may be NULL */
+	/* counter that is incremented after each write; may be NULL */
 	uint64_t *heartbeat;
 };
 
@@ -79,8 +84,8 @@ struct sink {
 int sink_descriptor(const char *out);
 
 /*
- * The path of a stream's file, without the number that is added if the path exists. Returns false
- * if it does not fit.
+ * Makes the path of a stream's file, without the number that is added if the path exists. Returns
+ * false if the path is too long.
  */
 bool sink_path(const struct sink_options *options, char *path, size_t size);
 
@@ -89,39 +94,39 @@ bool sink_needs_program(const struct sink_place *place);
 
 /*
  * Opens the directory in which files will be created. If the setting names a directory, checks that
- * files can be created there. `out` must live as long as the place.
+ * files can be created there. `out` must outlive `place`.
  */
 int sink_place_open(struct sink_place *place, const char *out, struct error *err);
 void sink_place_close(struct sink_place *place);
 
 /*
- * Opens the requested sink. On failure, no file or descriptor is left. The user may give the name
- * of a device, a named pipe or a link. In a directory to which all users may write, a link or a
- * pipe that another user may have put there as a trap is not opened. A generated name is used only
- * for a regular file of this user. Only the owner may read the files, since a trace contains
- * arguments and paths.
+ * Opens the requested sink. On failure, leaves no file or descriptor behind. The user can give the
+ * name of a device, a named pipe or a link. In a directory to which all users can write, the
+ * function does not open a link or pipe of another user, which may be a trap. Under a generated
+ * name, it opens only a regular file of this user. Only the owner can read the files, since a trace
+ * contains arguments and paths.
  */
 int sink_open(struct sink *sink, const struct sink_options *options, struct error *err);
 
 /*
  * Writes all bytes. If the sink compresses, flushes zstd, so that a reader can decompress all
  * bytes. *written: number of bytes that were written. After an error, the file ends with the last
- * of these bytes; a compressed file ends with the previous write. Returns 0, or a negative errno
- * such as -ENOSPC or -EPIPE; the error text names the sink.
+ * of these bytes; a compressed file ends with the data of the previous call. Returns 0, or a
+ * negative errno such as -ENOSPC or -EPIPE; the error text names the sink.
  */
 int sink_write(struct sink *sink, const void *bytes, size_t size, size_t *written,
 	       struct error *err);
 
-/* A file that will replace another file. */
+/* A new file that will replace a sink's file. */
 struct sink_next {
 	int fd;		/* descriptor of the file; -1: there is no file */
 	char name[256]; /* name in the same directory; "": the file has no name, or none yet */
 };
 
 /*
- * Makes a file that may replace the sink's file. It is open for reading and writing, and only its
- * owner may read it. Returns 0 or a negative errno. The caller must then call sink_succeed() or
- * sink_forget_next().
+ * Creates a file that can replace the sink's file. The file is open for reading and writing, and
+ * only its owner can read it. Returns 0 or a negative errno. After success, the caller must call
+ * sink_succeed() or sink_forget_next().
  */
 int sink_make_next(const struct sink *sink, struct sink_next *next, struct error *err);
 
@@ -129,16 +134,16 @@ int sink_make_next(const struct sink *sink, struct sink_next *next, struct error
 void sink_forget_next(const struct sink *sink, struct sink_next *next);
 
 /*
- * Replaces the sink's file: `next` gets the file's name and the number of its descriptor. size:
- * size of the new file. lock: whether to lock the new file before it gets the name. Returns 0, or a
- * negative errno; then the old file remains. Closes `next` in any case.
+ * Replaces the sink's file by `next`: the new file gets the old file's name and descriptor number.
+ * size: size of the new file. lock: whether to lock the new file before it gets the name. Returns
+ * 0, or a negative errno; the old file then remains. Closes `next` in any case.
  */
 int sink_succeed(struct sink *sink, struct sink_next *next, uint64_t size, bool lock,
 		 struct error *err);
 
 /*
- * Whether the name that the user gave is a symbolic link. The target of a link can be written, but
- * not replaced.
+ * Whether the name that the user gave is a symbolic link. A link's target can be written, but not
+ * replaced by a new file.
  */
 bool sink_is_link(const struct sink_place *place);
 
@@ -146,8 +151,8 @@ bool sink_is_link(const struct sink_place *place);
 void sink_cut(struct sink *sink, size_t size);
 
 /*
- * Ends the stream, and unlocks and closes the file. A command may still be running: see
- * sink_finished().
+ * Ends the stream, and unlocks and closes the file. If the sink is a command, it may still run
+ * afterwards: see sink_finished().
  */
 int sink_close(struct sink *sink, struct error *err);
 

@@ -4,8 +4,8 @@
 #define BUILD_ID_MAX 64u
 
 /*
- * Makes NUL the last byte of a text of `size` bytes in a record. Returns false if the text is
- * empty.
+ * Writes a NUL to the last byte of a text of `size` bytes in a record. Returns false if `size` is
+ * 0.
  */
 static bool end_text(char *text, uint32_t size)
 {

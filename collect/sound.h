@@ -4,8 +4,8 @@
 
 /*
  * Checks records. The traced program can write anything into a ring, so each record is copied once,
- * and the copy is checked here. The users of a sound record need no further checks of its sizes and
- * numbers.
+ * and the functions here check the copy. Code that uses a sound record need not check the record's
+ * sizes and numbers again.
  */
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include "arena.h"
 #include "hooks.h"
 
-/* Bytes of the arguments that follow a call's struct. */
+/* Size in bytes of the arguments, which follow a call's struct. */
 static inline uint32_t call_values_size(const struct record_call *call)
 {
 	return values_size(call->numbers, call->text);

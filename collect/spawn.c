@@ -49,7 +49,7 @@ int spawn_start(pid_t *pid, const char *name, char **argv, const int *descriptor
 	int given[SPAWN_MAX];
 	int rc = find_helper(name, path, sizeof(path)) ? 0 : ENOENT;
 
-	/* first duplicates the descriptors to numbers that the helper does not use */
+	/* first duplicate the descriptors to numbers that the helper does not use */
 	for (int i = 0; i < count; i++) {
 		given[i] = fcntl(descriptors[i], F_DUPFD_CLOEXEC, SPAWN_FIRST + SPAWN_MAX);
 		if (given[i] < 0)

@@ -2,9 +2,7 @@
 #ifndef COLLECT_SPAWN_H
 #define COLLECT_SPAWN_H
 
-/*
- * Starts the collector's helper programs. They are in the directory of the collector's own program.
- */
+/* Starts the collector's helper programs, which are in the same directory as the collector. */
 
 #include <spawn.h>
 #include <sys/types.h>
@@ -13,9 +11,9 @@
 #define SPAWN_MAX   4
 
 /*
- * Starts a helper. The helper inherits these descriptors, but no others, and not the environment.
- * argv[0] is set to the helper's name. The helper can be ended by any signal. Returns 0 or a
- * positive errno.
+ * Starts a helper. The helper inherits `descriptors` and no other descriptors, and its environment
+ * is empty. Sets argv[0] to the helper's name. The helper starts with no signals blocked or
+ * ignored. Returns 0 or a positive errno.
  */
 int spawn_start(pid_t *pid, const char *name, char **argv, const int *descriptors, int count);
 

@@ -4,14 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/*
- * time between two writes of a compressed stream; zstd compresses badly if it gets little data at a
- * time
- */
+/* time between two writes of a compressed stream; zstd compresses small amounts of data badly */
 #define FLUSH_PACKED_NS 500000000u
 /*
- * time between two writes of an .htr; if the collector is killed, at most the events of this time
- * are missing
+ * time between two writes of an .htr; if the collector is killed, the trace lacks at most the last
+ * events of this duration
  */
 #define FLUSH_HTR_NS 1000000000u
 /*
@@ -40,7 +37,10 @@ struct stream *stream_create(enum setting_protocol protocol, const struct ticks 
 	return stream;
 }
 
-/* The buffer that all encoders with an htr share, since the htr takes its contents immediately. */
+/*
+ * The buffer that all encoders with an htr share: each copies the buffer's contents to its htr at
+ * once.
+ */
 static uint8_t handed[OUTPUT_BUFFER];
 
 static void free_encoder(struct encoder *encoder)
@@ -265,7 +265,8 @@ void stream_idle(struct stream *stream, uint64_t now_ns)
 	if (!stream->output || !output_is_idle(stream->output))
 		return;
 	/*
-	 * the sink is only read while no job is in progress, since the writing thread may close it
+	 * no job is in progress here, so the output's thread does not use the sink, and its members
+	 * can be read
 	 */
 	if (!stream->encoder.htr)
 		patience_ns = stream->sink.zstd ? FLUSH_PACKED_NS : 0;
@@ -290,7 +291,7 @@ void stream_close(struct stream *stream)
 	struct error err = { 0 };
 
 	stream_flush(stream);
-	/* frees the encoder early, since the end of the stream may have to wait for other writes */
+	/* free the encoder now, since closing the output may have to wait for other writes */
 	free_encoder(&stream->encoder);
 	set_known(stream, 0);
 	if (stream->output)

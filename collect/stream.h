@@ -5,7 +5,7 @@
 /*
  * The stream of one process. The encoder turns events into packets or into the blocks of an .htr,
  * and a thread of the stream writes these to the sink. If the sink fails, the stream ends with a
- * complete packet or block, and later events are counted.
+ * complete packet or block, and the events after it are only counted.
  */
 
 #include <stdbool.h>
@@ -19,10 +19,13 @@
 
 struct stream {
 	struct sink sink;
-	/* the bundle that the bytes are written to; not set: the stream has its own file */
+	/*
+	 * the bundle that the stream is written to; bundle.bundle is NULL if the stream has its own
+	 * file
+	 */
 	struct bundle_stream bundle;
 	struct encoder encoder;
-	struct output *output; /* NULL: the stream has not begun, or could not begin */
+	struct output *output; /* NULL: the stream has not begun, or has failed to begin */
 	/*
 	 * address of control_page.sleeping, to wake the collector when the stream has ended; may be
 	 * NULL
@@ -38,13 +41,13 @@ struct stream {
 	/* bytes of this stream's definitions that are counted in *known */
 	uint64_t known_bytes;
 	struct bounds_known *known; /* NULL: not counted */
-	/* a bit for each number of a module: whether the stream has the module */
+	/* one bit for each module number: whether the module was written to the stream */
 	uint64_t modules[1024];
 };
 
 /*
- * Allocates a stream without a sink. Returns NULL if there is no memory. known: the sum of the
- * definitions of the user's streams, or NULL.
+ * Allocates a stream without a sink. Returns NULL if there is no memory. known: the counts for all
+ * streams of this user, or NULL.
  */
 struct stream *stream_create(enum setting_protocol protocol, const struct ticks *ticks,
 			     struct bounds_known *known);
@@ -67,11 +70,12 @@ bool stream_fast(struct stream *stream, const struct fast_call *fast);
 
 void stream_note(struct stream *stream, const struct encode_note *note);
 
-/* Passes all buffered data to the thread that writes. */
+/* Passes all buffered data to the output's thread. */
 void stream_flush(struct stream *stream);
 
 /*
- * Passes all buffered data to the thread that writes, and waits up to a second until it is written.
+ * Passes all buffered data to the output's thread, and waits up to a second until the data is
+ * written.
  */
 void stream_sync(struct stream *stream);
 
@@ -81,22 +85,28 @@ void stream_sync(struct stream *stream);
  */
 void stream_section(struct stream *stream);
 
-/* Whether the start of each section was written to the file. */
+/* Whether the start of every section has been written to the file, or the stream has failed. */
 bool stream_has_sections(const struct stream *stream);
 
-/* Postpones the first write of an .htr that has just begun. */
+/* Sets the first write of an .htr that has just begun to FLUSH_FIRST_NS after now_ns. */
 void stream_postpone(struct stream *stream, uint64_t now_ns);
 
 /* Returns for how long the stream could not be written since the last call, in ns. */
 uint64_t stream_stalled_ns(struct stream *stream);
 
-/* Empties the buffer if that is due. Is called when the collector has nothing else to do. */
+/*
+ * Writes the buffered data if a write is due. The collector calls it when it has nothing else to
+ * do.
+ */
 void stream_idle(struct stream *stream, uint64_t now_ns);
 
 /* Ends the stream. Its last data may still have to be written: see stream_finished(). */
 void stream_close(struct stream *stream);
 
-/* Whether a closed stream was written (or its sink has failed), and its command has ended. */
+/*
+ * Whether a closed stream has been written or its sink has failed, and its command, if any, has
+ * ended.
+ */
 bool stream_finished(struct stream *stream);
 
 #endif

@@ -4,14 +4,12 @@
 #include <string.h>
 
 #define FIRST_BASE_NS 300000u /* shortest interval for which the first factor is computed */
-/*
- * time from the first factor to the first comparison; the time between comparisons then doubles
- * each time
- */
+/* time from ticks_begin() to the first comparison; the interval then doubles, up to LAST_STEP_NS */
 #define FIRST_STEP_NS 1000000u
 #define LAST_STEP_NS  1000000000u
 /*
- * a new line begins if the error of the old line is larger than this, now or at the next comparison
+ * a new line begins if the error of the current line is larger than this, or is expected to be so
+ * at the next comparison
  */
 #define ERROR_NS   300
 #define PAIR_TRIES 8
@@ -50,8 +48,8 @@ void ticks_measure(struct ticks *ticks, uint32_t clock)
 }
 
 /*
- * Returns how many ns a tick lasted between two pairs, times 2^32, or 0 if one of the clocks did
- * not advance.
+ * Returns the average length of a tick between two pairs, in ns * 2^32, or 0 if one of the clocks
+ * did not advance.
  */
 static double slope(const struct ticks_pair *from, const struct ticks_pair *to)
 {
@@ -77,9 +75,9 @@ void ticks_begin(struct ticks *ticks)
 }
 
 /*
- * Begins a new line at the current value of the old line. The new line meets the measured time one
- * step later, so that an error is reduced gradually and times never jump. The error changes the
- * slope by at most a tenth.
+ * If the error is too large, begins a new line at the current end of the old line. The slope of the
+ * new line is chosen so that the error is gone after one step; times never jump. The correction
+ * changes the slope by at most a tenth.
  */
 void ticks_correct(struct ticks *ticks, const struct ticks_pair *pair)
 {
@@ -117,7 +115,7 @@ void ticks_compare(struct ticks *ticks, uint64_t now_ns)
 	if (ticks->step_ns < LAST_STEP_NS)
 		ticks->step_ns *= 2;
 	ticks_correct(ticks, &pair);
-	/* users and NTP adjust the clock's rate, so the interval must not begin too long ago */
+	/* users and NTP adjust the clock's rate, so an old start of the interval is replaced */
 	if (pair.ns - ticks->first.ns > 64ull * LAST_STEP_NS)
 		ticks->first = pair;
 	ticks->next_ns = pair.ns + ticks->step_ns;

@@ -54,22 +54,22 @@ static inline uint64_t ticks_now(uint32_t clock)
 	return clock == CONTROL_CLOCK_COUNTER ? counter_read_ordered() : ticks_clock_ns();
 }
 
-/* Begins the first measurement, which takes little time. Conversions work after ticks_begin(). */
+/* Begins the first measurement and returns at once. Times can be converted after ticks_begin(). */
 void ticks_measure(struct ticks *ticks, uint32_t clock);
 
 /*
- * Ends the first measurement. Waits if ticks_measure() was called less than FIRST_BASE_NS ago. From
- * now on ticks_ns() works.
+ * Ends the first measurement. Waits until FIRST_BASE_NS have passed since ticks_measure(). From now
+ * on, ticks_ns() can be called.
  */
 void ticks_begin(struct ticks *ticks);
 
 /* Compares the clocks if a comparison is due. now_ns: CLOCK_MONOTONIC. */
 void ticks_compare(struct ticks *ticks, uint64_t now_ns);
 
-/* Corrects the conversion by a pair that the caller has measured. Reads no clock. */
+/* Corrects the conversion with a pair that the caller has measured. Does not read a clock. */
 void ticks_correct(struct ticks *ticks, const struct ticks_pair *pair);
 
-/* Converts ticks that may be before the last line. Is called by ticks_ns(). */
+/* Converts ticks that may be before the last line. For ticks_ns() only. */
 uint64_t ticks_ns_old(const struct ticks *ticks, uint64_t when);
 
 static inline uint64_t ticks_on_line(const struct ticks_line *line, uint64_t when)
@@ -79,7 +79,7 @@ static inline uint64_t ticks_on_line(const struct ticks_line *line, uint64_t whe
 	return line->ns + (uint64_t)(int64_t)(delta >> 32);
 }
 
-/* Converts ticks to ns. Never decreases as `when` grows. */
+/* Converts ticks to ns. A larger `when` never gives a smaller result. */
 static inline uint64_t ticks_ns(const struct ticks *ticks, uint64_t when)
 {
 	const struct ticks_line *line = &ticks->lines[ticks->count - 1];

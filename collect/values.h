@@ -9,13 +9,16 @@
 
 #include "collect/htr.h"
 
-/* ARGS packets under construction. A new packet begins if the next value does not fit. */
+/*
+ * The values that are being written. If a value does not fit into the current ARGS packet, a new
+ * packet begins.
+ */
 struct values {
 	/* the htr that gets the values; NULL: the values become packets at `at` */
 	struct htr *htr;
 	/*
-	 * where to store the number in htr, plus 1, of the next value's name (0: not yet known);
-	 * NULL: it is not stored
+	 * cache for the number of the next value's name in htr: the number plus 1, or 0 if it is
+	 * not known yet; NULL: there is no cache
 	 */
 	uint32_t *known;
 	uint8_t *at, *end;

@@ -39,7 +39,7 @@ static bool gains_rights(int32_t pid)
 	return false;
 }
 
-/* Returns why the program's file cannot be traced, or UNTRACED_UNKNOWN. */
+/* Returns why programs from this file cannot be traced, or UNTRACED_UNKNOWN. */
 static enum untraced look_at_file(int32_t pid)
 {
 	cleanup_fd int fd = proc_open(pid, 0, "exe");
@@ -100,8 +100,8 @@ static enum untraced look_at_environment(int32_t pid)
 			continue;
 		snprintf(inside, sizeof(inside), "/proc/%d/root%s", (int)pid, library);
 		/*
-		 * the loader searches for a name without a directory, and expands one with $, so
-		 * the file is not checked
+		 * the loader searches for a name without a directory, and expands a name with $, so
+		 * the file is checked only for other names
 		 */
 		return *library == '/' && !strchr(library, '$') && access(inside, R_OK)
 			       ? UNTRACED_HIDDEN
@@ -110,7 +110,10 @@ static enum untraced look_at_environment(int32_t pid)
 	return ferror(file) ? UNTRACED_UNKNOWN : UNTRACED_DROPPED;
 }
 
-/* Finds the reason from the files in /proc. UNTRACED_UNKNOWN: the files do not show the reason. */
+/*
+ * Finds out why a process is not traced, from the files in /proc. UNTRACED_UNKNOWN: the files do
+ * not show the reason.
+ */
 static enum untraced untraced_find(int32_t pid)
 {
 	enum untraced found = look_at_file(pid);
@@ -120,13 +123,13 @@ static enum untraced untraced_find(int32_t pid)
 	return found == UNTRACED_UNKNOWN ? look_at_environment(pid) : found;
 }
 
-#define LOOK_NS 1000000000u /* between two checks whether a process still maps the control page */
-/* time in which a program must attach again after an exec */
+#define LOOK_NS 1000000000u /* time between two checks of a process's mappings */
+/* time limit for a program to attach after an exec */
 #define MISSED_NS 1000000000u
 
 /*
- * Finds a process that has this pid in another pid namespace. Returns its pid in the collector's
- * namespace, or 0 if it is not found.
+ * Finds a process of the run that has this pid in another pid namespace. Returns its pid in the
+ * collector's namespace, or 0 if there is none.
  */
 static int32_t find_foreign(int32_t pid, const struct shared *shared)
 {
@@ -149,11 +152,11 @@ static int32_t find_foreign(int32_t pid, const struct shared *shared)
 
 int watch_open(int32_t pid)
 {
-	/* the kernel sets FD_CLOEXEC */
+	/* the kernel sets FD_CLOEXEC on a pidfd */
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-#define EXITING 4u /* PF_EXITING of the kernel, a bit of the flags in proc(5) */
+#define EXITING 4u /* the kernel's PF_EXITING, a bit of the flags in /proc/PID/stat */
 
 /* Reads the state of a process's first thread. Returns false if there is no such process. */
 static bool read_stat(int32_t pid, char *state, int *code, unsigned *flags)
@@ -196,9 +199,10 @@ static bool is_zombie(int32_t pid)
 
 /*
  * Finds the process for a pid that only the process itself has reported. If the process is in
- * another pid namespace, a different process has this pid in the collector's namespace (1 is init,
- * which never ends). A process of the run maps the control page. If the collector is not allowed to
- * check the mappings, it compares ages: a process of the run is not older than the run.
+ * another pid namespace, an unrelated process may have this pid in the collector's namespace; pid
+ * 1, for example, is init there. A process of the run is recognised by its mapping of the control
+ * page. If the collector has no permission to read the mappings, it compares ages: a process of the
+ * run is not older than the run.
  */
 static void find_out(struct watch *watch, const struct shared *shared,
 		     const struct watch_start *start, bool may_search)
@@ -234,7 +238,7 @@ void watch_begin(struct watch *watch, const struct shared *shared, const struct 
 		watch->pidfd = watch_open(watch->our_pid);
 }
 
-/* From linux/pidfd.h of Linux 6.15. The kernel sets exit_code when the process was reaped. */
+/* From linux/pidfd.h of Linux 6.15. The kernel sets exit_code when the process is reaped. */
 struct pidfd_info_64 {
 	uint64_t mask;
 	uint64_t cgroup;
@@ -316,7 +320,10 @@ bool watch_has_died(const struct watch *watch)
 	return watch->pidfd >= 0 && poll(&poller, 1, 0) != 0;
 }
 
-/* Whether the process has ended. Also works if its parent has already waited for it. */
+/*
+ * Whether the process has ended; if so, sets watch->end. Also works if its parent has already
+ * waited for it.
+ */
 static bool is_dead(struct watch *watch)
 {
 	unsigned flags;
@@ -333,14 +340,15 @@ static bool is_dead(struct watch *watch)
 	known = read_stat(watch->our_pid, &state, &code, &flags);
 	if (known && state != 'Z' && state != 'X') {
 		/*
-		 * Without a pidfd, the process is alive. With a pidfd, which has reported that the
-		 * process is dead, the living process is another one that has got its pid.
+		 * Without a pidfd, the process counts as alive. With a pidfd, the pidfd has
+		 * reported that the process is dead, so the process that is alive is a new one with
+		 * the same pid.
 		 */
 		if (watch->pidfd < 0)
 			return false;
 		known = false;
 	}
-	/* the process may have been reaped after the first call of reaped_code() */
+	/* the process may have been reaped since the first call of reaped_code() */
 	if (!known)
 		known = reaped_code(watch->pidfd, &code);
 	set_end(watch, known, code);
@@ -367,8 +375,8 @@ static bool has_left(struct watch *watch, const struct shared *shared, uint64_t 
 	/*
 	 * Missing mappings prove nothing in three cases. If the first thread called pthread_exit(),
 	 * it is a zombie without mappings while other threads live. A process that is ending has no
-	 * mappings while the kernel frees its memory. A process that was stopped, or is held by a
-	 * debugger, may be at the first instruction of an image that has not attached yet.
+	 * mappings while the kernel frees its memory. A process that was stopped, by a signal or a
+	 * debugger, may be at the first instruction of a new image that has not attached yet.
 	 */
 	if (maps_have(watch->our_pid, shared->device, shared->inode) ||
 	    !read_stat(watch->our_pid, &state, &code, &flags) || strchr("ZTt", state) ||

@@ -3,8 +3,8 @@
 #define COLLECT_WATCH_H
 
 /*
- * Finds out whether a traced process still runs, and how it ended: from its pidfd, from /proc, and
- * from whether it still has the control page mapped.
+ * Finds out whether a traced process still runs, and how it ended. Uses its pidfd, /proc, and the
+ * fact that a traced process has the control page mapped.
  */
 
 #include <stdbool.h>
@@ -26,9 +26,9 @@ enum watch_end {
 	WATCH_ALIVE,
 	WATCH_EXITED, /* status: the exit status */
 	WATCH_KILLED, /* status: the signal */
-	/* another image replaced this image; status: enum watch_exec */
+	/* the process executed a new image; status: enum watch_exec */
 	WATCH_EXEC,
-	/* the process was running when the collector was asked to end */
+	/* the process was still running when the collector was told to end */
 	WATCH_LEFT,
 	WATCH_DETACHED, /* the process continues without being recorded */
 	/* the process has ended; it is unknown how */
@@ -50,7 +50,7 @@ struct watch {
 	bool foreign; /* the process is in another pid namespace */
 	/* when to check next whether the process maps the control page */
 	uint64_t next_ns;
-	/* since when the process does not map the control page any more; 0: it does */
+	/* when the process was first found without a mapping of the control page; 0: it has one */
 	uint64_t missed_ns;
 	enum watch_end end;
 	int status;
@@ -59,12 +59,12 @@ struct watch {
 };
 
 /*
- * Opens a pidfd of a process in the collector's namespace. Returns -1 if the process has ended, or
- * the kernel has no pidfds.
+ * Opens a pidfd. pid: a pid in the collector's namespace. Returns -1 if the process has ended, or
+ * the kernel does not support pidfds.
  */
 int watch_open(int32_t pid);
 
-/* The facts about a process that the watch begins with. */
+/* What is known about a process when the watch begins. */
 struct watch_start {
 	int32_t pid; /* the pid in the namespace of the process */
 	/*
@@ -73,26 +73,26 @@ struct watch_start {
 	 */
 	int32_t our_pid;
 	/*
-	 * if our_pid is 0: whether the process is probably in another pid namespace, since its
-	 * parent is
+	 * if our_pid is 0: whether the parent is in another pid namespace, so that the process
+	 * probably is, too
 	 */
 	bool foreign;
-	/* already open: the watch takes ownership; -1: the watch opens one itself */
+	/* an open pidfd, of which the watch takes ownership; -1: the watch opens a pidfd itself */
 	int pidfd;
 };
 
 /*
- * Begins to watch a process. may_search: a pid that only the process itself has reported may be
- * searched for among the pids of all processes, which takes long. Without may_search, such a
- * process may be found later.
+ * Begins to watch a process. may_search: whether the function may search all processes for a pid
+ * that only the process itself has reported, which takes long. If the function does not find the
+ * process, our_pid is 0, and the process may be found later.
  */
 void watch_begin(struct watch *watch, const struct shared *shared, const struct watch_start *start,
 		 bool may_search);
 
 /*
- * Whether the process has ended, or executed another program; watch->end then says how. now_ns:
- * CLOCK_MONOTONIC. closely: also checks the mappings of the process, which costs more than one
- * system call.
+ * Whether the process has ended, or has executed another program. If so, sets watch->end. now_ns:
+ * CLOCK_MONOTONIC. closely: whether to check the mappings of the process, too, which takes several
+ * system calls.
  */
 bool watch_has_ended(struct watch *watch, const struct shared *shared, uint64_t now_ns,
 		     bool closely);
@@ -103,16 +103,16 @@ bool watch_is_zombie(const struct watch *watch);
 /* Whether the pidfd reports that the process is dead. False without a pidfd. */
 bool watch_has_died(const struct watch *watch);
 
-/* Whether the process is certainly dead; watch->end then says how it ended. */
+/* Whether the process is known to be dead. If so, sets watch->end. */
 bool watch_is_dead(struct watch *watch);
 
 /*
- * Whether the thread runs, waits for a processor or for a page, or was stopped. *ran_ns: for how
- * long the thread has run since its start. Returns false if this state cannot be read.
+ * Whether the thread runs, waits for a processor or a page, or is stopped; false if its state
+ * cannot be read. *ran_ns: the time for which the thread has run since its start.
  */
 bool watch_starves(const struct watch *watch, int32_t thread, uint64_t *ran_ns);
 
-/* Sets how the process ended, as its parent saw it. status: the status from wait(2). */
+/* Sets how the process ended, as reported by its parent. status: the status from wait(2). */
 void watch_learn(struct watch *watch, int status);
 
 /*
@@ -121,7 +121,7 @@ void watch_learn(struct watch *watch, int status);
  */
 bool watch_is_elsewhere(const struct watch *watch);
 
-/* Notes that the process has executed a program that --follow excluded. */
+/* Records that the process has executed a program that --follow excludes. */
 void watch_left_out(struct watch *watch);
 
 void watch_stop(struct watch *watch);

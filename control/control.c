@@ -37,8 +37,8 @@ struct memory {
 };
 
 /*
- * Sets the error for mappings that cannot be read. The kernel refuses another user's mappings at
- * open() or at read().
+ * Sets the error for mappings that cannot be read. For a process of another user, the kernel
+ * reports EACCES or EPERM at open() or at read().
  */
 static int refuse_mappings(int number, int pid, struct error *err)
 {
@@ -53,8 +53,9 @@ static int refuse_mappings(int number, int pid, struct error *err)
 }
 
 /*
- * Finds the control page in the mappings of a process. The environment is not used: a program may
- * change it, but a program does not unmap the page by accident, and a fork's child has it, too.
+ * Finds the control page in the mappings of a process. The mappings are more reliable than the
+ * environment, which a program may change: programs do not unmap the page by accident, and forked
+ * children inherit the mapping.
  */
 static int find_memory(int pid, struct memory *memory, struct error *err)
 {
@@ -79,8 +80,8 @@ bool ctl_is_process(const char *word)
 }
 
 /*
- * Opens the control page through a descriptor of this process. Returns -1 if the process has no
- * such descriptor.
+ * Opens the control page through a descriptor of process `pid`. Returns -1 if the process has no
+ * descriptor of the page.
  */
 static int open_through(const char *pid, const struct memory *memory)
 {
@@ -109,8 +110,8 @@ static int open_through(const char *pid, const struct memory *memory)
 }
 
 /*
- * Opens the control page through the descriptor of any process. Traced programs keep none, but
- * their collector does.
+ * Searches all processes for a descriptor of the control page, and opens the page through it.
+ * Traced programs close their descriptor, but their collector has one.
  */
 static int open_memory(int pid, const struct memory *memory, int *fd, struct error *err)
 {
@@ -174,7 +175,7 @@ static int connect_collector(const struct control_page *control, enum control_co
 	return 0;
 }
 
-/* Receives the collector's answer. *handle: the descriptor that was sent with the answer, or -1. */
+/* Receives the collector's answer. *handle: the descriptor that came with the answer, or -1. */
 static ssize_t receive_answer(int socket, char *text, int *handle)
 {
 	union {
@@ -197,7 +198,7 @@ static ssize_t receive_answer(int socket, char *text, int *handle)
 
 /*
  * Sends a request and waits for the answer. *answer: a text of lines, which the caller frees.
- * *handle: a descriptor that was sent with the answer, or -1.
+ * *handle: the descriptor that came with the answer, or -1.
  */
 static int ask_collector(const struct control_page *control, struct control_request *request,
 			 char **answer, int *handle, struct error *err)

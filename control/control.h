@@ -2,7 +2,10 @@
 #ifndef CONTROL_H
 #define CONTROL_H
 
-/* Requests to the collector of a running run. The run is found by one of its processes. */
+/*
+ * Requests to the collector of a run that is in progress. The caller names the run by the pid of
+ * one of its processes.
+ */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,12 +13,15 @@
 #include "arena.h"
 #include "base/error.h"
 
-/* Whether the word may be a pid. A file with such a name has to be given as ./4711. */
+/*
+ * Whether the word is a positive number, and so can be a pid. A file with such a name has to be
+ * given as ./4711.
+ */
 bool ctl_is_process(const char *word);
 
 /*
- * Makes the run write its events up to now. *paths: the paths of its traces, each followed by a
- * newline; the caller frees them. Returns 0 or a negative errno.
+ * Makes the collector write all events up to now to the traces. *paths: the paths of its traces,
+ * each followed by a newline; the caller frees them. Returns 0 or a negative errno.
  */
 int ctl_snapshot(int pid, char **paths, struct error *err);
 
@@ -36,9 +42,9 @@ int ctl_process(const struct ctl_run *run, uint32_t stream, int *pid, int *handl
 		struct error *err);
 
 /*
- * Does the work of ctl_snapshot() for a run that was found. The trace of process `pid` is the first
- * path; *paths is "" if no file is being written. A last line "+N" means that N further paths did
- * not fit.
+ * Like ctl_snapshot(), for a run that was found by ctl_find(). The trace of process `pid` is the
+ * first path; *paths is "" if no file is being written. A last line "+N" means that N further paths
+ * did not fit.
  */
 int ctl_paths(const struct ctl_run *run, int pid, char **paths, struct error *err);
 
@@ -69,8 +75,8 @@ int ctl_ask(const struct ctl_run *run, int pid, enum control_command command, co
 int ctl_keep(const struct ctl_run *run, int pid, const char *to, struct error *err);
 
 /*
- * Has the memory of this process scanned, and waits until the scan has ended. is_light: only finds
- * which memory is resident. Returns 0 or a negative errno.
+ * Requests a scan of the memory of process `pid`, and waits until the scan has ended. is_light: the
+ * scan only finds out which memory is resident. Returns 0 or a negative errno.
  */
 int ctl_scan(int pid, bool is_light, struct error *err);
 

@@ -22,7 +22,7 @@
 struct places {
 	struct place {
 		uint64_t next;
-		/* is_ended: the last piece of the stream was an index */
+		/* is_ended: the last piece of the stream that was read is an index */
 		bool is_begun, is_ended;
 	} * items;
 	size_t count, capacity;
@@ -44,7 +44,10 @@ static bool take_piece(struct places *places, int fd, uint64_t at, const struct 
 	return true;
 }
 
-/* Returns the end of the last complete piece. If the file is no bundle, returns its size. */
+/*
+ * Returns the position after the last complete piece. If the file is not a bundle, returns its
+ * size.
+ */
 static uint64_t find_end(int fd, struct places *places)
 {
 	uint8_t bytes[HTR_SIZE_piece];
@@ -106,8 +109,8 @@ static bool copy_start(int from, int to, uint64_t size)
 }
 
 /*
- * Writes an index without entries. The index marks the stream as complete up to here, although the
- * process has not ended.
+ * Ends a stream by an index without entries, although its process has not ended. Readers then treat
+ * the stream as complete up to here.
  */
 static bool end_stream(int to, uint32_t stream, uint64_t next)
 {
@@ -149,8 +152,8 @@ static int open_free(const char *path, char **name)
 }
 
 /*
- * Copies a trace in its current state. The copy does not change when the collector continues to
- * write; the copy of a flight recorder's trace ends with the last events before now. to: path of
+ * Copies a trace in its current state. The collector may continue to write the trace; the copy does
+ * not change. The copy of a flight recorder's trace ends with the most recent events. to: path of
  * the copy; NULL: an unused name in the same directory. *name: the path of the copy, which the
  * caller frees. Returns 0 or a negative errno.
  */
@@ -179,7 +182,7 @@ static int kept_copy(const char *path, const char *to, char **name, struct error
 			is_whole = end_stream(output, (uint32_t)i, places.items[i].next);
 	if (!is_whole)
 		rc = error_system(err, errno ? errno : EIO, "cannot write %s", *name);
-	/* an incomplete copy would look like a complete one */
+	/* remove an incomplete copy, since it would look like a complete one */
 	if (rc)
 		unlink(*name);
 	free(places.items);
