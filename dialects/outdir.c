@@ -16,7 +16,7 @@
 #define NEW_SUFFIX   ".new"
 #define NEW_NAME_MAX 300
 
-/* Opens the directory again, to list its names. Returns NULL if that fails. */
+/* Opens the directory a second time, to list its files. Returns NULL on failure. */
 static DIR *list_names(int fd)
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -16,7 +16,7 @@
 struct outdir {
 	int fd;
 	const char *path; /* the caller's string; NULL: the directory is not open */
-	/* whether outdir_open() created the directory and no file was renamed yet */
+	/* whether outdir_open() created the directory, and no file has been renamed in it yet */
 	bool was_made;
 	ARRAY_OF(char *) names; /* final names, in order of creation */
 };
@@ -31,8 +31,8 @@ int outdir_open(struct outdir *outdir, const char *path, bool force, struct erro
 int outdir_create(struct outdir *outdir, const char *name, struct out *out, struct error *err);
 
 /*
- * Ends the file that was begun last. rc: 0, or an earlier error in writing the file, which is then
- * returned. Otherwise returns 0 or a negative errno. err names the file.
+ * Ends the most recently begun file. rc: 0, or an earlier error in writing the file, which is
+ * returned. Otherwise returns 0 or a negative errno. The error text names the file.
  */
 int outdir_finish(struct outdir *outdir, struct out *out, int rc, struct error *err);
 

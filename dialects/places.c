@@ -93,8 +93,8 @@ void places_join(const struct places *places, int64_t dirfd, const char *text, s
 }
 
 /*
- * Returns the start of the last part of the path that ends at `to`, but at least `start`, which is
- * the position after the root's slash.
+ * Returns the start of the last component of the path that ends at `to`. Does not go back beyond
+ * `start`, which is after the slash of the root directory.
  */
 static char *part_before(char *start, char *to)
 {
@@ -109,7 +109,7 @@ void path_clean(struct path *path)
 {
 	char *from = path->text, *to, *start;
 
-	/* the `..` of a relative path cannot be resolved */
+	/* `..` in a relative path cannot be resolved */
 	if (!path->length || *from != '/')
 		return;
 	start = to = ++from;

@@ -4,8 +4,8 @@
 
 /*
  * The working directory of a process and the paths of its descriptors, as far as the trace shows
- * them. They are used to make paths absolute. File systems are not accessed, so links are not
- * resolved.
+ * them. They are used to make paths absolute. The file system is not accessed, so symbolic links
+ * are not resolved.
  */
 
 #include <stddef.h>
@@ -44,8 +44,9 @@ void places_set_fd(struct places *places, uint64_t fd, const char *path);
 const char *places_fd(const struct places *places, uint64_t fd);
 
 /*
- * Sets *path to the directory of dirfd (AT_FDCWD: that of the process), a slash and `text`, without
- * path_clean(). If `text` is absolute or the directory is unknown, sets *path to `text` alone.
+ * Sets *path to the directory of dirfd (AT_FDCWD: the working directory), a slash and `text`. If
+ * `text` is absolute or the directory is unknown, sets *path to `text` alone. Does not call
+ * path_clean().
  */
 void places_join(const struct places *places, int64_t dirfd, const char *text, struct path *path);
 

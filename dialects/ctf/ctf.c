@@ -22,7 +22,7 @@
 #define TEXT_MAX   4096u /* limit of the bytes of a string */
 #define HEAD_SIZE  (4u + 16 + 4 + 5 * 8 + 4)
 
-/* The constant, name and fields of each event. */
+/* For each event: the suffix of its constant, its name and its fields. */
 #define CTF_EVENTS(_)                                                                             \
 	_(MALLOC, "lttng_ust_libc:malloc", "uint64_t _size; ptr_t _ptr;")                         \
 	_(CALLOC, "lttng_ust_libc:calloc", "uint64_t _nmemb; uint64_t _size; ptr_t _ptr;")        \
@@ -49,8 +49,8 @@ struct ctf {
 	struct outdir directory;
 	struct spill_sort sort;
 	const struct trace_process *first;
-	uint64_t last_ns; /* time of the last event; events without a time use it */
-	/* the event, or the packet of events, that is being encoded */
+	uint64_t last_ns; /* time of the last event, which is also used for events without a time */
+	/* buffer for the event or packet that is being encoded */
 	unsigned char *bytes;
 	size_t used, capacity;
 	/* the output of the stream, and the times of its first and last event */
@@ -88,7 +88,7 @@ static void put_number(struct ctf *ctf, uint64_t number, unsigned size)
 	put_bytes(ctf, bytes, put_little(bytes, number, size));
 }
 
-/* Adds a text and a NUL. Replaces invalid UTF-8 by question marks. */
+/* Adds a text and a NUL. Replaces invalid UTF-8 with question marks. */
 static void put_text(struct ctf *ctf, const char *text)
 {
 	size_t length = strnlen(text, TEXT_MAX);

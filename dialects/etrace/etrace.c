@@ -2,9 +2,9 @@
 /*
  * Writes etrace, a format that its tracer's document defines: lines of text that say how the
  * processes of a run use files and descriptors, and how processes are created and end. Each line
- * has a task, a processor and a time. Where the document is unclear, this writer assumes that tasks
- * are threads with the tracer's numbers, that markers end in `|`, that times increase with every
- * line of the file, and that the lines of a call are consecutive.
+ * has a task, a processor and a time. Where the document is unclear, this writer assumes that a
+ * task is a thread, numbered as the tracer does it, that markers end with `|`, that each line of
+ * the file has a later time than the line before, and that the lines of a call are consecutive.
  */
 #include "dialects/etrace/etrace.h"
 
@@ -21,7 +21,7 @@
 
 /* ---- arguments ---- */
 
-#define PART_LEAST 3000 /* in bytes: only the last part may be shorter */
+#define PART_LEAST 3000 /* minimum size in bytes of a part, except the last */
 
 /*
  * Returns a part of a long text, which is recorded as the arguments NAME, NAME+1, NAME+2 and so on.
@@ -105,7 +105,9 @@ static void set_path(struct path *path, const char *text)
 	path_set(path, text ? text : "", text ? strlen(text) : 0);
 }
 
-/* Stores the file that was executed and, if it is a script, its interpreter. */
+/*
+ * Stores the path of the executed file and, if the file is a script, the path of its interpreter.
+ */
 static void take_program(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -189,7 +191,8 @@ static uint64_t end_of(const struct event *event)
 }
 
 /*
- * Stores the path in a ~file note: the kernel's path of the file that the task's next call opens.
+ * Stores the path from a ~file note, which is the kernel's path of the file that the task's next
+ * call opens.
  */
 static void take_file(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -302,8 +305,8 @@ int write_etrace_end(void *state, struct error *err)
 	put_image(etrace);
 	tasks_finish(&etrace->tasks);
 	/*
-	 * the reader of CAS skips the first line, and expects a prefix instead of ftrace's columns
-	 * in all other lines
+	 * CAS's reader skips the first line. In all other lines, it expects a prefix in place of
+	 * ftrace's columns.
 	 */
 	if (etrace->is_framed) {
 		out_text(etrace->out, "INITCWD=");

@@ -14,7 +14,7 @@
 
 struct etrace;
 
-/* An event of a call, and the task that made the call. */
+/* An event, its process, the task that made the call, and the row of the called function. */
 struct etrace_call {
 	const struct event *event;
 	struct task_process *process;
@@ -26,8 +26,8 @@ struct etrace_call {
 struct etrace_row {
 	const char *name;
 	void (*take)(struct etrace *etrace, const struct etrace_call *call);
-	const char *before; /* directory in which the function itself places the file, or NULL */
-	/* flags: added to those of the call; mode: used if the call has none */
+	const char *before; /* directory in which the function always creates the file, or NULL */
+	/* flags: these are added to the call's flags; mode: used if the call has no mode */
 	uint32_t flags, mode;
 };
 
@@ -38,11 +38,11 @@ struct etrace {
 	bool has_names; /* false for --format=etrace:no-thread-names */
 	struct tasks tasks;
 	struct etrace_lines lines;
-	/* indexed by id of the function; NULL: calls of the function are not converted */
+	/* indexed by id of the function; NULL: calls to the function are not converted */
 	ARRAY_OF(const struct etrace_row *) rows;
 	struct path one, two, value; /* buffers for the current call */
 	struct {
-		/* the process of the new program; NULL: there is none */
+		/* the process that executed a new program; NULL: no program is being read */
 		struct task_process *process;
 		uint64_t time_ns, size;
 		uint32_t cpu;
@@ -53,13 +53,13 @@ struct etrace {
 	struct {
 		const struct task *task; /* the task of the call; NULL: there is none */
 		struct path path;
-		uint64_t fd; /* descriptor; UINT64_MAX: `path` is the target of a link */
+		uint64_t fd; /* descriptor; UINT64_MAX: `path` is the target of a symbolic link */
 	} file;		     /* the file that the task's next call opens, with the kernel's path */
 };
 
 /*
- * Returns the row of a function. NULL: its calls are not converted; but etrace_close() converts the
- * descriptors that they close.
+ * Returns the row of a function, or NULL if calls to the function are not converted. Descriptors
+ * that such calls close are converted by etrace_close().
  */
 const struct etrace_row *etrace_row_of(const char *function);
 
@@ -67,20 +67,21 @@ const struct etrace_row *etrace_row_of(const char *function);
 void etrace_close(struct etrace *etrace, const struct etrace_call *call);
 
 /*
- * Copies the whole value of an argument, which the trace may contain in parts, to etrace->value,
- * and returns it. NULL: the call has no such argument.
+ * Copies the whole value of an argument to etrace->value, and returns it. The trace may contain the
+ * value in several parts. Returns NULL if the call has no such argument.
  */
 const char *etrace_value(struct etrace *etrace, const struct event *event, const char *name);
 
 /*
- * Returns the value of an argument that is a number in C notation; `otherwise` if there is no such
- * number.
+ * Returns the value of an argument that is a number in C notation, or `otherwise` if the event has
+ * no such argument.
  */
 int64_t etrace_number(const struct event *event, const char *name, int64_t otherwise);
 
 /*
- * Converts the end of a process. how: the argument of the note ~end. All threads of the process get
- * its exit status. Writes nothing if the status is unknown or if a signal ended the process.
+ * Converts the end of a process. how: the argument of the ~end note. Each thread of the process
+ * gets the exit status of the process. Does nothing if the status is unknown or a signal killed the
+ * process.
  */
 void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, const char *how,
 			uint64_t time_ns);

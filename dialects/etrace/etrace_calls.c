@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Converts calls of hooked functions to etrace lines. Failed calls are converted only if the format
- * has a line for the failure. Paths are made absolute with the directories in the trace. Links are
- * not resolved, because this was possible only while the program ran.
+ * has a line for the failure. Relative paths are made absolute with the directories in the trace.
+ * Symbolic links are not resolved, because they may have changed since the program ran.
  */
 #include "dialects/etrace/etrace.h"
 
@@ -13,9 +13,8 @@
 #include <string.h>
 
 /*
- * Begins the block of call->task, which may be another task than the caller (pthread_setname_np()
- * renames it). First updates the time of the last event of call->task, because the task's end must
- * follow the block.
+ * Begins a block of call->task. For pthread_setname_np(), this is the renamed task, not the caller.
+ * First updates the task's last_ns, because the task's end must not precede the block.
  */
 static void begin_block(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -40,14 +39,18 @@ static void set_fd(const struct etrace_call *call, uint64_t fd, const char *path
 }
 
 /*
- * Whether the call had this text. In a trace, "" means a NULL pointer and "*" an unreadable text.
+ * Whether the argument was a readable text. In a trace, "" stands for a NULL pointer and "*" for an
+ * unreadable text.
  */
 static bool is_there(const char *text)
 {
 	return text && *text && strcmp(text, "*") != 0;
 }
 
-/* Sets *path to the absolute path of an argument; empty if the call has no such argument. */
+/*
+ * Sets *path to an argument, as an absolute path. If the call has no such argument, *path becomes
+ * empty.
+ */
 static void take_path(struct etrace *etrace, const struct etrace_call *call, const char *name,
 		      int64_t dirfd, struct path *path)
 {
@@ -179,8 +182,8 @@ void etrace_close(struct etrace *etrace, const struct etrace_call *call)
 }
 
 /*
- * Converts dup, dup2 and similar calls. The line of dup2 includes the descriptor that it closes. A
- * descriptor that is duplicated to itself is not closed.
+ * Converts dup, dup2 and similar calls. The line of dup2 also covers the descriptor that dup2
+ * closes. A descriptor that is duplicated to itself is not closed.
  */
 static void call_dup(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -199,8 +202,8 @@ static void call_dup(struct etrace *etrace, const struct etrace_call *call)
 }
 
 /*
- * Converts pipe. Each end of the pipe has an event; the event of the first descriptor comes last
- * and names the second one.
+ * Converts pipe. The trace has an event for each end of the pipe; the event of the read end comes
+ * last and names the other descriptor.
  */
 static void call_pipe(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -235,7 +238,7 @@ static void call_fchdir(struct etrace *etrace, const struct etrace_call *call)
 
 /* ---- names of files ---- */
 
-/* Whether the kernel had resolved the first path before the call failed, according to errno. */
+/* Whether, according to errno, the kernel had resolved the first path when the call failed. */
 static bool is_first_known(const struct etrace *etrace, const struct event *event)
 {
 	switch (event->error) {
@@ -300,10 +303,7 @@ static void call_link(struct etrace *etrace, const struct etrace_call *call)
 	put_names(etrace, call, &form);
 }
 
-/*
- * Converts symlink. The resolved path of the target is known if the target existed and a ~file note
- * has its path.
- */
+/* Converts symlink. If the link's target existed, a ~file note may have its resolved path. */
 static void call_symlink(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -337,7 +337,10 @@ static void call_symlink(struct etrace *etrace, const struct etrace_call *call)
 
 /* ---- mounts ---- */
 
-/* Returns the source of a mount; if it is a path, after path_clean(). NULL: there is none. */
+/*
+ * Returns the source of a mount, or NULL if it has none. If the source is a path, it is cleaned by
+ * path_clean().
+ */
 static const char *take_source(struct etrace *etrace, const struct etrace_call *call)
 {
 	const char *text = etrace_value(etrace, call->event, "source");
@@ -423,7 +426,7 @@ static void call_fork(struct etrace *etrace, const struct etrace_call *call)
 		tasks_forked(&etrace->tasks, call->task, call->event, -1);
 }
 
-/* Converts clone. A thread that the program creates with clone is a task, too. */
+/* Converts clone. Also makes a task of a thread that the program creates with clone. */
 static void call_clone(struct etrace *etrace, const struct etrace_call *call)
 {
 	int64_t flags = etrace_number(call->event, "flags", 0);
@@ -448,7 +451,10 @@ static void call_join(struct etrace *etrace, const struct etrace_call *call)
 		task_exits(ended.task, call->event->time_ns, 0, call->event->cpu);
 }
 
-/* Converts a wait for a child. For a child that was not traced, only this wait shows its end. */
+/*
+ * Converts a wait for a child. If the child was not traced, this call is the only evidence of its
+ * end.
+ */
 static void call_wait(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -463,8 +469,8 @@ static void call_wait(struct etrace *etrace, const struct etrace_call *call)
 }
 
 /*
- * Converts exit. Only stores the status, because the process still runs handlers and destructors. A
- * child of vfork, however, ends with this call.
+ * Converts exit. Only stores the status, because the process will still run handlers and
+ * destructors. A child of vfork, however, ends here.
  */
 static void call_exit(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -490,7 +496,7 @@ void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, c
 		etrace_number(event, "status", process->has_status ? (int64_t)process->status : -1);
 
 	if (is_exec)
-		status = 0; /* status of the other threads, which exec ends */
+		status = 0; /* exec ends the other threads, with status 0 */
 	for (struct task *task = process->tasks; task; task = task->next) {
 		if (task->has_ended || task->owner != process || (is_exec && task->is_leader))
 			continue;

@@ -12,7 +12,7 @@
 
 #define BUFFER_MAX (1u << 20)
 #define FORMAT_MAX 300 /* limit of the bytes of a formatted line with keys and numbers */
-#define PART_MAX   900 /* in bytes: a text of this length or longer is split into several lines */
+#define PART_MAX   900 /* a text of at least this many bytes is split into several lines */
 
 void etrace_lines_init(struct etrace_lines *lines)
 {
@@ -84,9 +84,7 @@ void etrace_line(struct etrace_lines *lines, const char *format, ...)
 	lines->buffer.count += (size_t)length + 1;
 }
 
-/* If lines of a split text were written, writes its end marker. */
-
-/* If lines of a continued text were written, writes its end marker. */
+/* Writes the end marker if a "Cont" line was written. */
 static void end_continuation(struct etrace_lines *lines, bool *is_continued)
 {
 	if (*is_continued)
@@ -103,8 +101,9 @@ static void put_index(struct etrace_lines *lines, const char *tag, unsigned inde
 }
 
 /*
- * Adds the lines of a text, each split into parts. index: the number of the first part. With
- * is_counting, each part gets the next number; otherwise all parts get the same number.
+ * Adds a text, which is split at newlines and into parts of at most PART_MAX bytes. index: the
+ * number of the first part. is_counting: each further part gets the next number; otherwise all
+ * parts get the same number.
  */
 static void put_parts(struct etrace_lines *lines, const char *tag, unsigned index, bool is_counting,
 		      const char *text, size_t length)
@@ -176,9 +175,9 @@ struct printer {
 	struct out *out;
 	const char *prefix;
 	uint64_t last_ns;     /* time of the previous line */
-	uint64_t serial;      /* serial number of the task that was named last */
-	uint64_t *names;      /* indexed by task: its upid; 0: it has none yet */
-	size_t births, exits; /* numbers of births and exits that were printed */
+	uint64_t serial;      /* serial number in the most recently assigned name */
+	uint64_t *names;      /* upids, indexed by task; 0: not assigned yet */
+	size_t births, exits; /* numbers of births and exits printed so far */
 	uint64_t head_name, head_second;
 	uint32_t head_cpu;
 	size_t head_length;
@@ -200,7 +199,7 @@ static uint64_t name_of(struct printer *printer, uint32_t number)
 }
 
 /*
- * Formats the part of a line before its nanoseconds, which consecutive lines often have in common.
+ * Formats the part of a line before the nanoseconds, which is often the same in consecutive lines.
  */
 static void make_head(struct printer *printer, uint64_t name, uint32_t cpu, uint64_t second)
 {
@@ -259,8 +258,8 @@ static void print_birth(struct printer *printer, const struct task_birth *birth)
 }
 
 /*
- * Prints the births until time_ns, inclusive, and the exits before time_ns: of lines with the same
- * time, births come first and exits last.
+ * Prints the births up to and including time_ns, and the exits before time_ns. So among lines with
+ * the same time, births come first and exits last.
  */
 static void print_lives(struct printer *printer, uint64_t time_ns)
 {
@@ -290,7 +289,10 @@ static void print_lives(struct printer *printer, uint64_t time_ns)
 	}
 }
 
-/* Prints the blocks in a piece of the spill file, and the births and exits that precede each. */
+/*
+ * Prints the blocks in a piece of the spill file, and before each block the births and exits that
+ * precede it.
+ */
 static void print_piece(struct printer *printer, const char *text, size_t size)
 {
 	struct etrace_block block;
@@ -321,8 +323,9 @@ static size_t whole_blocks(const char *text, size_t size)
 }
 
 /*
- * Prints the spill file piece by piece. The pieces are read into lines->buffer, which is no longer
- * needed for new lines. It is large enough for the longest block, since it once held that block.
+ * Prints the spill file piece by piece. Reads each piece into lines->buffer, which is no longer
+ * needed for new lines, and which is large enough for the longest block, since every block was
+ * built in it.
  */
 static int print_spilled(struct etrace_lines *lines, struct printer *printer, struct error *err)
 {

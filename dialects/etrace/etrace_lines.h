@@ -4,7 +4,7 @@
 
 /*
  * Collects the lines of an etrace text until they can be printed. Each line starts with the name of
- * its task. The name depends on the order of all births of tasks, and some births become known only
+ * its task. Names are numbered in the order of the tasks' births, and some births become known only
  * at the end. The lines of one call form a block and stay together. Blocks are written to a
  * temporary file, so memory does not grow with the number of blocks.
  */
@@ -47,12 +47,12 @@ void etrace_line(struct etrace_lines *lines, const char *format, ...)
  */
 void etrace_text(struct etrace_lines *lines, const char *tag, const char *text, size_t length);
 
-/* Adds an argument of a program, split in the same way, but without the line that marks the end. */
+/* Adds an argument of a program. Splits it like etrace_text(), but writes no end marker. */
 void etrace_argument(struct etrace_lines *lines, unsigned number, const char *text, size_t length);
 
 /*
- * Prints all blocks, births and exits of tasks by time. Times increase by at least 1 ns from line
- * to line. prefix: printed at the start of each line. Returns 0 or a negative errno.
+ * Prints all blocks, births and exits of tasks in order of time. Times increase by at least 1 ns
+ * from line to line. prefix: printed at the start of each line. Returns 0 or a negative errno.
  */
 int etrace_lines_print(struct etrace_lines *lines, struct tasks *tasks, struct out *out,
 		       const char *prefix, struct error *err);

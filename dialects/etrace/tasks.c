@@ -8,8 +8,8 @@
 #include "base/order.h"
 
 /*
- * The kinds of keys in the index. For OF_TID and OF_HANDLE, kind_of() makes a kind for each
- * process.
+ * The kinds of keys in the index. OF_TID and OF_HANDLE are different kinds for each process: see
+ * kind_of().
  */
 enum { OF_STREAM, OF_NUMBER, OF_PID, OF_TID, OF_HANDLE, KIND_COUNT };
 
@@ -39,7 +39,7 @@ static struct task *task_at(const struct tasks *tasks, uint32_t kind, uint64_t k
 	return number ? tasks->list.items[number - 1] : NULL;
 }
 
-/* Returns the kind of key for the tids, or for the handles, of one process. */
+/* Returns the kind of key for the tids (OF_TID) or the handles (OF_HANDLE) of one process. */
 static uint32_t kind_of(const struct task_process *process, uint32_t kind)
 {
 	return process->number * KIND_COUNT + kind;
@@ -77,7 +77,7 @@ static void tell_birth(struct tasks *tasks, const struct task_birth *birth, stru
 		return;
 	place->child = child->number;
 	/*
-	 * The child's first event may be earlier than the call: vfork is recorded at its return,
+	 * The child's first event may seem earlier than the call: vfork is recorded at its return,
 	 * and the clocks of two processors differ.
 	 */
 	if (child->first_ns && child->first_ns < place->time_ns)
@@ -133,8 +133,8 @@ static void adopt_task(struct tasks *tasks, struct task *task, struct task_proce
 }
 
 /*
- * Finds the first task of a new process: the child of a recorded fork, or the task that called
- * exec; otherwise makes a new task.
+ * Sets the first task of a new process. This is the child of a recorded fork or the task that
+ * called exec, if one is known; otherwise it is a new task.
  */
 static void begin_leader(struct tasks *tasks, struct task_process *process, uint64_t first_ns)
 {
@@ -193,7 +193,10 @@ struct task_process *tasks_process(struct tasks *tasks, const struct event *even
 
 /* ---- threads ---- */
 
-/* Returns the entry of a handle, which is added if necessary. It is valid until the next call. */
+/*
+ * Returns the entry of a handle, and adds the entry if necessary. The pointer is valid until the
+ * next call.
+ */
 static struct task_handle *find_handle(struct tasks *tasks, const struct task_process *process,
 				       uint64_t pthread)
 {
@@ -274,7 +277,7 @@ struct task *tasks_joined(struct tasks *tasks, struct task_process *process, uin
 	struct task_handle *handle = known_handle(tasks, process, pthread);
 	struct task *task = handle && !handle->has_create ? handle->last : NULL;
 
-	/* the thread had no events, so a later thread with this handle is another thread */
+	/* forget the unused creation: a later thread with this handle is another thread */
 	if (handle)
 		handle->has_create = false;
 	if (!task || task->has_ended || task->is_leader)
@@ -322,8 +325,8 @@ void tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *
 }
 
 /*
- * Merges two tasks: the one that made the calls of vfork's child before its pid was known, and the
- * child. The child's stream may have started by now.
+ * Merges two tasks that are the same child of vfork: parent->vfork_child, to which its calls were
+ * assigned while its pid was unknown, and `child`, whose stream may have started by now.
  */
 static void name_vfork_child(struct task *parent, struct task *child)
 {
@@ -397,7 +400,7 @@ struct task *tasks_waited(struct tasks *tasks, uint32_t pid, uint64_t time_ns)
 ORDER_FUNCTION(compare_exits, struct task_exit,
 	       ORDER(a->time_ns, b->time_ns) ?: ORDER(a->task, b->task))
 
-/* Lists the exits. An exit is not listed before the task's last event. */
+/* Lists the exits. An exit's time is at least the time of the task's last event. */
 static void list_exits(struct tasks *tasks)
 {
 	for (size_t i = 0; i < tasks->list.count; i++) {

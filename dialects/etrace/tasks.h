@@ -3,11 +3,12 @@
 #define TASKS_H
 
 /*
- * The tasks of a run, in the kernel's sense, and their parents. Each stream is a task_process. Its
- * tasks are its threads; the id of the first thread is the id of the process. A task continues
- * after exec, but a stream ends. The kernel's ids and thread handles are reused; an id or handle
- * refers to the last task that got it. In the trace, the call that created a task may come before
- * or after the task's first event, or be missing. Each birth is recorded once.
+ * The tasks of a run (threads, as the kernel counts them) and their parents. Each stream is a
+ * task_process, whose tasks are its threads; the id of the first thread is the id of the process.
+ * When a task calls exec, the task continues, but its stream ends. Ids and thread handles are
+ * reused; an id or handle refers to the last task that got it. In the trace, the call that created
+ * a task may come before or after the task's first event, or be missing. Each birth is recorded
+ * once.
  */
 
 #include <stdbool.h>
@@ -27,26 +28,27 @@ struct task_process;
 struct task {
 	uint32_t number; /* number in the order of discovery, from 0 */
 	uint32_t tid;	 /* the kernel's id; 0: unknown (a child of vfork) */
-	/* number of an older task that turned out to be this task, or TASK_NONE */
+	/* number of the task with which this task was merged, or TASK_NONE */
 	uint32_t same_as;
 	bool is_born;	/* whether tasks.births contains its birth */
 	bool is_leader; /* whether it is the first task of its process */
 	bool has_ended;
 	bool has_exit;		    /* whether its exit status is known */
 	uint64_t first_ns, last_ns; /* times of its first and last event */
-	uint64_t end_ns; /* when it announced its end, by exit() or a similar call; 0: it did not */
+	uint64_t end_ns; /* latest possible time of its end, from a note or a wait for it; 0:
+			    unknown */
 	uint64_t exit_ns, status; /* time and status of the exit, if known */
 	uint32_t exit_cpu;
 	uint64_t pthread; /* its thread handle; 0: unknown */
 	/*
-	 * if no call shows its birth, the task that is assumed to have created it; NULL: that task
-	 * is not in this trace
+	 * the task that probably created it, used if no call shows its birth; NULL: that task is
+	 * not in the trace
 	 */
 	struct task *parent;
 	struct task *vfork_child; /* child of vfork that runs in this task's memory and whose pid is
 				     unknown; or NULL */
 	struct task *next;	  /* next task of the same process */
-	/* the process whose program it runs; NULL: it has had no events */
+	/* the process to which it belongs; NULL: it has had no events */
 	struct task_process *owner;
 };
 
@@ -74,17 +76,17 @@ struct task_exit {
 	uint32_t task, cpu;
 };
 
-/* The threads that have used a handle, one after the other. */
+/* State of a thread handle, which several threads may have had one after the other. */
 struct task_handle {
 	struct task *last;
-	struct task *unborn;	  /* a thread with events whose creating call was not read yet */
-	struct task_birth create; /* the call that created a thread that has had no events yet */
+	struct task *unborn;	  /* a thread whose events came before the call that created it */
+	struct task_birth create; /* the creation of a thread that has had no events yet */
 	bool has_create;
 };
 
 struct tasks {
 	struct pool pool;
-	/* key: see tasks.c; value: number of a task or handle */
+	/* key: see tasks.c; value: number of a task, process or handle */
 	struct map index;
 	ARRAY_OF(struct task_process *) processes; /* indexed by number - 1 */
 	ARRAY_OF(struct task_handle) handles;	   /* index 0 is unused */
@@ -98,18 +100,18 @@ struct tasks {
 void tasks_init(struct tasks *tasks);
 void tasks_free(struct tasks *tasks);
 
-/* Returns the process of an event, which is added at its first event. */
+/* Returns the process of an event, and adds the process at its first event. */
 struct task_process *tasks_process(struct tasks *tasks, const struct event *event);
 
 /*
- * Returns the task that made a call. A child of vfork that runs in its parent's memory is a task of
- * its own.
+ * Returns the task that made a call. Calls that a child of vfork makes in its parent's memory
+ * belong to a task of their own.
  */
 struct task *tasks_of(struct tasks *tasks, struct task_process *process, const struct event *event);
 
 /*
  * Processes a call of fork, vfork, posix_spawn or clone, by which the parent created the child with
- * pid event->object, or failed to create a child. flags: those of clone; -1: another call.
+ * pid event->object, or failed to create a child. flags: the flags of clone; -1: another call.
  */
 void tasks_forked(struct tasks *tasks, struct task *parent, const struct event *event,
 		  int64_t flags);
@@ -120,7 +122,7 @@ void tasks_forked(struct tasks *tasks, struct task *parent, const struct event *
  */
 void tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *event);
 
-/* Returns the latest thread of the process with that handle, or NULL. */
+/* Returns the latest thread of the process that had this handle, or NULL. */
 struct task *tasks_by_handle(const struct tasks *tasks, const struct task_process *process,
 			     uint64_t pthread);
 
@@ -137,21 +139,18 @@ void tasks_end(struct tasks *tasks, struct task *task);
 void task_exits(struct task *task, uint64_t time_ns, uint64_t status, uint32_t cpu);
 
 /*
- * Ends a child that a wait has reaped. Returns its task if it has no events, because it was not
- * traced; else NULL.
+ * Handles a wait that has reaped a child: the child ended at time_ns at the latest. Returns the
+ * child's task if the child was not traced and has no exit status yet; else NULL.
  */
 struct task *tasks_waited(struct tasks *tasks, uint32_t pid, uint64_t time_ns);
 
 /*
- * Call it after the last event. If the call that created a task is missing, adds the birth with the
- * assumed parent, at the time of the child's first event. Sorts births and exits by time.
+ * Must be called after the last event. For each task whose creating call is missing, adds a birth
+ * by the probable parent at the time of the child's first event. Sorts births and exits by time.
  */
 void tasks_finish(struct tasks *tasks);
 
-/*
- * Returns the task with that number or, if the task turned out to be an older task (same_as), the
- * older task.
- */
+/* Returns the task with this number or, if it was merged with another task (same_as), that task. */
 struct task *tasks_true(const struct tasks *tasks, uint32_t number);
 
 #endif

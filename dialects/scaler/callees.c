@@ -40,7 +40,7 @@ static bool callee_equal(const void *item, const void *key)
 	return one->file == two->file && !strcmp(one->name, two->name);
 }
 
-/* Returns the file with that path, which is added if necessary. */
+/* Returns the file with this path, and adds it if necessary. */
 static struct callee_file *file_of(struct callees *callees, const char *path)
 {
 	uint64_t hash = hash_bytes(callees->paths.seed, path, strlen(path));

@@ -3,10 +3,10 @@
 #define VIEWS_CALLEES_H
 
 /*
- * The functions that were called, grouped by the file that called them, with numbers that do not
- * differ between runs. The executable is file 0, other files are numbered in the order of their
- * mappings, and the functions of a file in the order of their names. These numbers are known only
- * at the end; until then, a function is identified by its symbol, which is an index in `list`.
+ * The called functions, grouped by the file that called them, with numbers that are the same in
+ * each run. The executable is file 0; other files are numbered in the order of their mappings, and
+ * the functions of a file in the order of their names. The numbers are known only at the end; until
+ * then, a function is identified by its symbol, an index in `list`.
  */
 
 #include <stdint.h>
@@ -20,7 +20,10 @@ struct callee_file {
 	const char *path; /* "": unknown */
 	/* number in the order of appearance; after callees_finish(), the executable has number 0 */
 	uint32_t number;
-	/* position and number of its functions in `sorted`; set by callees_finish() */
+	/*
+	 * index of its first function in `sorted`, and number of its functions; set by
+	 * callees_finish()
+	 */
 	uint32_t first, count;
 };
 
@@ -54,13 +57,13 @@ void callees_map(struct callees *callees, const struct trace_mapping *mapping);
 void callees_set_executable(struct callees *callees, const char *path);
 
 /*
- * Adds a function that was called from the mapping, which may be NULL (unknown). Returns the
- * function's symbol, an index in `list`.
+ * Adds a function that was called from `mapping` (NULL: unknown). Returns the function's symbol, an
+ * index in `list`.
  */
 uint32_t callees_add(struct callees *callees, const struct trace_mapping *mapping,
 		     const char *name);
 
-/* Like callees_add(), for calls from the file with that path; "" if the file is unknown. */
+/* Like callees_add(), for calls from the file `path`; "" if the file is unknown. */
 uint32_t callees_add_path(struct callees *callees, const char *path, const char *name);
 
 /*
@@ -68,7 +71,10 @@ uint32_t callees_add_path(struct callees *callees, const char *path, const char 
  */
 void callees_finish(struct callees *callees, const char *fallback);
 
-/* Returns the function with that name in a file, or NULL. Call callees_finish() first. */
+/*
+ * Returns the function with this name among those that `file` called, or NULL. callees_finish()
+ * must be called first.
+ */
 const struct callee *callees_find(const struct callees *callees, const struct callee_file *file,
 				  const char *name);
 

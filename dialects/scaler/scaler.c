@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes Scaler's invocation trees, according to its data format document of July 2021. The output
- * is a file thread_0x<pthread_t>.bin per thread, which contains a root record and the thread's
- * hooked calls in breadth-first order, and two JSON files with names. All numbers are
- * little-endian. If there are several processes, each has its own directory.
+ * Writes Scaler's invocation trees, according to its data format document of July 2021. For each
+ * thread, there is a file thread_0x<pthread_t>.bin, which contains a root record and the thread's
+ * hooked calls in breadth-first order. Two JSON files contain the names of functions and files. All
+ * numbers are little-endian. If there are several processes, each has its own directory.
  *
- * Where the document is unclear, this writer does the following. fileID is the calling file, or
- * with an option the called file. funcID numbers the functions of a file by name. A call that did
- * not return ends with the trace. All threads with the same pthread_t share a file. Siblings are
- * ordered by time, oldest first. Empty fields are 0.
+ * Where the document is unclear, this writer does the following. fileID is the number of the
+ * calling file, or with --format=scaler:callee of the called file. funcID is the function's number
+ * among the functions of that file, sorted by name. A call that did not return gets the end of the
+ * trace as its end. All threads with the same pthread_t share a file. Siblings are ordered by time,
+ * oldest first. Empty fields are 0.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,27 +32,30 @@
 
 enum scaler_type { TYPE_NORMAL = 1, TYPE_PTHREAD = 2, TYPE_SEMAPHORE = 3 };
 
-/* The properties of a function that determine its records. */
+/* Properties of a function for its records. */
 struct function_facts {
 	int64_t file, function;
 	enum scaler_type type;
-	bool has_second; /* whether the second of the extra fields is used */
+	bool has_second; /* whether its records use the second extra field */
 };
 
 /* Suffix for the name of a function that was not hooked, but occurs in backtraces. */
 #define SCALER_INFERRED " [inferred]"
 
-/* The state of a backtrace of the trace. way: its number in `ways`, from 1; 0: it has none yet. */
+/*
+ * The state of one of the trace's backtraces. way: number of the backtrace in `ways`, from 1; 0:
+ * not assigned yet.
+ */
 struct scaler_seen {
 	uint32_t way;
-	size_t mappings; /* number of mappings that were known when the backtrace was added */
+	size_t mappings; /* number of known mappings when the backtrace was last converted */
 };
 
 struct scaler_frames {
 	struct address_space space;
 	ARRAY_OF(const struct trace_node *) ways; /* distinct backtraces */
 	ARRAY_OF(struct scaler_seen) by_id;	  /* indexed by id of the backtrace in the trace */
-	/* the paths of `ways`, in the same order; set at the end */
+	/* the resolved call paths of `ways`, in the same order; set at the end */
 	struct calltree_path *paths;
 };
 
@@ -70,8 +74,8 @@ struct scaler {
 };
 
 /*
- * The processes whose files have been written. When the files of a second process are written,
- * those of the first process are moved to a directory of their own.
+ * The processes whose files have been written. Before the files of a second process are written,
+ * the files of the first process are moved to their own directory.
  */
 static struct {
 	ARRAY_OF(uint32_t) processes; /* process ids */
@@ -107,8 +111,8 @@ static void scaler_frames_see(struct scaler_frames *frames, const struct event *
 	if (!seen->way || seen->mappings != mappings) {
 		backtrace = space_backtrace(&frames->space, event->backtrace, event->index);
 		/*
-		 * most new mappings do not affect the backtrace; then its conversion is still the
-		 * same
+		 * most new mappings do not affect the backtrace, so the conversion gives the same
+		 * result
 		 */
 		if (!seen->way || frames->ways.items[seen->way - 1] != backtrace) {
 			*ARRAY_ADD(&frames->ways) = backtrace;
@@ -119,7 +123,7 @@ static void scaler_frames_see(struct scaler_frames *frames, const struct event *
 	*way = seen->way;
 }
 
-/* Sets the steps of one backtrace, outermost first. */
+/* Converts one backtrace to the steps of a path, outermost function first. */
 static void find_steps(struct naming *naming, struct callees *callees,
 		       const struct trace_node *backtrace, struct naming_symbol *found,
 		       struct calltree_path *path)
@@ -173,7 +177,7 @@ static int scaler_frames_resolve(struct scaler_frames *frames, struct callees *c
 
 /* ---- names ---- */
 
-/* The two JSON files. They list the functions with their types and numbers. */
+/* The two JSON files, which list the functions with their types and numbers. */
 
 /* The functions that Scaler itself lists, in Scaler's order. */
 static const char *const pthread_functions[] = {
@@ -212,8 +216,8 @@ static const char *const semaphore_functions[] = {
 };
 
 /*
- * The patterns in Scaler's document. They match more functions than Scaler hooks: trylock, init,
- * destroy.
+ * The prefixes in Scaler's document. They match more functions than Scaler hooks, such as trylock,
+ * init and destroy.
  */
 static const char *const pthread_prefixes[] = { "pthread_mutex_",   "pthread_rwlock_",
 						"pthread_cond_",    "pthread_spin_",
@@ -319,8 +323,8 @@ static void put_symbols(const struct scaler *scaler, struct json *json,
 }
 
 /*
- * Adds an id to an array. The first id begins the array; if there are no ids, the caller writes
- * null.
+ * Adds an id to an array. Begins the array at the first id. If there are no ids, the caller writes
+ * null instead.
  */
 static void put_id(struct json *json, bool *is_begun, uint32_t number)
 {
@@ -567,8 +571,8 @@ static void take_call(struct scaler *scaler, const struct event *event, const ch
 	if (!*name)
 		name = "func0"; /* Scaler's name for functions without a name */
 	/*
-	 * In a wait for a condition, the event of the mutex is a separate part, whose related
-	 * object is the condition.
+	 * A wait for a condition has a separate event for its mutex, whose related object is the
+	 * condition.
 	 */
 	if (event->part && event->resource->known == RESOURCE_LOCK) {
 		extra[0] = event->related;
@@ -655,7 +659,7 @@ static int write_files(struct scaler *scaler, struct outdir *directory, struct e
 	return outdir_commit(directory, err);
 }
 
-/* Returns the directory of the process with that number, if there are several processes. */
+/* Makes the path of a process's own directory, which is used if there are several processes. */
 static void name_directory(const struct scaler *scaler, size_t number, char *path, size_t size)
 {
 	uint32_t pid = run.processes.items[number];
@@ -669,7 +673,7 @@ static void name_directory(const struct scaler *scaler, size_t number, char *pat
 		snprintf(path + length, size - (size_t)length, "_%u", times);
 }
 
-/* Moves the files of the first process to a directory of its own. */
+/* Moves the files of the first process to its own directory. */
 static int move_first(const struct scaler *scaler, struct error *err)
 {
 	struct outdir to;

@@ -24,7 +24,7 @@ void load_free(struct load *load)
 	ledger_destroy(load->ledger);
 }
 
-/* Returns the increase of a counter; 0 if the counter decreased, because then it was restarted. */
+/* Returns the increase of a counter, or 0 if the counter was reset and so has decreased. */
 static uint64_t difference(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
@@ -36,8 +36,8 @@ static float percent_of(uint64_t part, uint64_t whole)
 }
 
 /*
- * Returns the load of one processor in percent. The processor worked for `ticks` (`hertz` ticks are
- * a second) within `ns` nanoseconds.
+ * Returns the load in percent, for `ticks` of processor time within `ns` nanoseconds. hertz: ticks
+ * per second.
  */
 static float percent_of_time(uint64_t ticks, uint64_t hertz, uint64_t ns)
 {
@@ -132,7 +132,7 @@ static void take_value(struct load *load, const struct wire_value *pair, uint64_
 		take_counters(load, LOAD_SENT, 2, pair->value);
 }
 
-/* Makes the threads of the current sample the threads of the previous sample. */
+/* Makes the threads of the current sample the previous threads, before the next sample is read. */
 static void keep_threads(struct load *load)
 {
 	struct load_thread *items = load->threads.before;
