@@ -27,7 +27,7 @@ const struct writer *format_at(unsigned index)
 	return index < sizeof(formats) / sizeof(*formats) ? &formats[index] : NULL;
 }
 
-/* The index-th format that shows reports if is_of_report, else the index-th other format. */
+/* Returns the index-th format for reports (is_of_report) or for events, or NULL. */
 static const struct writer *nth(bool is_of_report, unsigned index)
 {
 	for (unsigned i = 0; format_at(i); i++)

@@ -27,7 +27,7 @@ struct heap_range;
 struct writer_views {
 	const struct heap_range *heap;
 	const struct leaks *leaks; /* set with the option -l; complete when end() is called */
-	/* set with the option -c; with -l, too, it has only the leaks */
+	/* set with the option -c; if -l is also given, it contains only leaks */
 	const struct compress *compress;
 };
 
@@ -35,8 +35,8 @@ struct writer_options {
 	struct out *out;	   /* the output; NULL for formats that write directories */
 	const char *directory;	   /* -o; NULL: the option was not given */
 	bool force;		   /* -f: overwrite existing files */
-	bool is_merged;		   /* events are from several processes, see trace/merge.h */
-	bool is_single_renumbered; /* -R: if only one class is left, its number is 1 */
+	bool is_merged;		   /* the events come from several processes (see trace/merge.h) */
+	bool is_single_renumbered; /* -R: if only one class occurs, its number is 1 */
 	bool is_reordered;	   /* all facts (mappings, classes ...) precede the calls */
 	int64_t depth;		   /* -b; -1: the option was not given */
 	const struct writer_views *views;
@@ -45,7 +45,7 @@ struct writer_options {
 
 enum format_kind { FORMAT_STREAM, FORMAT_DIALECT, FORMAT_SCREEN, FORMAT_TABLES, FORMAT_VIEWER };
 
-/* See formats.def. */
+/* The flags are explained in formats.def. */
 enum format_flag {
 	FORMAT_MERGED = 1 << 0,
 	FORMAT_DIRECTORY = 1 << 1, /* requires -o DIR and excludes -l, -c and -r */
@@ -66,11 +66,14 @@ struct writer {
 	unsigned flags; /* enum format_flag */
 	/* TABLES: prints the tables of a report (postproc/print/tables.h). */
 	void (*print)(const struct tables_job *job);
-	/* The functions of STREAM and DIALECT. Each returns 0 or a negative errno. */
-	/* trace: for lookups such as trace_mapping_at(). */
+	/*
+	 * The functions below are set for STREAM and DIALECT. Each that returns an int returns 0 or
+	 * a negative errno.
+	 */
+	/* Begins a stream. trace: for lookups such as trace_mapping_at(). */
 	int (*begin)(void **state, const struct trace *trace, const struct writer_options *options,
 		     struct error *err);
-	/* With -l or -c, it is called for all events except calls. */
+	/* Processes an event. With -l or -c, it is not called for calls. */
 	int (*event)(void *state, const struct event *event, struct error *err);
 	/* Writes the rest of the output. Does not free the state. */
 	int (*end)(void *state, struct error *err);
@@ -78,24 +81,25 @@ struct writer {
 	void (*destroy)(void *state);
 };
 
-/* True if the format shows a report, which covers a run instead of a stream. */
+/* Whether the format shows a report, which is about a whole run, not about one stream. */
 static inline bool format_is_of_report(const struct writer *format)
 {
 	return format->kind == FORMAT_TABLES || format->kind == FORMAT_VIEWER;
 }
 
-/* The writer with that name, or NULL. */
+/* Returns the format with this name, or NULL. */
 const struct writer *writer_find(const char *name);
 
-/* The index-th writer of events, or NULL. The first is the default. */
+/* Returns the index-th format for events, or NULL. The first is the default. */
 const struct writer *writer_at(unsigned index);
 
 /*
- * The index-th format of reports (tables, or files for viewers), or NULL. The first is the default.
+ * Returns the index-th format for reports (tables, or files for viewers), or NULL. The first is the
+ * default.
  */
 const struct writer *tables_at(unsigned index);
 
-/* The index-th row of formats.def, or NULL. */
+/* Returns the index-th row of formats.def, or NULL. */
 const struct writer *format_at(unsigned index);
 
 /* A word that may follow the name of a format: a row of formats.def. */
@@ -104,7 +108,7 @@ struct format_word {
 	const char *format, *word, *text;
 };
 
-/* The index-th word of the format, or NULL. */
+/* Returns the index-th word of the format, or NULL. */
 const struct format_word *format_word_at(const struct writer *format, unsigned index);
 
 /* True if `words`, such as "cas,no-thread-names", contain `word`. `words` may be NULL. */

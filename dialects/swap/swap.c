@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes SWAP messages, see holdtrace-swap(5). The document of the Tizen SWAP tools about their
- * data channel defines the format. Messages are added in any order, then sorted by time, then
- * numbered.
+ * Writes SWAP messages (see holdtrace-swap(5)). Their format is defined by the Tizen SWAP tools'
+ * document about the data channel. Messages are added in any order; at the end, they are sorted by
+ * time and numbered.
  */
 #include "dialects/swap/swap.h"
 
@@ -17,7 +17,7 @@
 #include "formats/writers.h"
 #include "notes.h"
 
-#define FIXED_MOST 512 /* limit of the bytes of a message without its texts */
+#define FIXED_MOST 512 /* maximum size in bytes of a message without its texts */
 #define DAY_NS	   86400000000000ull
 
 /* ---- state ---- */
@@ -46,8 +46,8 @@ int write_swap_begin(void **state, const struct trace *trace, const struct write
 }
 
 /*
- * Returns the start of a process, in ns since 1970. Without tails, it is the time in the stream's
- * header.
+ * Returns the start of a process, in ns since 1970. In a trace without tails, this is the time in
+ * the stream's header.
  */
 static uint64_t start_of(const struct trace_process *process)
 {
@@ -123,13 +123,14 @@ void swap_new(struct swap *swap, struct swap_process *process, struct swap_messa
 	char *room = spill_sort_reserve(&swap->sort, SWAP_HEADER_SIZE + most);
 
 	/*
-	 * No message may be earlier than PROCESS_INFO, but measured clocks may differ by some ns.
+	 * No message may be earlier than PROCESS_INFO, but the start of the process and the times
+	 * of events are from clocks that can differ by some ns.
 	 */
 	if (*unix_ns < process->start_ns)
 		*unix_ns = process->start_ns;
 	/*
-	 * No message may be later than the end of an image. But the collector notices an exec late,
-	 * so notes about the replaced image may have later times.
+	 * No message may be later than the end of its process image. The collector notices an exec
+	 * late, so notes about the replaced image can have later times.
 	 */
 	if (process->has_ended && *unix_ns > process->last_ns)
 		*unix_ns = process->last_ns;
@@ -156,7 +157,7 @@ static void swap_error(struct swap *swap, struct swap_process *process, uint64_t
 	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 
-/* Reports that facts are missing: adds the sentence to the messages and to the JSON file. */
+/* Reports that the trace lacks facts: adds the text to the messages and to the JSON file. */
 static void swap_miss(struct swap *swap, struct swap_process *process, const char *text)
 {
 	*ARRAY_ADD(&swap->missing) = memory_text(text);
@@ -167,9 +168,9 @@ static void swap_miss(struct swap *swap, struct swap_process *process, const cha
 
 /*
  * PROBE_CUSTOM: the marks and contexts of the program. A mark is written as SWAP's da_mark.
- * Entering or leaving a context is written as a call of a function of holdtrace
- * (SWAP_CONTEXT_ENTER, _LEAVE), with the context's bit as the handle. The trace has no event for a
- * change of contexts, so the change is written when the thread makes its next call.
+ * Entering or leaving a context is written as a call to one of holdtrace's own functions
+ * (SWAP_CONTEXT_ENTER, SWAP_CONTEXT_LEAVE), with the context's bit as the handle. The trace has no
+ * event for a change of contexts, so the change is written at the thread's next call.
  */
 
 struct custom {
@@ -294,13 +295,13 @@ static void add_system(struct swap *swap, struct swap_process *process, uint64_t
 	put_counters(&message, load);
 	for (int i = 0; i < DEVICE_WORDS; i++)
 		swap_put_u32(&message, 0);
-	swap_put_u32(&message, 0); /* energy; after it, no values of devices */
+	swap_put_u32(&message, 0); /* energy; no values of devices follow */
 	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 
 /*
  * Adds a MSG_SAMPLE. Its program counter is 0, because only a timer inside the program could record
- * it.
+ * the real value.
  */
 static void add_sample(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
 		       const struct load_thread *thread)
@@ -386,7 +387,10 @@ static void note_recording(struct swap *swap, struct swap_process *process,
 			   : "recording was started");
 }
 
-/* Writes the messages about the start of a process, when all facts about the start were read. */
+/*
+ * Writes the messages about the start of a process, unless they were written before, and then only
+ * new mappings. Must be called after all notes about the start have been read.
+ */
 static void write_start(struct swap *swap, struct swap_process *process, uint64_t time_ns)
 {
 	if (process->has_started) {
@@ -403,8 +407,8 @@ static void write_start(struct swap *swap, struct swap_process *process, uint64_
 }
 
 /*
- * Ends the previous image of a process that has executed another program, because the collector
- * notices the end of that image only later.
+ * If the process has executed another program, ends its previous image now, because the note about
+ * that image's end comes too late.
  */
 static void end_image_before(struct swap *swap, struct swap_process *process)
 {
@@ -435,8 +439,8 @@ static void note_file(struct swap *swap, struct swap_process *process, const str
 }
 
 /*
- * Ends the process, at the time at which it announced its end or, if it did not, at which the
- * collector noticed the end.
+ * Ends the process at the time when it announced its end or, if it did not, when the collector
+ * noticed the end.
  */
 static void note_end(struct swap *swap, struct swap_process *process, const struct event *event)
 {
@@ -502,7 +506,7 @@ int write_swap_event(void *state, const struct event *event, struct error *err)
 	struct swap_process *process = process_of(swap, event->process);
 
 	/*
-	 * the facts about a process are known only after its packet, which comes after the start of
+	 * a process's facts are known only once its packet has been read, which is not the first in
 	 * the stream
 	 */
 	if (!process->has_started)

@@ -3,8 +3,8 @@
 #define SWAP_H
 
 /*
- * Declarations that the files of the SWAP writer share: the writer's state, and the processes to
- * which messages belong.
+ * Declarations that the files of the SWAP writer share: the writer's state, and the state of each
+ * process.
  */
 
 #include <stdbool.h>
@@ -32,7 +32,7 @@ enum swap_rank { SWAP_RANK_PROCESS, SWAP_RANK_STATUS, SWAP_RANK_EVENT, SWAP_RANK
 struct swap_thread {
 	uint32_t id;
 	uint32_t context; /* context bits at its last event */
-	uint64_t fd_call; /* number of the last call with a descriptor as one of its parts */
+	uint64_t fd_call; /* the last call with a part for a descriptor, `fd` */
 	uint64_t fd;
 	struct {
 		uint64_t fd, size;
@@ -48,7 +48,7 @@ struct swap_fd {
 
 /* The address of a function in a process. */
 struct swap_function {
-	uint32_t id; /* id of the function's API */
+	uint32_t id; /* swap_api.id of the function */
 	uint64_t address;
 };
 
@@ -65,7 +65,7 @@ struct swap_process {
 	ARRAY_OF(const struct trace_mapping *) mappings; /* mappings that exist now */
 	/* mappings that were reported, but do not exist any more */
 	ARRAY_OF(const struct trace_mapping *) gone;
-	/* functions in the ~functions notes, which come at the end */
+	/* addresses from the ~functions notes, which come at the end */
 	ARRAY_OF(struct swap_function) functions;
 	uint32_t number; /* index in swap.processes */
 	ARRAY_OF(struct swap_thread *) threads;
@@ -74,14 +74,14 @@ struct swap_process {
 	struct load load;
 	enum swap_kin kin;    /* used in merged traces */
 	struct places places; /* used in merged traces */
-	bool has_started;     /* whether its first call was read */
+	bool has_started;     /* whether the messages about its start were written */
 	bool has_ended;
 	size_t mapped;		    /* number of mappings that were reported */
-	uint64_t start_ns, last_ns; /* times of its messages, since 1970 */
-	/* the latest time of the previous image, which exec replaced */
+	uint64_t start_ns, last_ns; /* times of its first and last message, in ns since 1970 */
+	/* minimum start time, if an earlier image of the process was replaced by exec */
 	uint64_t least_ns;
-	uint64_t zero_ns;	      /* start of the process, as a time of the stream */
-	uint64_t day_ns, previous_ns; /* for times in ms, which restart each day */
+	uint64_t zero_ns;	      /* start of the process, in the stream's time */
+	uint64_t day_ns, previous_ns; /* used for times in ms, which restart at midnight */
 };
 
 struct swap {
@@ -119,10 +119,10 @@ void swap_new(struct swap *swap, struct swap_process *process, struct swap_messa
 void swap_add(struct swap *swap, struct swap_message *message, uint64_t unix_ns,
 	      enum swap_rank rank);
 
-/* Converts a time of the stream to ns since 1970. */
+/* Converts the stream's time to ns since 1970. */
 uint64_t swap_unix(const struct swap_process *process, uint64_t time_ns);
 
-/* Returns the entry of a thread, which is added if necessary. */
+/* Returns the entry of a thread, and adds it if necessary. */
 struct swap_thread *swap_thread(struct swap_process *process, uint32_t id);
 
 /*
@@ -135,10 +135,10 @@ void swap_thread_start(struct swap *swap, struct swap_process *process, const st
 void swap_thread_end(struct swap *swap, struct swap_process *process, const struct event *event);
 
 /*
- * In swap_shared.c: files that several merged processes use. Call swap_shared_see() with each event
- * before it is converted, and swap_shared_after() with each event of a call afterwards. fd: the
- * descriptor of the call, or SWAP_FD_UNKNOWN. These functions do nothing if no processes are
- * merged.
+ * In swap_shared.c: files that several merged processes use. swap_shared_see() must be called for
+ * each event before the event is converted, and swap_shared_after() for each event of a call after
+ * it is converted. fd: the descriptor of the call, or SWAP_FD_UNKNOWN. These functions do nothing
+ * unless processes are merged.
  */
 void swap_shared_init(struct swap *swap);
 void swap_shared_free(struct swap *swap);
@@ -157,7 +157,10 @@ void swap_shared_path(struct swap *swap, struct swap_process *process, const str
 /* In swap_process.c: add the messages about a process. */
 void swap_process_info(struct swap *swap, struct swap_process *process);
 void swap_process_maps(struct swap *swap, struct swap_process *process, uint64_t unix_ns);
-/* Process a ~unmap note, and a call from code that may have been unmapped and mapped again. */
+/*
+ * swap_process_unmap() processes a ~unmap note. swap_process_return() is called for each call; if
+ * the caller's mapping was unmapped, it reports the mapping again.
+ */
 void swap_process_unmap(struct swap *swap, struct swap_process *process, const struct event *event);
 void swap_process_return(struct swap *swap, struct swap_process *process, uint64_t caller,
 			 uint64_t unix_ns);
@@ -167,7 +170,7 @@ void swap_terminate(struct swap *swap, struct swap_process *process, uint64_t un
 int swap_write_files(struct swap *swap, struct error *err);
 
 /*
- * In swap_files.c: FUNCTION_* messages contain the address of the function, but the trace states it
+ * In swap_files.c: FUNCTION_* messages contain the address of the function, which the trace states
  * only at its end. Until then, the messages contain a mark instead, which identifies the process
  * and the function.
  */

@@ -36,16 +36,11 @@ struct parameter {
 	char letter;
 };
 
-/*
- * The columns of a hook's row that hook_table.h does not contain, because only this file and the
- * stubs need them.
- */
+/* Columns of hooks.def that hook_table.h omits, because only this file and the stubs need them. */
 struct prototype {
 	char result;
 	struct parameter parameters[HOOK_ARGUMENTS_MAX + 1]; /* the last one has no name */
-	/*
-	 * the expressions in the columns OF, MAKES and SIZE; NULL: the row does not have the column
-	 */
+	/* the expressions in the columns OF, MAKES and SIZE; NULL: the row has no such column */
 	const char *of, *makes, *size;
 };
 
@@ -113,7 +108,7 @@ static const struct known {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
 
-/* FNV-1a. The hash only serves to number names, so it needs no random seed. */
+/* FNV-1a. The hash is only used to derive numbers from names, so it needs no random seed. */
 uint32_t swap_api_id(const char *name)
 {
 	uint32_t hash = 2166136261u;
@@ -123,7 +118,7 @@ uint32_t swap_api_id(const char *name)
 	return 0x10000000u | (hash & 0x0fffffffu);
 }
 
-/* Whether the event's object is the value of this parameter. */
+/* Whether the object of this function's events is the value of the parameter. */
 static bool is_object(const struct prototype *prototype, const char *parameter)
 {
 	const char *object = prototype->makes ? prototype->makes : prototype->of;
@@ -132,8 +127,8 @@ static bool is_object(const struct prototype *prototype, const char *parameter)
 }
 
 /*
- * Finds out where an event has a parameter's value. Returns false if the trace does not contain the
- * value.
+ * Finds out which member or argument of an event has the parameter's value. Returns false if the
+ * trace does not contain the value.
  */
 static bool find_value(const struct hook *hook, const struct prototype *prototype,
 		       const struct parameter *parameter, struct swap_argument *argument)
@@ -181,7 +176,7 @@ void swap_apis_init(struct swap_apis *apis)
 		api->name = hook->name;
 		if (!api->id)
 			api->id = swap_api_id(hook->name);
-		/* true for exec, too, because exec is recorded at entry */
+		/* also true for exec, which is recorded at entry */
 		api->is_last = hook->operation == OPERATION_END && hook_at(hook) != WHEN_RETURN;
 		api->result = prototype->result == 's' ? 'p' : prototype->result;
 		for (size_t i = 0; i < HOOK_ARGUMENTS_MAX && prototype->parameters[i].name; i++)

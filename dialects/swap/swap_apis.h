@@ -3,8 +3,9 @@
 #define SWAP_APIS_H
 
 /*
- * The hooked functions in SWAP's terms: number, probe, letters of the arguments and of the result,
- * and where an event has their values. The table is generated from hooks.def and swap_apis.def.
+ * The hooked functions in SWAP's terms: number, probe, letters for the types of arguments and
+ * result, and the places in an event where the values of the arguments are. The table is generated
+ * from hooks.def and swap_apis.def.
  */
 
 #include <stdbool.h>
@@ -49,7 +50,7 @@ enum swap_type {
 
 /* The types of objects in messages of PROBE_SYNC. */
 enum swap_object {
-	SWAP_OBJECT_0 = 0, /* in messages of the other probes */
+	SWAP_OBJECT_0 = 0, /* used in messages of all other probes */
 	SWAP_OBJECT_SEMAPHORE = 2,
 	SWAP_OBJECT_MUTEX = 3,
 	SWAP_OBJECT_CONDITION = 4,
@@ -67,7 +68,7 @@ enum swap_probe {
 	SWAP_NETWORK,
 };
 
-/* Where an event has a value: in one of its members, or in a named argument. */
+/* The place of a value in an event: one of its members, or a named argument. */
 enum swap_source {
 	SWAP_FROM_OBJECT,
 	SWAP_FROM_RELATED,
@@ -88,7 +89,7 @@ struct swap_api {
 	uint32_t id;
 	uint8_t probe, object_type, start, end; /* see the enums above */
 	bool is_each; /* one message for each descriptor, instead of one for each call */
-	/* whether the function does not return, so that its message is written at entry */
+	/* whether the function does not return, or is exec; its message is then written at entry */
 	bool is_last;
 	char result; /* letter of the result; v: it has none */
 	uint8_t count;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The messages of calls. A call that waits has a message at its entry and one at its return. Other
- * calls have one message, for their acquisition or release. A hook without a SWAP probe has
- * FUNCTION_ENTRY and FUNCTION_EXIT. Messages contain the arguments whose values are in the trace,
- * in the order of the function's parameters.
+ * The messages of calls. A call that can wait has a message at its entry and another at its return.
+ * Other calls have one message, for their acquisition or release. A call to a function without a
+ * SWAP probe has a FUNCTION_ENTRY and a FUNCTION_EXIT. Messages contain those arguments whose
+ * values are in the trace, in the order of the function's parameters.
  */
 #include "dialects/swap/swap.h"
 
@@ -17,24 +17,24 @@
 
 #define FIXED_MOST 512 /* limit of the bytes of a message without its texts */
 
-/* A message of a call that is being written. */
+/* A message about a call, while it is being written. */
 struct part {
 	const struct event *event;
 	const struct swap_api *api;
 	uint64_t fd;
-	/* whether the message is written for the entry, so that result and effect are unknown */
+	/* whether the message is about the entry, when result and effect are not yet known */
 	bool is_start;
-	/* for FILE: the thread, which has the facts about the opened file */
+	/* for FILE: the thread whose `file` has the facts about the opened file */
 	const struct swap_thread *thread;
-	/* for FILE_FUNCTION: path of the file; NULL: the message is another one */
+	/* for FILE_FUNCTION: path of the file; NULL: the message has another type */
 	const char *path;
 };
 
 /* ---- fields of all probes ---- */
 
 /*
- * Returns the maximum size of a call's messages: each text occurs in them at most once, and a path
- * at most twice.
+ * Returns the maximum size of a message about a call. A message contains each text at most once,
+ * and a path at most twice.
  */
 static size_t most_of(const struct event *event)
 {
@@ -45,7 +45,7 @@ static size_t most_of(const struct event *event)
 	return most;
 }
 
-/* Parses a number in a format of the trace's arguments: "0x1f", "0644", "-1". */
+/* Parses a number in one of the forms that arguments in a trace have: "0x1f", "0644", "-1". */
 static uint64_t number_of(const char *text)
 {
 	return *text == '-' ? (uint64_t)strtoll(text, NULL, 10) : strtoull(text, NULL, 0);
@@ -70,8 +70,8 @@ static uint64_t member_of(const struct event *event, enum swap_source source)
 }
 
 /*
- * Returns the value of an argument. Its position is that in the hook's row, unless a long text that
- * is split into parts has shifted it.
+ * Returns the value of an argument. Tries its index in the hook's row first. The index is different
+ * if an earlier argument is a long text that is split into parts.
  */
 static const char *text_of(const struct event *event, const struct swap_argument *argument)
 {
@@ -117,8 +117,8 @@ static void put_arguments(struct swap_message *message, const struct part *part)
 }
 
 /*
- * Writes the result of a call. For a function without a result, writes the int 0: the document has
- * no letter for void, and a reader could not skip an unknown letter.
+ * Writes the result of a call. For a void function, writes the int 0, because the document has no
+ * letter for void, and readers cannot skip an unknown letter.
  */
 static void put_result(struct swap_message *message, const struct part *part)
 {
@@ -239,7 +239,10 @@ static void put_sync(struct swap_message *message, const struct part *part)
 	swap_put_u32(message, part->is_start ? part->api->start : part->api->end);
 }
 
-/* Writes "127.0.0.1:80" as a port and an address in network byte order; 0 for other texts. */
+/*
+ * Writes an address such as "127.0.0.1:80" as a port and an IPv4 address in network byte order.
+ * Writes zeros for other texts.
+ */
 static void put_address(struct swap_message *message, const char *text)
 {
 	uint32_t byte[5] = { 0 };
@@ -356,8 +359,8 @@ static struct swap_api *add_stranger(struct swap *swap, const struct function *f
 }
 
 /*
- * Returns the API of a function. Finds it by name, because hooks may have other numbers in the
- * trace than in this build.
+ * Returns the API of a function. Finds it by its name, because the hooks' numbers in the trace may
+ * differ from those in this build.
  */
 static const struct swap_api *api_of(struct swap *swap, const struct function *function)
 {
@@ -372,8 +375,8 @@ static const struct swap_api *api_of(struct swap *swap, const struct function *f
 }
 
 /*
- * Stores a descriptor that was recorded as a part of a call, because the part precedes the call's
- * own event.
+ * Stores a descriptor that was recorded as a part of a call. The call's own event, which needs it,
+ * comes later.
  */
 static void remember_fd(struct swap_process *process, const struct event *event)
 {
@@ -457,8 +460,8 @@ static const struct swap_thread *opened_by(struct swap_process *process, const s
 }
 
 /*
- * Whether the entry has already been written: exec is recorded at its entry, and returns only if it
- * fails.
+ * Whether the call's entry message has already been written. This is so for exec, which is recorded
+ * at entry, and again at return if it fails.
  */
 static bool has_begun(const struct event *event)
 {
@@ -482,8 +485,8 @@ void swap_call(struct swap *swap, struct swap_process *process, const struct eve
 		return;
 	}
 	/*
-	 * If each descriptor has a message, the call itself is written as a function without a
-	 * probe, because it may concern no descriptor (close_range).
+	 * If each descriptor of a call has its own message, the call itself is written as a call to
+	 * a function without a probe, because it may affect no descriptor at all (close_range).
 	 */
 	function.probe = SWAP_FUNCTION;
 	if (api->is_each && !is_one_of_several)
@@ -506,8 +509,8 @@ void swap_call(struct swap *swap, struct swap_process *process, const struct eve
 }
 
 /*
- * Writes the entry of a call that has not returned. The name of the function is an argument of the
- * ~open note. Skips calls that are recorded at entry, because they have an event of their own.
+ * Writes the entry of a call that has not returned. The function's name is an argument of the ~open
+ * note. Skips calls that are recorded at entry, because their event is in the trace.
  */
 void swap_open_call(struct swap *swap, struct swap_process *process, const struct event *event)
 {
@@ -521,7 +524,7 @@ void swap_open_call(struct swap *swap, struct swap_process *process, const struc
 			part.api = &swap->apis.hooks[i];
 	if (!part.api || part.api->is_last)
 		return;
-	/* only those arguments are known that are members of the event */
+	/* only arguments that are members of the event are known */
 	function = *part.api;
 	function.count = 0;
 	for (uint8_t i = 0; i < part.api->count; i++)

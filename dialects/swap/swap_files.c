@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files of the format, for each stream. PID.swap contains the messages. PID.apis contains the
- * numbers of the functions, in the form in which SWAP's host receives them: a count, then numbers
- * and names. PID.json contains facts that are not in the messages; SWAP's host receives some of
- * these facts over its control channel, and others not at all.
+ * The output files of each stream. PID.swap contains the messages. PID.apis contains the numbers of
+ * the functions, in the form in which SWAP's host receives them: a count, then numbers and names.
+ * PID.json contains facts that are not in the messages. SWAP's host receives some of these facts
+ * over its control channel; the others are not part of SWAP.
  */
 #include "dialects/swap/swap.h"
 
@@ -38,8 +38,8 @@ void swap_functions_take(struct swap *swap, struct swap_process *process, const 
 }
 
 /*
- * Replaces the mark in a complete message by the address of the function. If the address is
- * unknown, writes the number of the function, which is less than any address of code.
+ * Replaces the mark in a complete message with the address of the function. If the address is
+ * unknown, writes the function's number instead, which is lower than any code address.
  */
 static void swap_functions_settle(const struct swap *swap, char *message)
 {
@@ -64,7 +64,7 @@ static void swap_functions_settle(const struct swap *swap, char *message)
 
 /* ---- files ---- */
 
-/* The pids whose files were written so far. A pid may occur twice. */
+/* The pids of the streams whose files have been written. A pid can occur several times. */
 static ARRAY_OF(uint32_t) written;
 
 bool swap_has_written(void)
@@ -158,8 +158,8 @@ static void put_function(void *user, uint32_t id, const char *name)
 }
 
 /*
- * Lists the functions with their addresses. So a reader of FUNCTION_* messages does not need the
- * files of the libraries.
+ * Lists the functions with their addresses, so that a reader of FUNCTION_* messages can name the
+ * functions without the libraries' files.
  */
 static void put_functions(const struct swap *swap, struct json *json,
 			  const struct swap_process *process)
@@ -226,10 +226,7 @@ static int write_file(struct swap *swap, const char *stem, const char *ending, p
 	return outdir_finish(&swap->directory, &out, rc, err);
 }
 
-/*
- * Returns the name of the files of a stream: "PID", or "PID-2" for the second stream of the
- * process.
- */
+/* Sets the stem of a stream's file names: "PID", or "PID-2" for the second stream with this pid. */
 static void name_files(uint32_t pid, char *stem, size_t size)
 {
 	unsigned times = 1;

@@ -85,8 +85,8 @@ static inline void swap_put_text(struct swap_message *message, const char *text)
 }
 
 /*
- * Adds a time: 4 bytes of seconds and 4 of ns. In the document, the seconds are the upper half of
- * the 8 bytes; SWAP's producers write them to the lower half.
+ * Adds a time: 4 bytes of seconds and 4 bytes of ns. According to the document, the seconds are the
+ * upper half of the 8 bytes; SWAP's producers write the seconds to the lower half.
  */
 static inline void swap_put_time(struct swap_message *message, uint64_t unix_ns)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The messages about a process: PROCESS_INFO and PROCESS_STATUS_INFO at its first call, PROCESS_MAP
- * for each new mapping, PROCESS_UNMAP for each mapping that a new one replaces, and TERMINATE at
+ * The messages about a process: PROCESS_INFO and PROCESS_STATUS_INFO at its start, PROCESS_MAP for
+ * each new mapping, PROCESS_UNMAP for each mapping that was unmapped or replaced, and TERMINATE at
  * its end.
  */
 #include "dialects/swap/swap.h"
@@ -36,8 +36,8 @@ static const char *last_name(const char *path)
 }
 
 /*
- * Writes the command. In the document, this is the command line; SWAP's producers wrote the
- * kernel's name of the task.
+ * Writes the command. According to the document, this is the command line; SWAP's producers wrote
+ * the kernel's name of the task.
  */
 static void put_command(struct swap_message *message, const struct swap_process *process)
 {
@@ -114,8 +114,8 @@ static void add_info(struct swap *swap, struct swap_process *process)
 }
 
 /*
- * Adds PROCESS_STATUS_INFO. Writes the first thread as the one that opened an inherited descriptor,
- * because the real one is unknown.
+ * Adds PROCESS_STATUS_INFO. Names the first thread as the opener of inherited descriptors, because
+ * the real opener is unknown.
  */
 static void add_status(struct swap *swap, struct swap_process *process)
 {
@@ -188,8 +188,9 @@ static void forget_mapping(struct swap_process *process, size_t number)
 }
 
 /*
- * Moves the mapping to process->gone, where it is found if the code is mapped again: the trace does
- * not repeat the mapping.
+ * Moves the mapping from process->mappings to process->gone. If the file is mapped again at the
+ * same address, the trace does not repeat the mapping, so swap_process_return() looks for it in
+ * process->gone.
  */
 void swap_process_unmap(struct swap *swap, struct swap_process *process, const struct event *event)
 {
@@ -237,8 +238,8 @@ void swap_process_return(struct swap *swap, struct swap_process *process, uint64
 }
 
 /*
- * Removes the mappings that a new one overlaps: they must have been unmapped, even if no note says
- * so.
+ * Removes the mappings that a new mapping overlaps: they must have been unmapped, even if the trace
+ * has no ~unmap note for them.
  */
 static void drop_overlapped(struct swap *swap, struct swap_process *process,
 			    const struct trace_mapping *mapping, uint64_t unix_ns)

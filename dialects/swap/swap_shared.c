@@ -121,8 +121,8 @@ static int64_t number_of(const struct event *event, const char *name, int64_t ot
 }
 
 /*
- * Stores the absolute path of a call's argument in shared.path; stores an empty path if the call
- * has none.
+ * Sets shared.path to the absolute path of a call's argument, or to an empty path if the call has
+ * none.
  */
 static void take_path(struct swap *swap, const struct swap_process *process,
 		      const struct event *event)
@@ -174,7 +174,10 @@ void swap_shared_see(struct swap *swap, struct swap_process *process, const stru
 
 /* ---- calls ---- */
 
-/* Returns the path of the file of a descriptor that a call created, or NULL. */
+/*
+ * Returns the path of the file whose descriptor the call created, or NULL. For a dup, this is the
+ * path of the old descriptor.
+ */
 static const char *made_path(const struct swap *swap, const struct swap_process *process,
 			     const struct event *event)
 {
@@ -196,7 +199,10 @@ void swap_shared_after(struct swap *swap, struct swap_process *process, const st
 		change_directory(swap, process, event);
 		return;
 	}
-	/* a part precedes its call, which still needs the path of the descriptor */
+	/*
+	 * keep the path for now: the event of a part precedes the call's own event, which still
+	 * needs the path
+	 */
 	if (event->operation == OPERATION_FREE && fd == SWAP_FD_UNKNOWN && event->part)
 		return;
 	if (event->operation == OPERATION_FREE && (is_fd || fd != SWAP_FD_UNKNOWN)) {
