@@ -18,7 +18,7 @@
 #include "naming/naming.h"
 #include "trace/trace.h"
 
-#define WATCHED_TICKS 32u /* values of a curve */
+#define WATCHED_TICKS 32u /* number of values in `curve` */
 
 /* The sums of a call site in the process. */
 struct watched_site {
@@ -31,16 +31,19 @@ struct watched_site {
 	float acquired_rate, growth_rate; /* per second: acquisitions; growth in bytes, or in
 					     objects if the class has no bytes */
 	uint64_t base_count, base_bytes;  /* live at the baseline */
-	/* the live amount at the last ticks, in bytes or objects; of tick N at N % WATCHED_TICKS */
+	/*
+	 * live amount at each of the last ticks, in bytes or objects; tick N is at index N %
+	 * WATCHED_TICKS
+	 */
 	float curve[WATCHED_TICKS];
 };
 
 struct watched {
 	pthread_mutex_t mutex;
-	unsigned lookers; /* threads that wait for the mutex */
+	unsigned lookers; /* number of threads that wait for the mutex */
 	pthread_t thread;
 	int input;
-	const void *owner; /* for the caller; not used in watched.c */
+	const void *owner; /* belongs to the caller; watched.c does not use it */
 	struct trace *trace;
 	struct ledger *ledger;
 	struct address_space space;
@@ -53,16 +56,16 @@ struct watched {
 	uint64_t ticks; /* number of ticks (sample.h) */
 	uint64_t events, seen_events, lost;
 	uint64_t start_ns;	   /* start of the process; 0: unknown */
-	uint64_t time_ns, seen_ns; /* time_ns: of the last event; seen_ns: of the last event at the
-				      previous tick */
+	uint64_t time_ns, seen_ns; /* time_ns: time of the last event; seen_ns: value of time_ns at
+				      the previous tick */
 	double event_rate;
 	uint64_t damages;
 	uint64_t taken;	       /* number of input bytes that were processed completely */
-	uint32_t told_unknown; /* one bit for each limit that was reported as unknown */
+	uint32_t told_unknown; /* bit set of the limits that were reported as unknown */
 	bool is_unknown;       /* result of the last check: a limit is unknown */
 	bool has_ended;	       /* the process has ended, according to the stream */
 	bool is_finished;      /* the stream has ended */
-	struct error error;    /* why reading the stream ended, if not at its regular end */
+	struct error error;    /* why the reader stopped before the regular end of the stream */
 };
 
 /*
@@ -71,7 +74,7 @@ struct watched {
  */
 int watched_start(struct watched **watched, int input, struct error *err);
 
-/* Waits until the reader has ended, and frees the process. The stream must have ended. */
+/* Waits for the reading thread, then frees the process. The stream must have ended. */
 void watched_free(struct watched *watched);
 
 void watched_lock(struct watched *watched);

@@ -65,8 +65,8 @@ bool space_is_program(const struct address_space *space, const char *path)
 }
 
 /*
- * Returns the directory of a path, with its final slash. So the text never equals the path of a
- * program.
+ * Returns the directory of a path, including the final slash. Because of this slash, a directory in
+ * space->programs never equals the path of a program.
  */
 static char *directory_of(const char *path)
 {
@@ -202,8 +202,8 @@ int space_map(struct address_space *space, const struct trace_mapping *mapping)
 /*
  * Converts an address of the process to the address map. Uses the newest mapping that was made
  * before the call or, if there is none, the oldest one that was made after it. Sets *is_certain (if
- * not NULL) to false if several mappings contain the address, so that it may be converted
- * differently for other calls.
+ * not NULL) to false if several mappings contain the address: the same address may then have
+ * another result for another call.
  */
 static uint64_t map_address(const struct address_space *space, uint64_t address, uint64_t index,
 			    bool *is_certain)
@@ -220,8 +220,8 @@ static uint64_t map_address(const struct address_space *space, uint64_t address,
 		const struct space_mapping *mapping = &space->mappings.items[i];
 
 		/*
-		 * the end of a mapping belongs to it, too: it is the return address of a call at
-		 * the end of the code, which never returns
+		 * include the end address: if the code of a mapping ends with a call that never
+		 * returns, the return address of this call is the end of the mapping
 		 */
 		if (address < mapping->start || address > mapping->end)
 			continue;

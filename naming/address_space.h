@@ -63,7 +63,7 @@ struct address_space {
 	 * module; 0: none
 	 */
 	ARRAY_OF(uint64_t) python;
-	/* those frames of the backtrace that is being converted that are not in the memo */
+	/* frames of the backtrace being converted that are not in the memo */
 	ARRAY_OF(const struct trace_node *) pending;
 	ARRAY_OF(struct space_memo) memo; /* caches of the current process */
 	uint32_t age; /* changes with each mapping; caches with another age are invalid */
@@ -76,8 +76,8 @@ void space_free(struct address_space *space);
 void space_begin_process(struct address_space *space);
 
 /*
- * Frees the caches. Call it when all traces were read; a later conversion would fill the caches
- * again.
+ * Frees the caches. Call it after all traces have been read; another conversion would fill the
+ * caches again.
  */
 void space_rest(struct address_space *space);
 
@@ -99,9 +99,9 @@ bool space_is_beside_program(const struct address_space *space, const char *path
 int space_map(struct address_space *space, const struct trace_mapping *mapping);
 
 /*
- * Converts a backtrace of the current process. index: number of the call, which decides between
- * mappings of the same address. A frame outside of all mappings keeps its address. Returns NULL if
- * there is no memory.
+ * Converts a backtrace of the current process. index: number of the call; if an address was mapped
+ * several times, `index` selects the mapping. A frame outside of all mappings keeps its address.
+ * Returns NULL if there is no memory.
  */
 const struct trace_node *space_backtrace(struct address_space *space,
 					 const struct backtrace *backtrace, uint64_t index);

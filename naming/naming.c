@@ -24,7 +24,7 @@
 struct naming_frame {
 	struct naming_symbol symbol;
 	const struct space_module *module; /* NULL: no module */
-	/* classify_frame() sets these and symbol.is_runtime: */
+	/* classify_frame() sets the following members and symbol.is_runtime */
 	/* a function of the C library; only names without a leading underscore are public there */
 	bool is_c_library;
 	bool is_python; /* a Python function: its module is a PYTHON_MODULE */
@@ -54,13 +54,18 @@ struct naming {
 	const struct address_space *space;
 	struct resolve *resolve;
 	bool is_kept; /* whether the resolver is kept after naming_destroy() */
-	/* indexed by module of the address map: how many of its frames were shown */
+	/*
+	 * indexed by module of the address map: number of its frames that were shown, and of those
+	 * that have no name
+	 */
 	ARRAY_OF(struct naming_counts) modules;
 	struct pool pool;
 	/* the functions that were found so far (struct naming_found); key: address */
 	struct hash_table found;
 	uint32_t ids; /* the last id that a symbol got */
-	/* one bit for each node of the address map: naming_expect() was called for the node */
+	/*
+	 * one bit for each node of the address map: set if naming_expect() was called for the node
+	 */
 	ARRAY_OF(uint64_t) expected;
 };
 
@@ -105,11 +110,11 @@ static bool is_module(const struct naming_frame *frame, const char *start)
 }
 
 /*
- * Returns the number of frames, not counting the outermost ones, which lead from the start of the
- * program or thread to its own code. A stripped C library has no names for these frames, and a
- * stripped program has none for main, so the modules of the surrounding frames decide. *main: index
- * of the frame without a name that must be main, or `count`. glibc calls main through two of its
- * own functions, and constructors through only one.
+ * Returns the number of frames without the outermost ones, which lead from the start of the program
+ * or thread to its own code. These frames have no names in a stripped C library, and main() has
+ * none in a stripped program, so the modules of the surrounding frames decide. *main: index of the
+ * unnamed frame that must be main(), or `count`. glibc calls main() through two of its own
+ * functions, and constructors through only one.
  */
 static size_t fold_start(const struct naming_frame *const *frames, size_t count, size_t *main)
 {
@@ -251,8 +256,9 @@ static const struct naming_found *known_functions(const struct naming *naming, u
 }
 
 /*
- * Returns the function of a Python frame. The path of its module contains its name and file, and
- * the address is that of its line, plus 1.
+ * Returns the function of a Python frame. The path of the frame's module is PYTHON_MODULE, then the
+ * function's name, a blank and the source file. The address is the start of the module, plus the
+ * line number, plus 1.
  */
 static const struct naming_found *find_python(struct naming *naming, uint64_t address)
 {
@@ -337,8 +343,8 @@ void naming_expect(struct naming *naming, const struct trace_node *backtrace)
 
 /*
  * Looks up the frames of a backtrace, innermost first. Fills at most `max` frames and returns their
- * number. *end: this number without the outermost frames, which lead from the start of the program
- * or thread to its own code. *main: index of the frame without a name that must be main, or the
+ * number. *end: number of frames without the outermost ones, which lead from the start of the
+ * program or thread to its own code. *main: index of the unnamed frame that must be main(), or the
  * returned number.
  */
 static size_t look_up_backtrace(struct naming *naming, const struct trace_node *backtrace,
@@ -397,11 +403,11 @@ size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 	return count;
 }
 
-/* number of innermost frames that are looked up; frames further out are left out */
+/* maximum number of frames that are looked up; frames further out are left out */
 #define LOOK_MAX 192
 /*
- * Number of frames of the program in a call site. One frame would not be enough, because it may be
- * that of a wrapper of malloc().
+ * Number of the program's frames in a call site. One frame would not be enough, because the
+ * innermost one may be in a wrapper of malloc().
  */
 #define SITE_FRAMES 3
 
@@ -507,8 +513,8 @@ static void show_called(struct naming *naming, struct shown *shown,
 }
 
 /*
- * Adds a line for a backtrace without a frame of the program, such as that of a thread of the
- * runtime itself.
+ * Adds a line for a backtrace without a frame of the program, such as the backtrace of a thread
+ * that belongs to the runtime itself.
  */
 static void show_runtime(struct naming *naming, struct shown *shown,
 			 const struct naming_frame *frame)
@@ -562,8 +568,9 @@ static size_t find_python_site(const struct naming_frame *const *frames, size_t 
 }
 
 /*
- * Adds the function that a Python frame called: a function of the standard library, or of a module
- * in C other than the interpreter. The first C frame outwards of it belongs to the interpreter.
+ * Adds the function that a Python frame called: a function of the standard library, or of a C
+ * module other than the interpreter. The interpreter is the module of the first C frame outside of
+ * this Python frame.
  */
 static void show_python_called(struct naming *naming, struct shown *shown,
 			       const struct naming_frame *const *frames, size_t site, size_t end)
@@ -656,8 +663,8 @@ static bool is_inside(char byte)
 }
 
 /*
- * Cuts the middle of the function's name. Keeps the start and the end of the name and the line
- * number after it, but not the module.
+ * Replaces the middle of the function's name, and a module name after it, by dots. Keeps the start
+ * and the end of the function's name, and the line number.
  */
 void naming_cut(char *text, size_t columns)
 {
@@ -685,8 +692,8 @@ void naming_cut(char *text, size_t columns)
 			at--;
 	}
 	/*
-	 * `to` may be less than the length of `dots`, because an escaped character is shorter in
-	 * the text than on the terminal
+	 * `to` may be less than the length of `dots`, because an escaped character takes fewer
+	 * bytes in the text than columns on the terminal
 	 */
 	if (to < strlen(dots))
 		return;

@@ -3,10 +3,10 @@
 #define NAMING_H
 
 /*
- * Converts addresses to text for people. Backtraces of an address map become functions, files and
- * lines, and short lines of text: these show the program's own functions first, without the
- * functions that start every program and thread and without the internals of the language's
- * runtime. Only addresses that a caller requests are looked up, each of them once.
+ * Converts addresses to text for people. A backtrace of an address map becomes a list of functions,
+ * with files and lines, or a few short lines of text. These lines begin with the program's own
+ * functions, and leave out the functions that start every program and thread and the internals of
+ * the language's runtime. Only addresses that a caller requests are looked up, each of them once.
  */
 
 #include <stdbool.h>
@@ -30,8 +30,9 @@ struct naming_files {
 	const char *const *maps;
 	size_t map_count;
 	/*
-	 * For many runs, one after the other: where naming_create() stores the resolver, whose
-	 * files are open, for the next run. NULL: the resolver is not kept.
+	 * For callers that read several runs one after the other: naming_create() stores the
+	 * resolver here, and the next naming_create() uses it again, with the files that it has
+	 * open. NULL: the resolver is not kept.
 	 */
 	struct resolve **kept;
 };
@@ -44,12 +45,12 @@ int naming_create(struct naming **naming, const struct address_space *space,
 		  const struct naming_files *files, struct error *err);
 void naming_destroy(struct naming *naming);
 
-/* Ends a kept resolver, after the naming was destroyed. */
+/* Frees a kept resolver. Call it after naming_destroy(). */
 void naming_end_kept(const struct naming_files *files);
 
 /* ---- for programs ---- */
 
-/* A function of a frame. Its strings are valid as long as the naming. */
+/* A function of a frame. Its strings are valid until naming_destroy(). */
 struct naming_symbol {
 	uint64_t address; /* in the address map; 0: the frame is in no module */
 	/* offset from the module's load base; the address itself if the frame is in no module */
@@ -57,14 +58,18 @@ struct naming_symbol {
 	const char *function, *file, *module; /* NULL: unknown */
 	unsigned line;			      /* 0: unknown, or several lines */
 	/*
-	 * from 1; 0: the function was not looked up, or was named only because of its position in
-	 * the backtrace
+	 * number of the function, from 1; 0: the function was not looked up, or was named only
+	 * because of its position in the backtrace
 	 */
 	uint32_t id;
 	bool is_inlined; /* whether the function is inlined into the function of the next symbol */
-	bool is_runtime; /* whether it belongs to the language's runtime instead of the program */
-	bool is_library; /* whether it belongs to a system library instead of the program */
-	/* whether it is between the start of the program or thread and the program's own code */
+	bool is_runtime; /* whether the function belongs to the language's runtime, not to the
+			    program */
+	bool is_library; /* whether the function belongs to a system library, not to the program */
+	/*
+	 * whether the function is called between the start of the program or thread and its own
+	 * code
+	 */
 	bool is_start;
 };
 

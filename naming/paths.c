@@ -9,7 +9,7 @@
 #include "base/memory.h"
 
 /*
- * limit of the functions in a path, including inlined functions; functions further out are left out
+ * maximum number of functions in a path, including inlined ones; functions further out are left out
  */
 #define PATH_MAX_FUNCTIONS 2048u
 
@@ -95,8 +95,8 @@ size_t paths_make(struct paths *paths, const struct trace_node *backtrace, const
 	while (symbols && paths->symbols[symbols - 1].is_start)
 		symbols--;
 	/*
-	 * start at the function of the runtime that the program called; if the backtrace has only
-	 * frames of the runtime, at the outermost frame
+	 * start at the runtime function that the program called; if all frames belong to the
+	 * runtime, start at the outermost one
 	 */
 	while (first < symbols && paths->symbols[first].is_runtime)
 		first++;

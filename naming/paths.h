@@ -17,9 +17,7 @@
 #include "base/hash_table.h"
 #include "naming/naming.h"
 
-/*
- * A function of a module. Each function is stored once, so equal functions have the same address.
- */
+/* A function of a module. Each function is stored once, so functions can be compared by pointer. */
 struct path_function {
 	struct naming_symbol symbol; /* its `line` is 0 unless all occurrences have the same line */
 	const char *program;	     /* file name of the module; "": the program itself */
@@ -42,8 +40,8 @@ void paths_free(struct paths *paths);
 
 /*
  * Makes the path of a backtrace in paths->path, outermost function first; the next call overwrites
- * it. called: name of the only function of the path if the backtrace is empty. Returns the number
- * of functions, or 0 if there is no memory.
+ * it. If the backtrace is empty, the path consists of one function with the name `called`. Returns
+ * the number of functions, or 0 if there is no memory.
  */
 size_t paths_make(struct paths *paths, const struct trace_node *backtrace, const char *called);
 

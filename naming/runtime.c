@@ -50,7 +50,7 @@ bool runtime_has(enum runtime_kind kind, const char *text)
 		return is_listed(kind, text);
 	type = skip_decoration(text);
 	/*
-	 * if the type of a method has no path (u8, T), match its trait: `<T as
+	 * if the method's type has no path (u8, T), use its trait instead: `<T as
 	 * core::convert::Into<U>>::into`
 	 */
 	as = strstr(type, " as ");

@@ -20,8 +20,8 @@ enum runtime_kind {
 	RUNTIME_SCRIPTS,  /* file name of an interpreter of scripts, which is treated as the
 			     program's own code */
 	/*
-	 * file name of a language's runtime whose locks wait by conditions or semaphores, so that
-	 * they are not recorded as locks
+	 * file name of a language runtime whose locks are made from conditions or semaphores, so
+	 * that calls for these locks are not recorded as calls for locks
 	 */
 	RUNTIME_LOCKS,
 };

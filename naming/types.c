@@ -75,7 +75,7 @@ static bool take_type(const char *function, const struct type_row *row, char *te
 		length--;
 	if (!length || length >= size || is_parameter(from, length))
 		return false;
-	/* the member follows "::"; in names of Rust, ">::" */
+	/* the member follows "::" or, in Rust names, ">::" */
 	rest += *rest == '>';
 	if (!begins(rest, "::") || !begins(rest + 2, row->member))
 		return false;

@@ -3,10 +3,10 @@
 #define NAMING_TYPES_H
 
 /*
- * The type of the objects in a block, from the functions that allocated it: containers and smart
- * pointers of C++ and Rust allocate by functions whose names contain the type. A function counts
- * only if it allocates nothing else, and if all functions between it and the hook are known
- * (types.def). Otherwise the type is unknown.
+ * Finds the type of the objects in a block. Containers and smart pointers of C++ and Rust allocate
+ * through functions whose names contain the type. Such a name is used only if the function
+ * allocates nothing else, and if types.def lists all functions between that function and the hook.
+ * Otherwise the type is unknown.
  */
 
 #include <stdbool.h>
@@ -15,8 +15,8 @@
 #include "naming/naming.h"
 
 /*
- * Copies the type to `text`. symbols: those of a backtrace, innermost first (naming_symbols()).
- * Returns false if the type is unknown or longer than `size`.
+ * Copies the type to `text`. symbols: the symbols of a backtrace, innermost first
+ * (naming_symbols()). Returns false if the type is unknown or longer than `size`.
  */
 bool types_find(const struct naming_symbol *symbols, size_t count, char *text, size_t size);
 

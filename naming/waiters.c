@@ -78,7 +78,10 @@ const char *waiters_kind(struct naming *naming, const struct trace_node *backtra
 
 		if (kind)
 			return words[kind];
-		/* the functions further out call the function that contains the wait */
+		/*
+		 * a row has matched: the program's functions further out only call the function
+		 * that waits
+		 */
 		if (first < ROWS && symbols[i].function && !symbols[i].is_runtime)
 			break;
 		first = row < first ? row : first;

@@ -3,7 +3,7 @@
 #define WAITERS_H
 
 /*
- * Kinds of objects for which threads wait by a futex. The kind is recognised by the function that
+ * Kinds of objects that threads wait for with a futex. The kind is derived from the function that
  * waits: see waiters.def.
  */
 
@@ -25,12 +25,12 @@ enum waiter_kind {
 enum waiter_kind waiters_find(const char *function);
 
 /*
- * Returns the kind as a word: "mutex", "condition" ...; "futex" if it is unknown. backtrace: that
- * of the wait.
+ * Returns the kind as a word: "mutex", "condition" ...; "futex" if it is unknown. backtrace: the
+ * backtrace of the wait.
  */
 const char *waiters_kind(struct naming *naming, const struct trace_node *backtrace);
 
-/* Whether an object of this kind may be a lock, which a thread holds. */
+/* Whether an object of this kind may be a lock, which a thread can hold. */
 bool waiters_is_lock(const char *kind);
 
 #endif

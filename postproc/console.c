@@ -117,7 +117,7 @@ static void jail_enter(struct jail *jail)
 	unsigned walls;
 
 	jail->is_entered = true;
-	/* create the writer's directory now: the jail will not allow it later */
+	/* create the writer's directory now, because the jail does not allow mkdir() */
 	if (jail->made)
 		mkdir(jail->made, 0777);
 	walls = sandbox_enter(&jail->options);

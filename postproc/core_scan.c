@@ -52,8 +52,8 @@ static int run_scanner(int core, int result, const char *const *paths, size_t co
 	char path[2 * PATH_MAX], texts[2][16];
 	posix_spawn_file_actions_t actions;
 	/*
-	 * the child's descriptors get numbers above both, so that neither duplicate overwrites the
-	 * other descriptor
+	 * give the child descriptor numbers above `core` and `result`, so that neither of the two
+	 * dup2() calls closes a descriptor that is still needed
 	 */
 	const int first = (core > result ? core : result) + 1;
 	int rc, status = 0;

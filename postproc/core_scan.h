@@ -3,8 +3,9 @@
 #define CORE_SCAN_H
 
 /*
- * Scans a core file (--core): holdtrace-scan reads it in a sandbox. Its result becomes notes in the
- * process's stream, so reports show the same as after the scan of a running process.
+ * Scans a core file (--core): holdtrace-scan reads the file in a sandbox. The result of the scan
+ * becomes notes in the process's stream, so reports are the same as after the scan of a running
+ * process.
  */
 
 #include <stddef.h>
@@ -22,7 +23,7 @@ struct core_scan {
 	ARRAY_OF(struct wire_value *) values;
 };
 
-/* Scans the core file of a process of these traces. Returns 0 or a negative errno. */
+/* Scans the core file of a process that these traces recorded. Returns 0 or a negative errno. */
 int core_scan(struct core_scan *scan, const char *core, const char *const *paths, size_t count,
 	      struct error *err);
 void core_scan_free(struct core_scan *scan);

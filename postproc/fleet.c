@@ -234,7 +234,7 @@ static int close_tables(struct fleet *fleet, struct error *err)
 	return rc;
 }
 
-/* Loads the files into a database, by the program sqlite3. */
+/* Loads the files into a database with the program sqlite3. */
 static int load(const struct fleet *fleet, const char *database, struct error *err)
 {
 	cleanup_free char *path = file_path(fleet, "load", "sql");

@@ -2,7 +2,7 @@
 #ifndef FLEET_H
 #define FLEET_H
 
-/* Many runs: the command `holdtrace rows`, which writes them as rows for databases. */
+/* The command `holdtrace rows`, which writes many runs as rows for databases. */
 
 #include "base/error.h"
 #include "postproc/request/request.h"

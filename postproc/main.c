@@ -70,10 +70,10 @@ static pid_t start(const int *ends, int standard)
 
 /*
  * Sends the output through a pager if standard output is a terminal, unless the user has turned
- * pagers off. It then returns in a child process whose standard output is a pipe to the pager; the
- * width of the terminal is in $COLUMNS, and the options say whether it has colours. The calling
- * process does not return: it waits for the child and the pager, and exits with the status of the
- * child.
+ * pagers off. With a pager, this function returns in a child process whose standard output is a
+ * pipe to the pager; the width of the terminal is in $COLUMNS, and the options say whether it has
+ * colours. The calling process does not return: it waits for the child and the pager, and exits
+ * with the status of the child.
  */
 static void pager_begin(struct options *options)
 {
@@ -169,7 +169,8 @@ static void on_interrupt(int number)
 }
 
 /*
- * Handles a signal by on_end(), but leaves it ignored if the parent ignores it, as nohup(1) does.
+ * Makes on_end() the handler of a signal, unless the signal is ignored, as nohup(1) does for its
+ * command.
  */
 static void end_by(int number)
 {
@@ -369,7 +370,7 @@ static int learn_baseline(struct report_plan *plan, struct baseline *baseline, c
 	return rc == -EINVAL ? -EIO : rc;
 }
 
-/* Reads all baselines. Of each call site the smallest number counts. */
+/* Reads all baselines. For each call site, the smallest number is used. */
 static int take_baselines(struct report_plan *plan, const struct options *options,
 			  struct error *err)
 {

@@ -17,18 +17,21 @@
 
 struct entry { /* sums of a call site, in a process or in the run */
 	const char *kind;
-	/* target of the oldest descriptor that is still open, else of the first one */
+	/*
+	 * target of the oldest descriptor that is still open; if none is open, target of the first
+	 * one
+	 */
 	const char *example;
 	uint64_t opened, now, most;
 	uint64_t age_ns; /* age of the oldest open descriptor */
 	/*
-	 * processes: number of processes with such descriptors; last: number of the process that
-	 * was counted last
+	 * processes: number of processes in which the call site had descriptors; last: number of
+	 * the process that was counted last
 	 */
 	uint32_t processes, last;
 };
 
-/* Numbers of descriptors of a process. */
+/* Descriptor counts of a process. */
 struct total {
 	const char *program;
 	uint32_t pid;
@@ -48,8 +51,8 @@ struct inherited {
 	uint64_t number;
 	const char *kind, *what;
 	/*
-	 * number of processes that inherited the descriptor, and of those that had it open at the
-	 * end
+	 * processes: number of processes that inherited the descriptor; open: number of these
+	 * processes in which it was open at the end
 	 */
 	uint64_t processes, open;
 };
@@ -59,10 +62,10 @@ struct fds_state {
 	struct tally *tally;
 	struct descriptors descriptors;
 	struct pool pool;
-	/* site of the call of the current event that opened a descriptor; 0: none */
+	/* call site of the current event, if the event opened a descriptor; else 0 */
 	uint32_t acquired_site;
 	uint64_t acquired_index; /* index of that event */
-	struct total total;	 /* numbers of the current process */
+	struct total total;	 /* counts of the current process */
 	ARRAY_OF(struct total) totals;
 	ARRAY_OF(struct rest) rests;
 	struct hash_table inherited_by_name;

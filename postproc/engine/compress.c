@@ -13,8 +13,8 @@
 #include "base/spill_file.h"
 
 /*
- * CALLS_MAX: bytes of memory for the calls of all groups together. CHUNK_MIN, CHUNK_MAX: limits of
- * the bytes for the calls of one group.
+ * CALLS_MAX: maximum memory for the calls of all groups together, in bytes. CHUNK_MIN, CHUNK_MAX:
+ * lower and upper limit of the memory for the calls of one group.
  */
 #define CALLS_MAX (32u << 20)
 #define CHUNK_MIN 256u

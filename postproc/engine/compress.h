@@ -17,8 +17,8 @@
 #include "trace/event.h"
 
 /*
- * A call in the form of bytes, for a temporary file that only this process reads. So pointers into
- * the memory of the trace can be written to it.
+ * A call as bytes, for a temporary file that only this process reads. So the bytes may contain
+ * pointers into the memory of the trace.
  */
 
 /* The number of bytes that kept_put() writes for this event. */
@@ -63,7 +63,7 @@ struct compress_group {
 	const struct backtrace *backtrace; /* NULL: the calls have no backtrace */
 	uint64_t count;			   /* number of calls */
 	uint64_t bytes;			   /* bytes acquired; a release adds nothing */
-	/* position among the groups by the time of the first call, from 0 */
+	/* index of the group in the order of first calls, from 0 */
 	size_t rank;
 	struct spill_buffer calls;
 };

@@ -14,7 +14,9 @@ struct engine {
 	/* the following members belong to the trace that is being read */
 	struct trace *trace;
 	struct select *select;
-	/* first process of the newest run that was read; has_tails is false if none was read */
+	/*
+	 * first process of the newest run that was read; if no run was read, its has_tails is false
+	 */
 	struct trace_process first;
 	/* the EVENT_STREAM to pass to the listener's begin(); process NULL: no stream has begun */
 	struct event stream;
@@ -101,7 +103,8 @@ static int on_event(struct engine *engine, const struct event *event, struct err
 }
 
 /*
- * The selection usually keeps all calls; then it is skipped, and calls go directly to the listener.
+ * Reads all events. If the selection keeps all calls, as it usually does, calls go directly to the
+ * listener.
  */
 static int read_events(struct engine *engine, struct error *err)
 {

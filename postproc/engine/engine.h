@@ -16,7 +16,7 @@
 #include "select.h"
 #include "trace/trace.h"
 
-/* All functions return 0 or a negative errno. */
+/* The callbacks return 0 or a negative errno. */
 struct engine_listener {
 	void *user;
 	/* A trace was opened. path: "-" for standard input, NULL for a merged trace. */
@@ -43,13 +43,16 @@ struct engine_listener {
 struct engine_options {
 	struct trace_options trace;
 	struct select_options select;
-	/* set by a signal handler: reading stops, and the result covers the events read so far */
+	/* all inputs are read as one trace */
 	bool is_merged;
-	/* a signal handler sets it: reading then stops and the result has the events read so far */
+	/*
+	 * a signal handler sets *stop: reading then stops, and the result has the events read so
+	 * far
+	 */
 	const volatile sig_atomic_t *stop;
 	/*
-	 * Called with trace.user as `user` after a trace was read to its end or reading was
-	 * stopped. May be NULL.
+	 * Called after a trace was read to its end, or after reading was stopped. user: trace.user.
+	 * May be NULL.
 	 */
 	void (*read)(void *user, const char *path, const struct trace *trace);
 };
@@ -57,7 +60,7 @@ struct engine_options {
 struct engine_result {
 	bool has_found;	 /* at least one stream was selected */
 	bool is_damaged; /* a trace was damaged or could not be read, or events were dropped */
-	size_t unread;	 /* traces that could not be read to their end */
+	size_t unread;	 /* number of traces that could not be read to their end */
 	struct instant_base run; /* start of the first run in the traces; 0: not known */
 };
 

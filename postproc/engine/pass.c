@@ -196,7 +196,7 @@ static int fold_write(struct fold *fold, const struct event *event, struct error
 	struct event bare;
 	int rc;
 
-	/* remove the arguments of calls only: the arguments of a note are its facts */
+	/* remove the arguments of calls only: the arguments of a note are its content */
 	if (fold->options->remove_arguments && event->kind == EVENT_CALL) {
 		bare = *event;
 		bare.argument_count = 0;

@@ -103,7 +103,7 @@ struct select {
 	struct globs classes;
 	uint64_t mask; /* mask of classes (bit 0 is class 1), if they are not given by name */
 	uint64_t pid;  /* pid of the selected process, if it is not given by name */
-	char *module;  /* patterns of paths, if a range in these modules is given; else NULL */
+	char *module; /* module patterns of --module=PATTERNS:START+SIZE; NULL: no range is given */
 	uint64_t start, size;
 	/* addresses at which that range is mapped in this stream */
 	ARRAY_OF(struct code_range) ranges;
@@ -113,7 +113,7 @@ struct select {
 	struct select_thread thread;
 	struct select_size size_range;
 	struct select_held held;
-	uint64_t seen, kept;   /* numbers of calls */
+	uint64_t seen, kept;   /* seen: number of calls; kept: number of selected calls */
 	bool is_paired;	       /* a release is selected if its acquisition was */
 	bool is_other;	       /* the current process is not selected */
 	bool keeps_calls;      /* no filter removes or changes calls */
@@ -663,8 +663,8 @@ static bool select_call(struct select *select, const struct event **event)
 }
 
 /*
- * Decides whether the process of the stream is selected. The process becomes known with the PINF
- * packet or with the header of a text; a stream that has neither is not selected.
+ * Decides whether the process of the stream is selected. The PINF packet or the header of a text
+ * names the process; a stream that has neither is not selected.
  */
 static void select_process(struct select *select, const struct event *event)
 {

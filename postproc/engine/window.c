@@ -21,7 +21,7 @@ enum { SINCE, UNTIL, LANDMARKS };
 
 struct window {
 	struct landmark list[LANDMARKS]; /* name: "" if the option is not given */
-	/* whether the traces must be read twice, to find a mark or the peak first */
+	/* whether the traces must first be read once to find a mark or the peak */
 	bool wants_mark, wants_peak;
 	struct instant_base base; /* start of the run's first process */
 	/* ledger of the current process, if a landmark is the peak; else NULL */

@@ -91,7 +91,7 @@ const struct summary_class *finding_class(const struct summary *summary, enum fi
 /* ---- the report to read next ---- */
 
 /*
- * Problems in the order of their damage:
+ * The order of the problems, the most harmful first:
  *
  *   1. waits that keep the program from ending
  *   2. misused descriptors and unreachable blocks
@@ -177,7 +177,7 @@ struct list {
 	size_t count;
 };
 
-/* Adds an item, unless the list has one of that kind and class. */
+/* Adds an item, unless the list has an item of the same kind, class and finding. */
 static void list_add(struct list *list, struct findings_item item)
 {
 	for (size_t i = 0; i < list->count; i++)
@@ -231,8 +231,8 @@ static void list_all_waits(struct list *list, const struct summary *summary, uin
 }
 
 /*
- * Adds the live objects of one class if there are many: then they were probably not left at exit on
- * purpose, but a function leaks one in each call.
+ * Adds the live objects of one class if there are many. A large number suggests that a function
+ * leaks one object in each call, and not that the objects were left at exit on purpose.
  */
 static void list_pile(struct list *list, const struct summary *summary, enum resource resource,
 		      const char *report)
@@ -301,8 +301,9 @@ const char *findings_report(const struct summary *summary, const struct findings
 /* ---- how many call sites are shown ---- */
 
 /*
- * Whether the i-th call site is too small to be shown: it has less than 1 % of the first call
- * site's amount at the peak, or less than 10 % of its number of temporary blocks.
+ * Whether the i-th call site is too small to be shown. For a peak: it has less than 1 % of the
+ * bytes of the first call site. For other findings: its count is less than 10 % of the first call
+ * site's count.
  */
 static bool is_little(const struct causes_top *top, size_t i, enum finding finding)
 {

@@ -12,7 +12,7 @@ enum finding {
 	FINDING_LOST,	 /* unreachable blocks, if memory was scanned */
 	FINDING_PEAK,	 /* the peak is far above the amount at the end */
 	FINDING_SIGNALS, /* signals of conditions when no thread waited */
-	FINDING_SHORT,	 /* objects that their thread released in its next call */
+	FINDING_SHORT,	 /* objects that a thread released in its next call after acquiring them */
 	FINDINGS,
 };
 

@@ -9,7 +9,7 @@
 #include "live.h"
 #include "postproc/report/report.h"
 
-/* The findings in sentences. */
+/* Writes the findings as sentences. */
 
 #define FRAMES	      2 /* number of frames of a call site that a sentence names */
 #define SENTENCE_SIZE 1024
@@ -313,8 +313,8 @@ static void findings_put(const struct report_run *run, struct table *table)
 	suppress_free(&suppress);
 }
 /*
- * The report `summary`: the numbers on the screen that ends a run. In the text format it is that
- * screen.
+ * The report `summary`: the numbers of the screen that is printed at the end of a run. In the text
+ * format, the report is this screen.
  */
 
 static void summary_report_put(struct table *table, const struct summary_class *class)

@@ -20,7 +20,7 @@
 
 struct baseline_entry {
 	uint64_t number;
-	/* the part of `number` that has not been subtracted yet while a run is checked */
+	/* while a run is checked: the part of `number` that has not been subtracted yet */
 	uint64_t left;
 	const char *key;
 };
@@ -47,7 +47,10 @@ struct baseline_entry *baseline_find(const struct baseline *baseline, const char
 /* Whether the file begins like a baseline; if not, it may be a trace. */
 bool baseline_recognises(const char *path);
 
-/* Reduces each number to that of `other`, or to 0 if `other` does not have the key. */
+/*
+ * Limits each number to the number of the same key in `other`; sets it to 0 if `other` does not
+ * have the key.
+ */
 void baseline_limit(struct baseline *baseline, const struct baseline *other);
 
 /*

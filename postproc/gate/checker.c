@@ -207,7 +207,7 @@ struct value {
 	double slack;
 	/* whether the value is certainly not 0: a part of it is exact, or there is a sample */
 	bool is_seen;
-	uint64_t most;		       /* the largest value of one row */
+	uint64_t most;		       /* the largest value of any row */
 	const struct trace_node *site; /* call site of that row; NULL: the row has none */
 };
 
@@ -218,7 +218,8 @@ static uint64_t error_of(const struct value *value)
 
 /*
  * Returns the part of a call site's number that the baseline does not cover. Subtracts the covered
- * part from the baseline's entry, so that no other row uses it again.
+ * part from the baseline's entry, so that no other row uses it again. For LIMIT_LARGEST: returns
+ * the whole number if it exceeds the baseline's number, else 0.
  */
 static uint64_t newer(const struct judge *judge, const struct limit_row *row, const char *key,
 		      uint64_t number)
@@ -296,8 +297,8 @@ static void add(struct value *value, enum limit_how how, uint64_t counts, uint64
 }
 
 /*
- * The number of a row. For LIMIT_GROUPS and LIMIT_ROWS it is 1: measure() counts a group once if at
- * least one of its rows is not in the baseline.
+ * The number of a row. For LIMIT_GROUPS it is 1: measure() counts a group once if at least one of
+ * its rows is not in the baseline. For LIMIT_ROWS it is 1 if the cell is set.
  */
 static uint64_t number_of(const struct limit_row *row, const struct part *part,
 			  const struct table *table, size_t index)
@@ -311,7 +312,7 @@ static uint64_t number_of(const struct limit_row *row, const struct part *part,
 	return cell->is_set ? cell->number : 0;
 }
 
-/* Returns the number of the column with the errors of `column`, or TABLE_COLUMN_NONE. */
+/* Returns the index of the column that has the errors of `column`, or TABLE_COLUMN_NONE. */
 static int error_column(const struct table *table, int column)
 {
 	bool has_error = (unsigned)column + 1 < table->facts.column_count &&
@@ -321,7 +322,8 @@ static int error_column(const struct table *table, int column)
 }
 
 /*
- * The row's number of bytes (has_bytes) or objects, from the first such column; 0: there is none.
+ * Returns the row's number of bytes (has_bytes) or of objects, from the first set cell of this
+ * kind; 0: there is none.
  */
 static uint64_t amount_of(const struct table *table, const struct table_cell *cells, bool has_bytes)
 {

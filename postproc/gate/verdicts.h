@@ -23,7 +23,10 @@ enum verdict { VERDICT_BROKEN, VERDICT_UNKNOWN, VERDICT_KEPT, VERDICTS };
 /* A row of a report that counts towards a limit. */
 struct verdict_site {
 	const struct trace_node *backtrace; /* NULL: the row has none */
-	/* limit, class and functions, as in a baseline; the same for the site in another build */
+	/*
+	 * limit, class and functions, as in a baseline; in another build, the same site has the
+	 * same key
+	 */
 	const char *key;
 	uint64_t number; /* in the unit of the limit, without the part that the baseline covers */
 	uint64_t known;	 /* the part that the baseline covers */
