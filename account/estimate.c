@@ -3,8 +3,10 @@
 
 #include <math.h>
 
-#define WIDTH_95  1.959964 /* half of the 95 % interval of a standard normal distribution */
-#define UNSEEN_95 2.995732 /* -ln(0.05): a Poisson variable of this mean is 0 in 5 % */
+/* half the width of the 95 % interval of the standard normal distribution */
+#define WIDTH_95 1.959964
+/* -ln(0.05): a Poisson variable with this mean is 0 with probability 5 % */
+#define UNSEEN_95 2.995732
 
 /*
  * Maps numbers to [0, 1), uniformly even if the numbers are consecutive (the finalizer of
@@ -38,11 +40,11 @@ uint64_t estimate_error(double variance)
 
 /*
  * Few small blocks are sampled, each with a large weight, so the interval of a normal distribution
- * would be too short. Instead, `count` is treated as the total weight of events with equal weights.
- * Their weight is an average to which each block contributes in proportion to its own weight. The
- * number of events, `count` / weight, has a Poisson distribution. The upper end of its interval is
- * half of the quantile of chi squared with 2 (events + 1) degrees of freedom, in the approximation
- * of Wilson and Hilferty.
+ * would be too narrow. Instead, `count` is treated as the total weight of events with equal
+ * weights. Their weight is an average to which each block contributes in proportion to its own
+ * weight. The number of events, `count` / weight, has a Poisson distribution. The upper end of its
+ * interval is half of the quantile of chi squared with 2 (events + 1) degrees of freedom, in the
+ * approximation of Wilson and Hilferty.
  */
 uint64_t estimate_count_error(uint64_t count, double variance)
 {

@@ -216,7 +216,7 @@ static __attribute__((noinline)) struct thread *find_thread(struct ledger *ledge
 }
 
 /*
- * The thread with this id, added if necessary. The pointer is valid until the next call of this
+ * The thread with this id, added if necessary. The pointer is valid until the next call to this
  * function.
  */
 inline_ struct thread *thread_of(struct ledger *ledger, uint32_t id)
@@ -456,7 +456,7 @@ inline_ void tell_loss(struct ledger *ledger, const struct call *call, uint32_t 
 {
 	struct ledger_sum *sum = &ledger->sums[call->class];
 
-	/* as in sum_up(), but without the peak: the amount only becomes smaller */
+	/* like sum_up(), but need not update the peak: the amount only decreases */
 	sum->count -= of.count;
 	sum->bytes -= of.bytes;
 	if (!call->is_plain)
@@ -853,7 +853,7 @@ inline_ void acquire_or_release(struct ledger *ledger, struct call *call, struct
 
 /*
  * True if the event allocates or frees a block of memory, outside any other hooked call, in a
- * process that is not sampled. Nearly all calls are plain, and for them most conditions are
+ * process whose memory is not sampled. Nearly all calls are plain, and for them most conditions are
  * constants.
  */
 static inline bool is_plain(const struct ledger *ledger, const struct event *event)

@@ -9,13 +9,13 @@
  * neither resolves symbols nor prints.
  *
  * An object is live from its acquisition to its release. An object of a counted class is live until
- * it was released as often as it was acquired. A lock that several readers hold is live once for
- * each of them. If a live object of an uncounted class is acquired again, the second acquisition
- * replaces the first. Parts of a mapping can be released. If a hooked function acquires an object
- * through another hooked function (reallocarray calls realloc), the object is counted once. If
- * memory was sampled (--sample), a recorded block also represents blocks that were not recorded,
- * and all sums of memory are estimates. Memory use grows with the number of distinct backtraces and
- * of objects that are live at the same time, not with the number of events.
+ * it has been released as often as it was acquired. A lock that several readers hold is live once
+ * for each of them. If a live object of an uncounted class is acquired again, the second
+ * acquisition replaces the first. Parts of a mapping can be released. If a hooked function acquires
+ * an object through another hooked function (reallocarray calls realloc), the object is counted
+ * once. If memory was sampled (--sample), a recorded block also represents blocks that were not
+ * recorded, and all sums of memory are estimates. Memory use grows with the number of distinct
+ * backtraces and of objects that are live at the same time, not with the number of events.
  */
 
 #include <stdbool.h>
@@ -62,7 +62,10 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct ledger_item) == 64,
 struct ledger_sum {
 	/* number of calls that acquired an object, except waits that lock a mutex again */
 	uint64_t acquired;
-	/* number of calls that released an object, except waits; number of calls that joined */
+	/*
+	 * lost: number of calls that released an object, except waits and joins; joined: number of
+	 * joins
+	 */
 	uint64_t lost, joined;
 	uint64_t retaken;   /* how often a wait for a condition locked its mutex again */
 	uint64_t temporary; /* objects released by the next call of the thread that acquired them */
@@ -152,7 +155,7 @@ void ledger_fork(struct ledger *ledger);
 
 /*
  * The live object with this number (address, descriptor ...), valid until the next event; NULL: not
- * live. Locks that readers hold are not found.
+ * live. Does not find locks that readers hold.
  */
 const struct ledger_item *ledger_find(struct ledger *ledger, enum resource known, uint64_t object);
 

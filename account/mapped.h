@@ -28,7 +28,7 @@ struct mapped {
 	size_t count, capacity;
 };
 
-/* The piece that one step of mapped_cut() removed. */
+/* A piece that one call to mapped_cut() removed. */
 struct mapped_piece {
 	uint32_t item;
 	uint64_t bytes;
@@ -83,7 +83,7 @@ void before_cut(struct before *before, uint64_t start, uint64_t end, bool is_los
 
 void before_add_up(struct before_sum *sum, const struct before_sum *part);
 
-/* The mappings that the program made for itself: neither heap nor arenas nor stacks. */
+/* The sum of the ranges that are not heap, arena or stack. */
 struct before_sum before_mappings(const struct before_sum *sums);
 
 /*

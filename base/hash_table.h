@@ -4,8 +4,8 @@
 
 /*
  * A hash table of pointers with open addressing. Each item contains its key. The caller supplies
- * the comparison, and computes hashes with the table's random seed, so that no input can cause
- * collisions on purpose. The search is inline so that the comparison is inlined, too.
+ * the comparison, and computes hashes with the table's random seed, so that no input can be crafted
+ * to cause collisions. The search is inline so that the comparison is inlined, too.
  */
 
 #include <stdbool.h>

@@ -12,8 +12,8 @@
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
 /*
- * Defines a comparison function of items of this type. order: an expression of the pointers `a` and
- * `b` to two items.
+ * Defines a comparison function for items of this type. order: an expression of the pointers `a`
+ * and `b` to two items.
  */
 #define ORDER_FUNCTION(name, type, order)                      \
 	static int name(const void *left_, const void *right_) \

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #define SANDBOX_WRITABLE_MAX 4
-#define SANDBOX_FILES_MAX    64 /* limit of the descriptors that the process may have open */
+#define SANDBOX_FILES_MAX    64 /* maximum number of descriptors that the process may have open */
 
 enum sandbox_wall {
 	SANDBOX_PRIVILEGES =
@@ -26,10 +26,11 @@ enum sandbox_wall {
  * descriptors.
  */
 struct sandbox_options {
-	bool opens_nothing; /* may not open files either, only use open descriptors */
-	bool may_start;	    /* may create child processes and send signals to them */
-	bool may_execute;   /* may execute programs */
-	bool may_grow;	    /* may write to open files without a size limit */
+	/* cannot open files either, only use descriptors that are open already */
+	bool opens_nothing;
+	bool may_start;	  /* may create child processes and send signals to them */
+	bool may_execute; /* may execute programs */
+	bool may_grow;	  /* may write to open files without a size limit */
 	const char *writable[SANDBOX_WRITABLE_MAX]; /* directories, then NULL */
 };
 

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 
-#define WINDOW_MAX (256u << 10) /* maximum bytes of a run per read */
+#define WINDOW_MAX (256u << 10) /* maximum bytes to read from a run at a time */
 #define WINDOW_MIN (16u << 10)
 #define BLOCK_SIZE (1u << 20) /* bytes per write */
 

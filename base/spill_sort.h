@@ -3,10 +3,10 @@
 #define BASE_SPILL_SORT_H
 
 /*
- * Sorts pieces of bytes that together may exceed the memory. Nearly sorted input is cheap: only
- * pieces that arrive out of order are sorted. Each full buffer is written to a spill file as one
- * sorted run, and the runs are merged at the end. A failure of the spill file is kept and returned
- * by spill_sort_finish() or spill_sort_next().
+ * Sorts pieces of bytes whose total size may exceed the available memory. Nearly sorted input is
+ * cheap: only pieces that arrive out of order are sorted. Each full buffer is written to a spill
+ * file as one sorted run, and the runs are merged at the end. A failure of the spill file is kept
+ * and returned by spill_sort_finish() or spill_sort_next().
  *
  *   at = spill_sort_reserve(&sort, most); ... spill_sort_commit(&sort, key, size);
  *   spill_sort_finish(&sort, err); while (spill_sort_next(&sort, &piece, err) == 1) ...

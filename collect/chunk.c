@@ -49,7 +49,7 @@ static int seal_memory(int fd, uint64_t *size, struct error *err)
 
 /*
  * All mapped chunks. The kernel may fail to provide a page of a chunk (no memory left, a bad page
- * of a swap file). Then replace_lost() replaces the whole chunk by empty memory: the collector
+ * of a swap file). Then replace_lost() replaces the whole chunk with empty memory: the collector
  * finds damage in this chunk and continues with all others. Only one thread reads chunks and
  * changes this list.
  */
@@ -178,8 +178,8 @@ struct chunk *chunk_next(const struct chunk *last, struct error *err)
 }
 
 /*
- * Returns an entry of the table of spares. Entry 0 only has the number of used spares; spare i has
- * entry i + 1.
+ * Returns an entry of the table of spares. Entry 0 contains only the number of used spares; spare i
+ * has entry i + 1.
  */
 static struct arena_spare *spare_place(const struct chunk *chunk, size_t place)
 {

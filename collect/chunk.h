@@ -70,7 +70,7 @@ uint32_t chunk_spares_used(const struct chunk *chunk);
 /* Unmaps the chunk. If it is a spare, clears it for the next process. */
 void chunk_close(struct chunk *chunk);
 
-/* One more than the highest index of a slot of the chunk that was ever taken. */
+/* The highest index of any slot of the chunk that was ever taken, plus 1. */
 uint32_t chunk_used(const struct chunk *chunk);
 
 /*

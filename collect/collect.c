@@ -54,9 +54,9 @@
 #define TIDY_NS	 (1000 * MS)
 /* how long a call that may block must last to be recorded (control_page.lasting) */
 #define LASTING_NS (1 * MS)
-/* all rings may use 1/16 of the memory, and one ring 1/16 of that */
+/* all rings together may use 1/16 of the memory, and one ring 1/16 of that */
 #define RINGS_PART 16u
-/* the definitions of all streams may use 1/8 of the memory */
+/* the definitions of all streams together may use 1/8 of the memory */
 #define KNOWN_PART 8u
 
 /* ---- leaving the parent ---- */
@@ -222,8 +222,8 @@ void collect_tell_failure(struct collector *collector, const struct stream *stre
 		 "%.400s: %" PRIu64 " events dropped", stream->failure.text, events);
 	shared_fail(&collector->shared, collector->failure);
 	/*
-	 * A reader that closes its pipe wants no further data. This is no failure, as for other
-	 * programs that write to a pipe.
+	 * A reader that closes its pipe wants no further data. As in other programs that write to a
+	 * pipe, this does not count as a failure.
 	 */
 	collector->has_failed |= stream->failure.number != EPIPE;
 }
@@ -685,7 +685,7 @@ static void limit_rings(struct control_page *control)
 
 /*
  * Whether the process that holdtrace attaches to is in the same control groups as the collector.
- * guest: pid of that process; 0: there is no attach, and the result is true.
+ * guest: pid of that process; 0: holdtrace attaches to no process, and the result is true.
  */
 static bool is_of_our_group(int32_t guest)
 {

@@ -137,9 +137,9 @@ struct collector {
 	/* the bundle of all streams; NULL: each stream has its own sink */
 	struct bundle *bundle;
 	/*
-	 * memory_kills: number of processes of the control group that the kernel had ended for
-	 * memory at the start of the run (UINT64_MAX: unknown); kills: number of processes of the
-	 * run that SIGKILL has ended
+	 * memory_kills: number of processes of the control group that the kernel had killed for
+	 * lack of memory before the run started (UINT64_MAX: unknown); kills: number of processes
+	 * of the run that SIGKILL has ended
 	 */
 	uint64_t memory_kills, kills;
 	/* whether any process has attached */
@@ -185,7 +185,7 @@ struct collector {
 	/* guests for whose users no time was left in the round in which they came */
 	struct guest *late;
 	bool is_late;	     /* work of this round waits for the next one: collect_has_turn() */
-	bool is_last_chance; /* no user's work waits for another round */
+	bool is_last_chance; /* all users' work must be done now, not in a later round */
 	struct user *users;
 	struct bounds_used used;
 	struct bounds_known known, known_by_others;
@@ -257,7 +257,7 @@ void collect_keep_end(struct collector *collector);
 /* Handles the control requests of holdtrace ctl. */
 void collect_obey(struct collector *collector);
 
-/* If a reading is due, reads from the kernel for how long threads have run and were blocked. */
+/* If a reading is due, reads from the kernel how long threads have run and have been blocked. */
 void collect_schedule(struct collector *collector, uint64_t now_ns);
 /* Reads the kernel's last figures of the first thread of a zombie process. */
 void collect_schedule_last(struct collector *collector, struct member *member);
@@ -278,12 +278,12 @@ void collect_scan(struct collector *collector, uint64_t now_ns);
 void collect_scan_asked(struct collector *collector, struct guest *guest);
 
 /*
- * If scans are in progress, waits 1 ms for a message from a scanner and returns true; then the
- * caller does not sleep.
+ * If scans are in progress, waits up to 1 ms for a message from a scanner and returns true; then
+ * the caller does not sleep.
  */
 bool collect_scan_waits(const struct collector *collector);
 
-/* Whether a thread of the process is inside a call of fork. */
+/* Whether a thread of the process is inside fork(). */
 bool collect_is_forking(struct collector *collector, struct member *member);
 
 /* Writes to the stream of a process that has ended why no scan was made. */

@@ -222,7 +222,10 @@ inline_ void use_class(struct encoder *encoder, uint32_t id)
 
 /* ---- values ---- */
 
-/* Writes the digits of a number before `end`. Returns the first digit. */
+/*
+ * Writes the digits of a number so that they end just before `end`. Returns the address of the
+ * first digit.
+ */
 inline_ char *digits(char *end, uint64_t value, unsigned base)
 {
 	do {
@@ -461,7 +464,7 @@ static void make_kind(struct encoder *encoder, const struct fast_call *fast, str
 	htr_make_kind(kind, &packet, function_of(encoder, record->record.more));
 }
 
-/* Combines the facts that make_kind() uses, except the error, to one number. */
+/* Combines the facts that make_kind() uses, except the error, into one number. */
 inline_ uint64_t kind_key(const struct fast_call *fast)
 {
 	return (fast->record->form & (SHORT_OPERATION | SHORT_LEAVES)) |

@@ -122,7 +122,7 @@ void encode_note(struct encoder *encoder, const struct encode_note *note);
 void encode_hand_over(struct htr *htr, const uint8_t *bytes, size_t size);
 
 /*
- * Returns the size of the whole packets at the start of a buffer, which end within its first `size`
+ * Returns the total size of the packets at the start of a buffer that end within its first `size`
  * bytes. The buffer has `used` bytes. *calls: number of calls, without notes, in the bytes that
  * follow these packets. The buffer may begin with a handshake.
  */

@@ -9,7 +9,7 @@
 
 #include "collect/budget.h"
 
-/* an open call that is shorter is not reported as a wait */
+/* a call that has been open for less time is not reported as a wait */
 #define WAITING_NS 1000000u
 
 /* Writes a note with these values and the current time. */
@@ -214,8 +214,8 @@ static uint64_t say_all_lost(struct collector *collector, struct member *member)
 
 /*
  * Whether the call is an exec. exec returns only if it fails, so a process that ended inside an
- * exec was executing another program. Then a later image of the process ended, and that image may
- * not have attached.
+ * exec was executing another program. Then a later image of the process ended, and that image
+ * possibly never attached.
  */
 static bool is_exec(struct collector *collector, struct member *member,
 		    const struct open_call *call)
@@ -361,7 +361,10 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	struct facts facts = { .count = 0 };
 	enum watch_end end = member->watch.end;
 
-	/* an exec may not have been recorded: a successor then shows that the process continued */
+	/*
+	 * it is possible that no exec was recorded: a successor then shows that the process
+	 * continued
+	 */
 	if (end != WATCH_EXEC && end != WATCH_LEFT && end != WATCH_DETACHED &&
 	    ((member->has_successor && !(flags & PROCESS_EXITED)) ||
 	     visit_open(collector, member, is_exec))) {

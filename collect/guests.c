@@ -575,7 +575,7 @@ void collect_extend(struct collector *collector, struct member *member)
 }
 
 /*
- * Checks the pid that a process claims to have in its own namespace, which may not be the
+ * Checks the pid that a process claims to have in its own namespace, which may differ from the
  * collector's. Returns NULL if the kernel confirms the pid, otherwise the reason for doubt.
  */
 static const char *check_number(struct guest *guest)

@@ -495,7 +495,7 @@ bool htr_event(struct htr *htr, const struct htr_event *event)
 	struct htr_site *site;
 	struct model *model;
 
-	/* no event of holdtrace has larger numbers, but an event of another tool may have */
+	/* events of holdtrace never exceed these limits, but events of other tools may */
 	if (__builtin_expect(htr->shape_count >= HTR_SHAPES_MAX || event->function >= 1u << 16 ||
 				     call->resource >= 1u << 8,
 			     0))

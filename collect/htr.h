@@ -44,7 +44,7 @@ struct htr_key {
  */
 struct htr_kind {
 	struct htr_key key;
-	/* each: values, rules and depth << 32 | number of the shape; 0: none */
+	/* each entry: (values, rules and depth) << 32 | number of the shape; 0: none */
 	uint64_t shapes[HTR_KIND_SHAPES];
 };
 

@@ -57,7 +57,7 @@ struct shape {
 };
 
 /*
- * What a reader of this block has remembered of a thread at this point (struct htr_model), and the
+ * The state of a thread that a reader of this block has at this point (struct htr_model), and the
  * thread's last backtrace: addresses and nodes, innermost frame first.
  */
 struct model {

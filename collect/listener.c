@@ -389,8 +389,8 @@ static int take_control(struct msghdr *message, pid_t *sender)
 }
 
 /*
- * Receives a visitor's message. Returns its length, -EAGAIN if it has not arrived yet, or 0 or
- * another negative errno if no message will be accepted from this visitor.
+ * Receives a visitor's message. Returns its length, -EAGAIN or -EINTR if the caller must try again
+ * later, or 0 or another negative errno if no message will be accepted from this visitor.
  */
 static ssize_t listen_to(const struct listener *listener, struct visitor *visitor,
 			 struct guest *guest)
@@ -637,7 +637,8 @@ static int accept_one(struct listener *listener, int socket)
 }
 
 /*
- * Watches a connection whose visitor is still in the list because its message has not arrived yet.
+ * Watches the connection if its visitor is still in the list, because its message has not arrived
+ * yet.
  */
 static void watch_visitor(struct listener *listener, int connection)
 {
@@ -713,8 +714,8 @@ static bool accept_visitor(struct listener *listener, int socket, unsigned *othe
 }
 
 /*
- * Accepts connections and receives messages. Returns true if it stopped before it had accepted all
- * connections, because they arrive faster than it can accept them.
+ * Accepts connections and receives messages. Returns true if it stopped after OTHERS_TURN
+ * connections of other users, so that more may be waiting.
  */
 static bool accept_and_receive(struct listener *listener)
 {
