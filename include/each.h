@@ -3,8 +3,8 @@
 #define EACH_H
 
 /*
- * Turns lists of (type, name) pairs, as hooks.def has them for parameters, into parameters, names
- * or types. A function without parameters has the list (void).
+ * Macros that turn a list of (type, name) pairs, the form in which hooks.def has parameters, into
+ * parameter declarations, names or types. The list of a function without parameters is (void).
  */
 
 #define EACH_JOIN_(a, b)					a##b
@@ -47,7 +47,9 @@
 	n = va_arg(rest, t);   \
 	EACH_TAKE_2(__VA_ARGS__)
 
-/* (int, fd, const char *, path) → int fd and const char *path, from the words of an array `words`
+/*
+ * (int, fd, const char *, path) → variables int fd and const char *path, which are set from the
+ * elements of an array `words`
  */
 #define EACH_WORD(list) EACH_JOIN(EACH_WORD_, EACH_COUNT list) list
 #define EACH_WORD_1(v)

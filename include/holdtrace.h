@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* The functions of the library. If it is not loaded, these weak symbols are NULL. */
+/* The functions of the library. If the library is not loaded, these weak symbols are NULL. */
 #ifdef HOLDTRACE_LIBRARY
 #define HOLDTRACE_WEAK
 #else
@@ -42,8 +42,8 @@ void holdtrace_lib_released(unsigned kind, const void *object) HOLDTRACE_WEAK;
 	static __inline__ __attribute__((__always_inline__, __artificial__, __unused__))
 
 /*
- * In code at a fixed address (-no-pie), the linker resolves an undefined weak symbol to NULL. The
- * linker leaves the reference to the loader only if it uses the global offset table.
+ * In code at a fixed address (-no-pie), the linker resolves an undefined weak symbol to NULL. It
+ * leaves the symbol to the loader only if the reference goes through the global offset table.
  */
 #if defined(__x86_64__) && !defined(__ILP32__) && !defined(__PIC__)
 #define HOLDTRACE_FIND(name)                                                    \
@@ -64,9 +64,9 @@ void holdtrace_lib_released(unsigned kind, const void *object) HOLDTRACE_WEAK;
 	} while (0)
 
 /*
- * Returns the bit of the context with this name, and creates the context if it does not exist.
- * Returns 0 if there are already 32 contexts. Events that are recorded while a thread is in the
- * context have its bit.
+ * Returns the bit of the context with this name. Creates the context if it does not exist. Returns
+ * 0 if there are already 32 contexts. Events that a thread records while it is in the context have
+ * this bit.
  */
 HOLDTRACE_INLINE unsigned holdtrace_context_create(const char *name)
 {
@@ -76,8 +76,8 @@ HOLDTRACE_INLINE unsigned holdtrace_context_create(const char *name)
 }
 
 /*
- * The calling thread enters or leaves contexts. `bits` may combine several contexts. To enter a
- * context twice is the same as to enter it once.
+ * Makes the calling thread enter or leave contexts. `bits` may combine several contexts. Entering a
+ * context twice has the same effect as entering it once.
  */
 HOLDTRACE_INLINE void holdtrace_context_enter(unsigned bits)
 {
@@ -89,7 +89,7 @@ HOLDTRACE_INLINE void holdtrace_context_exit(unsigned bits)
 	HOLDTRACE_CALL(holdtrace_lib_context_exit, (bits));
 }
 
-/* All threads of the process, including those that start later, enter or leave contexts. */
+/* Makes all threads of the process, including threads that start later, enter or leave contexts. */
 HOLDTRACE_INLINE void holdtrace_context_enter_all(unsigned bits)
 {
 	HOLDTRACE_CALL(holdtrace_lib_context_enter_all, (bits));
@@ -107,10 +107,10 @@ HOLDTRACE_INLINE void holdtrace_mark(const char *text)
 }
 
 /*
- * Returns the class of resources with this name, and creates the class if it does not exist, for
- * the two functions below. counted: an object may be acquired several times, and is live until it
- * was released the same number of times. Returns 0 if there are already 32 classes, including those
- * of holdtrace.
+ * Returns the number of the class of resources with this name, for the two functions below. Creates
+ * the class if it does not exist. counted: an object of the class can be acquired several times,
+ * and is live until it has been released as many times. Returns 0 if there are already 32 classes,
+ * including those of holdtrace.
  */
 HOLDTRACE_INLINE unsigned holdtrace_class_create(const char *name, const char *description,
 						 int counted)
@@ -121,8 +121,8 @@ HOLDTRACE_INLINE unsigned holdtrace_class_create(const char *name, const char *d
 }
 
 /*
- * Reports that the program has acquired an object. Call it after the acquisition. size: in the unit
- * of the class.
+ * Reports that the program has acquired an object. Call this function after the acquisition. size:
+ * in the unit of the class.
  */
 HOLDTRACE_INLINE void holdtrace_acquired(unsigned kind, const void *object, size_t size)
 {
@@ -130,8 +130,8 @@ HOLDTRACE_INLINE void holdtrace_acquired(unsigned kind, const void *object, size
 }
 
 /*
- * Reports that the program releases an object. Call it before any other thread can acquire the
- * object.
+ * Reports that the program releases an object. Call this function before any other thread can
+ * acquire the object.
  */
 HOLDTRACE_INLINE void holdtrace_released(unsigned kind, const void *object)
 {

@@ -24,9 +24,9 @@ struct hook {
 	const char *name;
 	enum resource resource;
 	enum operation operation;
-	/* WHEN_DEFAULT: as for the operation; use hook_at() */
+	/* WHEN_DEFAULT: the value of the operation. Read this member with hook_at(). */
 	enum hook_when at;
-	/* BLOCKS_DEFAULT: as for the operation; use hook_blocks() */
+	/* BLOCKS_DEFAULT: the value of the operation. Read this member with hook_blocks(). */
 	enum hook_blocks blocks;
 	enum hook_how how;
 	struct hook_argument arguments[HOOK_ARGUMENTS_MAX]; /* the recorded arguments; an entry
@@ -46,7 +46,7 @@ struct operation_facts {
 	enum hook_blocks blocks;
 };
 
-/* The columns of a row. */
+/* Macros that turn the columns of a row into initializers of struct hook. */
 /* clang-format off */
 #define VALUES(...)	.arguments = { __VA_ARGS__ },
 #define NAMED(kind, name, value) { #name, ARGUMENT_##kind }
@@ -64,7 +64,7 @@ struct operation_facts {
 			__VA_ARGS__ },
 static const struct hook hook_table[HOOK_COUNT] __attribute__((unused)) = {
 #include "hooks.def"
-	/* the program defined the class of the object; the record has the number of this class */
+	/* the program defined the class of the object; the record has the number of that class */
 	[HOOK_holdtrace_acquired] = { .name = "holdtrace_acquired", .resource = RESOURCE_EVENT,
 				    .operation = OPERATION_ALLOC },
 	[HOOK_holdtrace_released] = { .name = "holdtrace_released", .resource = RESOURCE_EVENT,
@@ -94,7 +94,7 @@ static const struct operation_facts operation_table[OPERATION_COUNT] __attribute
 
 /* clang-format on */
 
-/* Returns WHEN_ENTRY, WHEN_RETURN or WHEN_BOTH. */
+/* Returns when the operation of the hook happens: WHEN_ENTRY, WHEN_RETURN or WHEN_BOTH. */
 static inline enum hook_when hook_at(const struct hook *hook)
 {
 	if (hook->blocks == BLOCKS_GIVES_BACK_FIRST)
@@ -102,15 +102,15 @@ static inline enum hook_when hook_at(const struct hook *hook)
 	return hook->at ? hook->at : operation_table[hook->operation].at;
 }
 
-/* Returns BLOCKS_NO, BLOCKS_YES or BLOCKS_GIVES_BACK_FIRST. */
+/* Returns whether calls may sleep: BLOCKS_NO, BLOCKS_YES or BLOCKS_GIVES_BACK_FIRST. */
 static inline enum hook_blocks hook_blocks(const struct hook *hook)
 {
 	return hook->blocks ? hook->blocks : operation_table[hook->operation].blocks;
 }
 
 /*
- * Whether the hook is an exec. Its call is recorded before it begins, because an exec that succeeds
- * does not return.
+ * Whether the hook is one of the exec functions. A call of these is recorded before the exec,
+ * because a successful exec does not return.
  */
 static inline bool hook_is_exec(const struct hook *hook)
 {

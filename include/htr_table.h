@@ -19,14 +19,14 @@
 #define HTR_MAGIC_END	   0x45525448u		 /* "HTRE" */
 #define HTR_VERSION	   1u
 #define HTR_BUNDLE_VERSION 1u
-/* maximum size of the definitions, or of the events, of a block without compression */
+/* maximum uncompressed size of the definitions of a block, and of its events */
 #define HTR_PART_MAX   (2u << 20)
 #define HTR_PACKED_MAX (HTR_PART_MAX + (64u << 10))
-/* if more shapes would be needed, events are written as packets */
+/* maximum number of shapes; an event that would need another shape is written as a packet */
 #define HTR_SHAPES_MAX (1u << 16)
 /* maximum number of threads in one block */
 #define HTR_MODELS 256u
-/* maximum depth in a shape */
+/* maximum value of the field `depth` of a shape */
 #define HTR_DEPTH_MAX  15u
 #define HTR_VARINT_MAX 10u
 #define HTR_DAY_MS     86400000u
@@ -42,7 +42,7 @@ typedef struct htr_bytes {
 	size_t size;
 } htr_bytes;
 
-/* struct htr_file, htr_block, ...; struct htr_function, htr_thread, ... */
+/* defines struct htr_file, htr_block, ...; struct htr_function, htr_thread, ... */
 #define HEADER(name, description)      struct htr_##name {
 #define FIXED(kind, name, description) htr_##kind name;
 #define HEADER_END(name) \
@@ -55,7 +55,7 @@ typedef struct htr_bytes {
 	;
 #include "htr.def"
 
-/* The first byte of a definition. */
+/* The kinds of definitions. The first byte of a definition is its kind. */
 enum htr_definition {
 #define DEFINITION(name, description) HTR_DEFINITION_##name,
 #include "htr.def"
@@ -108,7 +108,7 @@ enum htr_size {
 #include "htr.def"
 };
 
-/* The functions htr_put_block(bytes, &block), htr_get_block(bytes, &block) and so on. */
+/* Defines the functions htr_put_block(bytes, &block), htr_get_block(bytes, &block) and so on. */
 static inline void htr_put_qword(uint8_t **at, uint64_t value)
 {
 	for (int i = 0; i < 8; i++)
@@ -164,9 +164,10 @@ static inline uint64_t htr_unzigzag(uint64_t number)
 }
 
 /*
- * The values of a thread that the writer and the reader both remember within a block, and those of
- * the call sites of its events. A site is a backtrace. A new site replaces the site whose backtrace
- * has the same number modulo HTR_SITES.
+ * The values from which the next event of a thread is predicted: those of the thread, and those of
+ * the call sites of its events. The writer and the reader both keep these values within a block.
+ * Each site belongs to one backtrace. A new site replaces the site whose backtrace has the same
+ * number modulo HTR_SITES.
  */
 #define HTR_SITES    256u
 #define HTR_CLASSES  33u
@@ -174,7 +175,7 @@ static inline uint64_t htr_unzigzag(uint64_t number)
 
 struct htr_site {
 	uint32_t node;
-	/* backtrace of the event that followed the last event of this site in the thread */
+	/* backtrace of the event that followed the last event of this site in the same thread */
 	uint32_t next;
 	uint64_t object, size, frame;
 };
@@ -214,8 +215,8 @@ static inline uint64_t *htr_model_object(struct htr_model *model, uint64_t resou
 }
 
 /*
- * The millisecond of the last timestamp. htr_stamp_at() computes the timestamp of a CALL packet
- * from a time.
+ * The last timestamp and the millisecond that it belongs to. htr_stamp_at() converts a time to the
+ * timestamp of a CALL packet.
  */
 struct htr_stamp {
 	uint64_t ms_start;

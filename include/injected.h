@@ -4,16 +4,18 @@
 
 /*
  * The interface between holdtrace-inject and the library that it loads into a running program. The
- * injector finds the library's entry point by its mark in the library's file. It writes an order to
- * memory that it has allocated in the program, and the library executes the order while it holds
- * the loader's lock.
+ * injector searches the file of the library for LATE_MARK to find the entry point. The injector
+ * writes an order to memory that it has allocated in the program. A thread of the program executes
+ * the order in the library, while it holds the loader's lock.
  */
 
 #include <stdint.h>
 
 #define LATE_LIBRARY "holdtrace-library" /* name of the library's memfd */
 #define LATE_TRIGGER "holdtrace-trigger"
-/* name of the memfd after the injector gave up a call inside the loader */
+/*
+ * name of a memfd that the injector maps as a mark after it has abandoned a call inside the loader
+ */
 #define LATE_STUCK    "holdtrace-gave-up"
 #define LATE_TEXT_MAX 256u
 #define LATE_PATH_MAX 1024u
@@ -34,7 +36,7 @@ enum late_result {
 	LATE_DONE,
 	LATE_IS_ON,  /* attach: the library is already recording */
 	LATE_IS_OFF, /* detach: the library is not attached */
-	/* the collector cannot be reached, or there is no memory; nothing was changed */
+	/* the collector cannot be reached, or memory ran out; nothing was changed */
 	LATE_NO_RUN,
 	LATE_NO_MALLOC, /* no allocator was found in the program; nothing was changed */
 };
@@ -54,17 +56,18 @@ struct late_order {
 	/* written by the library: number of slots of hooked functions that it could not change */
 	uint32_t unchanged;
 	/*
-	 * number of threads before the attach; this and the next two members are for the note
+	 * number of threads before the attach began; this and the next two members are for the note
 	 * ~attached
 	 */
 	uint64_t threads;
-	uint64_t resident; /* resident memory before the attach, in bytes */
+	uint64_t resident; /* resident memory before the attach began, in bytes */
 	uint64_t age_ms;
-	char run[LATE_TEXT_MAX]; /* the run, in the form of CONTROL_ENVIRONMENT */
-	char name[64];		 /* name of the program */
+	/* identifies the run; same format as the variable CONTROL_ENVIRONMENT */
+	char run[LATE_TEXT_MAX];
+	char name[64]; /* name of the program */
 	/*
-	 * path for the LD_PRELOAD of programs that the process executes; "": these programs are not
-	 * followed
+	 * path of the library, which is added to LD_PRELOAD of programs that the process executes;
+	 * "": these programs are not followed
 	 */
 	char library[LATE_PATH_MAX];
 };
@@ -72,7 +75,8 @@ struct late_order {
 struct late_entry {
 	char mark[16];
 	uint64_t contract;
-	uint64_t order; /* address of the first order; set in the injected copy */
+	/* address of the first order; the injector sets it in the copy that it loads */
+	uint64_t order;
 	void (*obey)(struct late_order *);
 };
 

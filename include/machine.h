@@ -28,8 +28,8 @@
 #endif
 
 /*
- * Returns the name of a machine. Returns NULL for the machine of this build (where uname(2)
- * distinguishes ppc64 and ppc64le), and for unknown machines; the caller must then ask uname(2).
+ * Returns the name of a machine. Returns NULL for unknown machines and for the machine of this
+ * build; in these cases the caller must ask uname(2), which also distinguishes ppc64 and ppc64le.
  */
 static inline const char *machine_name(uint32_t machine)
 {

@@ -3,12 +3,12 @@
 #define PATCHES_H
 
 /*
- * The plan for recording allocators that stubs cannot precede, because their functions have other
+ * The plan for recording allocators that stubs cannot intercept, because their functions have other
  * names than the hooks (include/allocators.def) or are called from within their own module. The
- * launcher decodes these functions and writes the plan to the control page; the library follows it
- * when a program starts: a jump at the entry of each function leads to the library, and the
- * replaced instructions are executed elsewhere. A function that the launcher or the library refuses
- * to change stays as it is, and the trace has the reason.
+ * launcher decodes these functions and writes the plan to the control page. When a program starts,
+ * the library executes the plan: it replaces the first instructions of each function by a jump to
+ * the library, and moves these instructions elsewhere. If the launcher or the library refuses to
+ * change a function, the function stays as it is, and the trace contains the reason.
  */
 
 #include <stddef.h>
@@ -21,7 +21,7 @@
 #define PATCH_MOVED_MAX	  20u
 #define PATCH_CODE_MAX	  64u
 #define PATCH_FIXES_MAX	  5u
-/* maximum of parameters; the jump needs the register of a sixth parameter */
+/* maximum number of parameters; the jump needs the register of a sixth parameter */
 #define PATCH_VALUES 5u
 #define PATCH_HEAD   1024u
 
@@ -52,10 +52,10 @@ enum patch_reason {
 };
 
 /*
- * A part of the moved code that must be changed when the code is copied to its new address. `at`:
- * its offset in the code. If `end` is not 0, the part is a distance of four bytes, from the end of
- * its instruction (at offset `end`) to `target`; otherwise it is the address `target`, of eight
- * bytes.
+ * A field of the moved code that must be set when the code is copied to its new address. `at`:
+ * offset of the field in the code. If `end` is not 0, the field is a 4-byte displacement: the
+ * distance from the end of its instruction (at offset `end`) to `target`. Otherwise the field is
+ * the 8-byte address `target`.
  */
 struct patch_fix {
 	uint8_t at, end;
@@ -63,12 +63,12 @@ struct patch_fix {
 };
 
 /*
- * The indexes of the parameters that matter: size, number of elements, old block, and the address
- * where the function stores the new block. PATCH_VALUES: the function has no such parameter.
+ * The indexes of four parameters: size, number of elements, old block, and the address where the
+ * function stores the pointer to the new block. PATCH_VALUES: the function has no such parameter.
  */
 struct patch_shape {
 	uint8_t size, count, old, where;
-	/* the function copies a text; the size of the new block is that of the text */
+	/* the function copies a string, and the new block has the size of the string */
 	uint8_t is_text;
 };
 
@@ -84,8 +84,8 @@ struct patch {
 	 */
 	uint8_t moved;
 	uint8_t length;	  /* bytes of code */
-	uint8_t fixes;	  /* number of `fix` */
-	uint8_t is_asked; /* the user named it (--hook) */
+	uint8_t fixes;	  /* number of elements of `fix` */
+	uint8_t is_asked; /* the user named the function (--hook) */
 	struct patch_shape shape;
 	uint8_t original[PATCH_MOVED_MAX]; /* the original bytes from entry + skip on */
 	uint8_t code[PATCH_CODE_MAX];	   /* the moved instructions and a jump back */
@@ -95,8 +95,8 @@ struct patch {
 struct patches {
 	uint32_t count, modules;
 	/*
-	 * indexed by module: patches_hash() of the first PATCH_HEAD bytes of its file, which
-	 * include the build-id
+	 * indexed by module: patches_hash() of the first PATCH_HEAD bytes of the module's file,
+	 * which include the build-id
 	 */
 	uint64_t module[PATCH_MODULES_MAX];
 	struct patch patch[PATCHES_MAX];

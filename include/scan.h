@@ -11,22 +11,23 @@ enum scan_message {
 	/* messages from the scanner */
 	SCAN_BEAT = 'b', /* the scanner is alive */
 	/*
-	 * the process is stopped: take all its records and write the cut (the note ~scan, state
-	 * cut)
+	 * the process is stopped: the collector must take all its records and write the cut (the
+	 * note ~scan, state cut)
 	 */
 	SCAN_STOPPED = 's',
-	/* the process runs again; the scanner has copied all that it needs */
+	/* the process runs again; the scanner has copied all data that it needs */
 	SCAN_GOES_ON = 'g',
 	SCAN_DONE = 'd',   /* the result is in the memfd */
 	SCAN_FAILED = 'e', /* text: the reason of the failure */
 	/* messages from the collector */
 	/*
-	 * The cut is in the stream: let the process continue. Text: the address of malloc, and the
-	 * ranges of the library's memory: ADDRESS FROM-TO FROM-TO ..., in hexadecimal, each
-	 * followed by a space.
+	 * the cut is in the stream: the scanner must let the process continue. Text: the address of
+	 * malloc, and the ranges of the library's memory: ADDRESS FROM-TO FROM-TO ..., in
+	 * hexadecimal, each followed by a space.
 	 */
 	SCAN_CUT = 'c',
-	SCAN_READY = 'r', /* text: the name of the stream's file; the cut can be read from it */
+	/* text: the name of the file of the stream, from which the cut can now be read */
+	SCAN_READY = 'r',
 };
 
 #define SCAN_TEXT_MAX 4200u
@@ -35,9 +36,9 @@ enum scan_message {
 #define SCAN_LIGHT "resident"
 
 /*
- * The arguments: holdtrace-scan PID NUMBER SOCKET RESULT EXITING LIGHT. PID: the process; NUMBER:
- * number of the scan; SOCKET and RESULT: descriptors; EXITING: the thread that waits at the end of
- * the process (0: none); LIGHT: 1 to find only which memory is resident.
+ * The command line: holdtrace-scan PID NUMBER SOCKET RESULT EXITING LIGHT. PID: the process;
+ * NUMBER: number of the scan; SOCKET and RESULT: descriptors; EXITING: the thread that ends the
+ * process and waits for the scan (0: none); LIGHT: 1 to find only which memory is resident.
  */
 
 #define SCAN_NOTE_PAIRS	 20u  /* maximum of pairs of one note in the result */

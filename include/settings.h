@@ -3,9 +3,9 @@
 #define SETTINGS_H
 
 /*
- * The settings as a struct, made from settings.def. The process that makes the control page fills
- * the struct from its environment; other processes read it on the control page. The functions here
- * do not use libc, because the library calls them before libc is ready.
+ * The settings as a struct, made from settings.def. The process that creates the control page fills
+ * the struct from its environment; other processes read the struct on the control page. The
+ * functions here do not use libc, because the library calls them before libc is ready.
  */
 
 #include <signal.h>
@@ -25,8 +25,8 @@ typedef int64_t setting_signal; /* 0: none */
 typedef int64_t setting_set;
 
 /*
- * Which backtraces are taken: the maximum of frames, the calls that get a backtrace, and, if this
- * list is not empty, the only sizes of acquisitions that get one.
+ * Which calls get a backtrace. depth: maximum number of frames; which: enum setting_backtrace;
+ * sizes: if this list is not empty, only acquisitions of these sizes get a backtrace.
  */
 typedef struct {
 	int64_t depth, which;
@@ -78,7 +78,7 @@ static inline int settings_take_number(int64_t *number, const char *value, const
 	return SETTINGS_TAKEN;
 }
 
-/* Parses 512KiB, 2M or 4096. Units are powers of 1024. */
+/* Parses a size such as 512KiB, 2M or 4096. The units are powers of 1024. */
 static inline int settings_take_bytes(int64_t *bytes, const char *value, const char *words)
 {
 	static const char units[] = "KMG";
@@ -167,8 +167,8 @@ static inline int settings_take_set(int64_t *bits, const char *value, const char
 }
 
 /*
- * Parses "20", "alloc", "20,alloc" or "sizes:64,128". If the value has no number of frames, the old
- * number stays.
+ * Parses "20", "alloc", "20,alloc" or "sizes:64,128". If the value has no number of frames, the
+ * maximum is unchanged.
  */
 static inline int settings_take_frames(setting_frames *frames, const char *value, const char *words)
 {
@@ -219,7 +219,7 @@ static inline int settings_take_patience(setting_patience *patience, const char 
 
 /*
  * Parses a signal that can be sent to a program without harm: a number, or a name with or without
- * SIG. KILL and STOP are excluded since they cannot have a handler, 32 and 33 since glibc uses
+ * SIG. KILL and STOP are excluded because they cannot have a handler, 32 and 33 because glibc uses
  * them.
  */
 static inline int settings_take_signal(int64_t *number, const char *value, const char *words)
@@ -286,7 +286,7 @@ static inline void settings_default(struct settings *settings)
 }
 
 #define SETTINGS_SAMPLE_PRODUCTION (512 << 10)
-/* an estimate from rarer samples would be useless */
+/* the largest sampling interval in bytes; estimates from fewer samples would be useless */
 #define SETTINGS_SAMPLE_MAX (1u << 30)
 
 /* Applies settings that imply others. Must be called after all settings were taken. */
@@ -303,9 +303,8 @@ static inline void settings_finish(struct settings *settings)
 
 /*
  * Takes one "NAME=value" string of an environment. Returns whether NAME is one of holdtrace's
- * variables, and whether its value is valid (enum settings_taken). After an invalid value, a
- * setting keeps its old value, with two exceptions: a text that is too long is truncated, and
- * patience is not "forever".
+ * variables, and whether its value is valid (enum settings_taken). If the value is invalid, the
+ * setting keeps its old value; but a text that is too long is truncated.
  */
 static inline int settings_take(struct settings *settings, const char *name_value)
 {

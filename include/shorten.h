@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-/* Exit status after a failure whose reason is in EXCHANGE. */
+/* Exit status after a failure whose error text is in EXCHANGE. */
 #define KEEP_SAID 3
 
 /* A stream that has ended. If it ended before the kept part, the whole stream is dropped. */
@@ -28,14 +28,14 @@ struct keep_ended {
 /* The result. An array of struct keep_stream follows, one for each stream of the new file. */
 struct keep_done {
 	/*
-	 * bytes of the old file that were processed; 0: no new file was made, and the old file
-	 * stays
+	 * number of bytes of the old file that were processed; 0: no new file was made, and the old
+	 * file stays
 	 */
 	uint64_t read;
 	uint64_t size; /* size of the new file */
 	/*
-	 * bytes of the new file for calls before since_ns, which acquired objects that were live at
-	 * this time
+	 * number of bytes of the new file that hold calls from before since_ns; these calls
+	 * acquired objects that were live at since_ns
 	 */
 	uint64_t held;
 	uint64_t since_ns; /* time from which on the file is complete */
@@ -45,7 +45,8 @@ struct keep_done {
 struct keep_stream {
 	uint32_t stream, reserved;
 	/*
-	 * the offset of a byte in the old file, minus the offset of the same byte in the new file
+	 * the offset of a byte in the stream of the old file, minus the offset of the same byte in
+	 * the stream of the new file
 	 */
 	uint64_t less;
 };

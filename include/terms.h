@@ -49,16 +49,22 @@ enum hook_blocks {
 	BLOCKS_DEFAULT, /* as in operations.def */
 	BLOCKS_NO,
 	BLOCKS_YES,
-	/* the call releases an object, which is recorded as a separate half, and then sleeps */
+	/*
+	 * the call releases an object and then sleeps; the release is recorded separately
+	 * (MOMENT_HALF)
+	 */
 	BLOCKS_GIVES_BACK_FIRST,
 	/*
-	 * in stubs only: the stub first tries without sleeping, and calls the function that may
-	 * sleep if that fails
+	 * in stubs only: the stub first tries without sleeping; only if that fails does it call the
+	 * function that may sleep
 	 */
 	BLOCKS_IF_BUSY,
 };
 
-/* Properties of a hook that do not follow from its operation, for programs that evaluate events. */
+/*
+ * Properties of a hook that do not follow from its operation. Programs that evaluate events use
+ * them.
+ */
 enum hook_how {
 	HOW_PLAIN,
 	/* the released thread was joined, not detached */
@@ -76,9 +82,12 @@ enum hook_how {
 enum moment {
 	MOMENT_ENTER = 1,
 	MOMENT_LEAVE = 2,
-	/* only in records: the event happened at return, and `related` was released at entry */
+	/*
+	 * only in records: the event happened at return, and the object `related` was released at
+	 * entry
+	 */
 	MOMENT_SPLIT = 4,
-	MOMENT_HALF = 5, /* at entry; the event was published before the call slept */
+	MOMENT_HALF = 5, /* the event happened at entry, and was published before the call slept */
 };
 
 enum effect { EFFECT_NEITHER, EFFECT_ACQUIRES, EFFECT_RELEASES };
@@ -129,15 +138,15 @@ enum call_flag {
 	CALL_CUT = 1 << 4,
 	CALL_NO_BACKTRACE = 1 << 5, /* no backtrace was taken */
 	/*
-	 * a child of vfork made the call in this process's memory; the descriptors, the directory
-	 * and the end are those of the child
+	 * a child of vfork made the call in the memory of this process; descriptors, working
+	 * directory and exit are those of the child, not of this process
 	 */
 	CALL_OF_CHILD = 1 << 6,
 };
 
 /*
- * The addresses of Python functions, which are reported as modules. They are above all addresses of
- * processes. A frame is the address of its line, plus 1.
+ * The addresses of Python functions, which are reported as modules. These addresses are above all
+ * addresses that a process can have. The address in a backtrace is that of the line, plus 1.
  */
 #define PYTHON_BASE	     (1ull << 60)
 #define PYTHON_LINE_BITS     20
@@ -150,8 +159,8 @@ enum call_flag {
 #define PYTHON_MODULE "[python]"
 
 /*
- * A bit of `related` for a call that acquires a lock, with --locks=contended: the lock was busy.
- * The lower bits are the lock's owner.
+ * A bit of `related` in calls that acquire a lock, with --locks=contended: the lock was busy. The
+ * lower bits are the thread id of the owner.
  */
 #define RELATED_BUSY (1ull << 32)
 

@@ -84,14 +84,15 @@ static inline uint64_t arch_thread_pointer(const struct arch_state *state)
 	return state->thread_pointer;
 }
 
-/* The number of the system call whose instruction is at the pc or just before it; -1: none. */
+/* Returns the number of the system call whose instruction is at the pc or just before it, or -1. */
 static inline int64_t arch_number(const struct arch_state *state)
 {
 	return state->is_at_call ? (int64_t)state->regs.regs[8] : -1;
 }
 
 /*
- * The link register: it has the return address of a leaf function, which may not be on the stack.
+ * The link register. It contains the return address of a leaf function, which is possibly not on
+ * the stack.
  */
 static inline uint64_t arch_link(const struct arch_state *state)
 {
@@ -143,7 +144,10 @@ static inline bool arch_is_behind_call(const uint8_t *at)
 }
 #define ARCH_CALL_LENGTH 4u
 
-/* PSTATE.BTYPE: an indirect branch sets it, and may then land only at certain instructions. */
+/*
+ * PSTATE.BTYPE, which an indirect branch sets. While it is set, the next instruction must be a
+ * valid target of indirect branches.
+ */
 #define ARCH_LANDING 0xc00u
 
 static inline void arch_begin_call(struct arch_state *state, uint64_t code, uint64_t sp,
@@ -172,13 +176,13 @@ static inline void arch_begin_syscall(struct arch_state *state, uint64_t instruc
 }
 #define ARCH_RETURN_ON_STACK 0u
 
-/* Nothing to do: the kernel has already set the registers to repeat the call. */
+/* Does nothing: the kernel has already set the registers so that the call is repeated. */
 static inline void arch_make_again(struct arch_state *state)
 {
 	(void)state;
 }
 
-/* Whether the call has restart state in the kernel, which a sleep would replace. */
+/* Whether the interrupted call has restart state in the kernel, which a sleep would replace. */
 static inline bool arch_disturbs(const struct arch_state *state)
 {
 	const uint64_t number = state->regs.regs[8], *argument = (const uint64_t *)state->regs.regs;

@@ -24,9 +24,9 @@ static const uint8_t arch_restorer_code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0
 /*
  * Calls the function in rax, stores its result at rbx + 8, sets the word at rbx to 1, and sleeps
  * for the time at rbx + 16. During the sleep the injector stops the thread and restores its
- * registers; if the injector does not, the thread restores them itself from the frame at its stack
- * pointer. The sleep is a pselect6, which leaves no restart state in the kernel and so keeps that
- * of the program's own interrupted call.
+ * registers. If the injector does not do this, the thread itself restores them from the frame at
+ * its stack pointer. The sleep is a pselect6, which leaves no restart state in the kernel and so
+ * does not replace the restart state of the program's own interrupted call.
  */
 static const uint8_t arch_call_code[] = {
 	0xff, 0xd0,			    /* call *%rax */
@@ -70,7 +70,7 @@ static inline uint64_t arch_thread_pointer(const struct arch_state *state)
 	return state->regs.fs_base;
 }
 
-/* The number of the system call that the thread is in; -1: none. */
+/* Returns the number of the system call that the thread is in, or -1. */
 static inline int64_t arch_number(const struct arch_state *state)
 {
 	return (int64_t)state->regs.orig_rax;
@@ -82,8 +82,8 @@ static inline int64_t arch_syscall_result(const struct arch_state *state)
 }
 
 /*
- * The return address of a leaf function, if it may not be on the stack; 0: all return addresses are
- * on the stack.
+ * Returns the return address of a leaf function if that address is possibly not on the stack; 0:
+ * all return addresses are on the stack.
  */
 static inline uint64_t arch_link(const struct arch_state *state)
 {
@@ -91,7 +91,7 @@ static inline uint64_t arch_link(const struct arch_state *state)
 	return 0;
 }
 
-/* The code address in a word of the stack, without a pointer authentication code. */
+/* Returns the code address in a word of the stack, without a pointer authentication code. */
 static inline uint64_t arch_plain(uint64_t word)
 {
 	return word;
@@ -104,7 +104,7 @@ static inline bool arch_has_more(pid_t thread)
 	return false;
 }
 
-/* An argument of the system call; which: 0, 1 or 2. */
+/* Returns an argument of the system call; which: 0, 1 or 2. */
 static inline uint64_t arch_argument(const struct arch_state *state, int which)
 {
 	return which == 0 ? state->regs.rdi : which == 1 ? state->regs.rsi : state->regs.rdx;
@@ -145,9 +145,10 @@ static inline void arch_begin_call(struct arch_state *state, uint64_t code, uint
 }
 
 /*
- * Sets the registers so that the thread makes a system call by the instruction at address
- * `instruction` in libc. restorer: the address to which the code after this instruction returns if
- * the injector dies; on this processor, the caller has stored it below the frame.
+ * Sets the registers so that the thread executes the system call instruction at address
+ * `instruction` in libc. If the injector dies, the code after this instruction returns to the
+ * address `restorer`. On this processor, the return address is on the stack: the caller has stored
+ * it below the frame.
  */
 static inline void arch_begin_syscall(struct arch_state *state, uint64_t instruction, uint64_t sp,
 				      uint64_t restorer, const struct arch_call *call)
@@ -166,7 +167,7 @@ static inline void arch_begin_syscall(struct arch_state *state, uint64_t instruc
 	regs->r9 = call->argument[5];
 	regs->orig_rax = ~0ull;
 }
-#define ARCH_RETURN_ON_STACK 8u /* bytes below the frame for the restorer's address */
+#define ARCH_RETURN_ON_STACK 8u /* bytes below the frame, for the address `restorer` */
 
 /*
  * Sets the registers so that an interrupted system call is repeated. The kernel does this for its

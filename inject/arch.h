@@ -4,8 +4,8 @@
 
 /*
  * The processor-specific part of making a thread of another process call a function: registers,
- * instructions, and the frame that the kernel writes for a signal. A file for each processor
- * defines the same names; on other processors ARCH_INJECTS is 0.
+ * instructions, and the frame that the kernel writes for a signal. One file for each supported
+ * processor defines the same names; on other processors ARCH_INJECTS is 0.
  */
 
 #include <stdbool.h>
@@ -25,7 +25,10 @@ struct arch_state {
 	uint8_t vector[ARCH_VECTOR_MAX] __attribute__((aligned(64)));
 	size_t vector_size;
 	uint64_t mask; /* blocked signals */
-	/* the next two are set only if ARCH_FORGETS_CALLS: the registers do not show them */
+	/*
+	 * the next two members are set only if ARCH_FORGETS_CALLS, because then the registers do
+	 * not show them
+	 */
 	bool is_at_call; /* the pc is at the instruction of a system call, or just after it */
 	uint64_t thread_pointer;
 };

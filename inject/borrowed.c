@@ -36,7 +36,7 @@
 	5000 /* a thread that does not stop within this time is in an uninterruptible sleep */
 #define SYSCALL_MS 5000
 #define LOCK_MS	   20 /* interval between checks whether a call waits for the loader's lock */
-/* after this time, the checks include a wait for a lock that the thread itself owns */
+/* after this time, also check whether the thread waits for a lock that it owns itself */
 #define SELF_MS	       1000
 #define CALL_MS	       30000 /* limit of a whole call */
 #define LOCK_CONTENDED 2     /* value of the futex of a libc mutex while threads wait for it */
@@ -46,11 +46,12 @@
 /* a thread waits this long for us before it restores its registers itself */
 #define HEAL_SECONDS 2
 #define SPIN	     20
-#define STEP_NS	     20000    /* pause between two reads of a call's word */
-#define AWAIT_NS     50000000 /* waitpid() is repeated after this time, in case SIGCHLD was lost */
-#define TCB_WORDS    1024     /* words around the thread pointer that may point to our stack */
-#define TCB_BELOW    512
-#define PAGE	     4096u
+#define STEP_NS	     20000 /* pause between two reads of struct remote_word */
+/* waitpid() is repeated after this time, in case a SIGCHLD was missed */
+#define AWAIT_NS  50000000
+#define TCB_WORDS 1024 /* words around the thread pointer that may point to our stack */
+#define TCB_BELOW 512
+#define PAGE	  4096u
 
 /* Signals that must not be blocked, since the thread's own instructions may raise them. */
 #define SYNCHRONOUS                                                             \
@@ -139,7 +140,8 @@ static int get_state(struct remote *remote)
 }
 
 /*
- * Waits until the thread stops for PTRACE_INTERRUPT. Delivers the signals that arrive before that.
+ * Waits until the thread stops because of PTRACE_INTERRUPT. Delivers signals that arrive before
+ * this stop.
  */
 static int wait_interrupted(struct remote *remote, struct error *err)
 {
@@ -161,8 +163,9 @@ static int wait_interrupted(struct remote *remote, struct error *err)
 }
 
 /*
- * Changes the registers to those with which the thread continues. Valid only in a stop by
- * PTRACE_INTERRUPT, after which the kernel obeys the restart code of an interrupted call.
+ * Changes the registers so that the thread continues as if it had not been stopped. Call this
+ * function only in a stop by PTRACE_INTERRUPT, because after such a stop the kernel obeys the
+ * restart code of an interrupted call.
  */
 static void settle_registers(const struct remote *remote, struct arch_state *state)
 {
@@ -196,8 +199,9 @@ bool remote_may_suspend(const struct stopping *stopping)
 }
 
 /*
- * Lets the thread continue its sleep, but stays its tracer, and waits until its system call has
- * passed the seccomp filter, which is suspended while we trace it.
+ * Lets the thread continue its sleep, but remains its tracer, because the seccomp filter is
+ * suspended only while the thread is traced. Waits until the repeated system call has passed the
+ * filter.
  */
 static void continue_traced(const struct remote *remote)
 {
@@ -217,7 +221,9 @@ static void continue_traced(const struct remote *remote)
 			       (long)(is_signal ? WSTOPSIG(status) : 0));
 		if (status == -ESRCH || clock_ns() > end)
 			return;
-		/* /proc shows a call only for a sleeping thread, which has passed the filter */
+		/*
+		 * /proc shows the call only when the thread sleeps in it, that is, after the filter
+		 */
 		proc_call(remote->target->subject.pid, remote->thread, &call);
 		if (status == -EAGAIN && call.number >= 0 &&
 		    (call.number == SYS_restart_syscall ||
@@ -287,8 +293,8 @@ static void set_mask(struct remote *remote, uint64_t mask)
 }
 
 /*
- * Stops the thread once more by PTRACE_INTERRUPT. After such a stop the kernel repeats an
- * interrupted system call; after a stop at a system call that we made, it does not.
+ * Stops the thread again, by PTRACE_INTERRUPT. After such a stop the kernel repeats an interrupted
+ * system call; it does not do so after a stop at a system call that we made.
  */
 static void stop_as_before(struct remote *remote)
 {
@@ -304,8 +310,9 @@ static void stop_as_before(struct remote *remote)
 }
 
 /*
- * Restores the bytes of the thread's stack. Call it only when the registers do not lead to the
- * frame there any more: if we are killed, the thread continues with its registers.
+ * Restores the bytes of the thread's stack that the frame has overwritten. Call this function only
+ * when the registers no longer lead to the frame: if we are killed then, the thread continues with
+ * its own registers.
  */
 static void return_loan(struct remote *remote)
 {
@@ -366,8 +373,8 @@ static int run_to_syscall(struct remote *remote, uint64_t ms)
 }
 
 /*
- * Builds the signal frame from which the thread restores itself, for the address `at`. Returns the
- * frame's size.
+ * Builds the signal frame from which the thread restores itself. The frame must then be written to
+ * the address `at`. Returns the size of the frame.
  */
 static size_t make_frame(const struct remote *remote, uint64_t at, uint8_t buffer[ARCH_FRAME_MAX])
 {
@@ -458,7 +465,7 @@ int64_t remote_syscall(struct remote *remote, const struct arch_call *call)
 
 /* ---- waits for the loader's lock ---- */
 
-/* Whether `address` is in the loader's data, where its locks are. */
+/* Whether `address` is in the data of the loader, which contains the locks of the loader. */
 static bool is_loaders(const struct target *target, uint64_t address)
 {
 	const struct mapping *map = maps_at(&target->subject.maps, address);
@@ -472,9 +479,10 @@ static bool is_loaders(const struct target *target, uint64_t address)
 }
 
 /*
- * Whether the thread, which waits for the lock at address `lock`, owns one of the two locks before
- * it, or their owners cannot be read. The loader's locks are adjacent and are taken in the order of
- * their addresses. If the thread already owns one of them, its call cannot be undone.
+ * Whether the thread, which waits for the lock at address `lock`, already owns one of the two locks
+ * before that lock. Returns true also if the owners cannot be read. The loader's locks are adjacent
+ * and are taken in the order of their addresses. If the thread already owns one of them, its call
+ * cannot be undone.
  */
 static bool has_taken(const struct remote *remote, uint64_t lock)
 {
@@ -491,7 +499,9 @@ static bool has_taken(const struct remote *remote, uint64_t lock)
 	return false;
 }
 
-/* Restores the words around the thread pointer that the call changed to addresses in our memory. */
+/*
+ * Restores those words around the thread pointer that the call has set to addresses in our memory.
+ */
 static void put_back_words(const struct remote *remote, const uint64_t *before)
 {
 	uint64_t now[TCB_WORDS], at = arch_thread_pointer(&remote->state) - TCB_BELOW * 8ull;
@@ -505,8 +515,8 @@ static void put_back_words(const struct remote *remote, const uint64_t *before)
 }
 
 /*
- * Whether the thread waits for a libc mutex that it owns. If so, the call will never return: the
- * thread was borrowed inside a function that is not known to be unsafe.
+ * Whether the thread waits for a libc mutex that it owns itself. If so, the call will never return.
+ * This happens if the thread was borrowed inside a function that is unsafe but not known to be.
  */
 static bool waits_for_itself(const struct remote *remote, const struct arch_state *state)
 {
@@ -554,10 +564,10 @@ static int stop_now(struct remote *remote)
 }
 
 /*
- * Called if the call has not returned for a while: finds out what the thread waits for. is_late:
- * also checks for a wait for a lock that the thread itself owns. Returns 0 if the call continues,
- * -EDEADLK if the thread waits for the loader's lock, -ENOTRECOVERABLE if it waits for a lock that
- * it owns, or another negative errno.
+ * Called when the call has not returned for a while: finds out what the thread waits for. is_late:
+ * also checks whether the thread waits for a lock that it owns itself. Returns 0 if the call
+ * continues, -EDEADLK if the thread waits for a lock of the loader and can be taken out of the
+ * call, -ENOTRECOVERABLE if it waits for a lock that it owns, or another negative errno.
  */
 static int look_after(struct remote *remote, const uint64_t *before, bool is_late)
 {
@@ -570,8 +580,8 @@ static int look_after(struct remote *remote, const uint64_t *before, bool is_lat
 		return status;
 	remote->was_disturbed |= arch_disturbs(&state);
 	/*
-	 * a lock of the loader whose owner may wait for this thread, which has no other lock of the
-	 * loader yet
+	 * The owner of this lock of the loader may wait for this thread, which itself owns no lock
+	 * of the loader yet.
 	 */
 	if (arch_number(&state) == SYS_futex &&
 	    is_loaders(remote->target, arch_argument(&state, 0)) &&
@@ -635,10 +645,10 @@ static int take_back(struct remote *remote)
 }
 
 /*
- * Runs the thread until its call has returned. If the call takes too long, the thread is released
- * inside the call, because it may own the loader's lock, which no other thread would release; at
- * the end of the call it restores itself from the frame. Only a call that waits for the loader's
- * lock, or for a lock of its own thread, is abandoned.
+ * Runs the thread until its call has returned. If the call takes too long, we detach from the
+ * thread inside the call: the thread may own the loader's lock, and must continue to release it. At
+ * the end of the call, the thread restores itself from the frame. The call is abandoned only if it
+ * waits for the loader's lock, or for a lock that the thread itself owns.
  */
 static int run_call(struct remote *remote, struct remote_word *word, const uint64_t *before)
 {

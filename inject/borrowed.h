@@ -3,10 +3,9 @@
 #define INJECT_BORROWED_H
 
 /*
- * The borrowed thread: a thread of the target that we stop and that then makes calls for us. Each
- * call is set up as a call in a signal handler: its return leads to a signal frame, from which the
- * thread restores its registers by itself. So the thread continues correctly even if the injector
- * is killed.
+ * The borrowed thread: a thread of the target that we stop and make call functions. Each call is
+ * set up like a call in a signal handler: it returns to a signal frame, from which the thread
+ * restores its own registers. So the thread continues correctly even if the injector is killed.
  */
 
 #include <stdbool.h>
@@ -36,7 +35,8 @@ struct remote {
 	bool is_masked;		  /* signals are blocked during our calls */
 	bool was_disturbed;	  /* a call of ours was interrupted, so the kernel has forgotten the
 				   * thread's own call */
-	bool is_left;  /* the thread is still in a call of ours, and restores itself afterwards */
+	/* the thread is still in our call, and restores itself when the call returns */
+	bool is_left;
 	bool has_loan; /* the thread's stack has our frame instead of the bytes in `loan` */
 	struct remote_loan loan;
 };
@@ -53,30 +53,31 @@ enum {
 	REMOTE_SIZE = REMOTE_FRAME + 32768,
 };
 
-/* Blocks SIGCHLD, which announces stops. Call it once, before the first stop. */
+/* Blocks SIGCHLD, which announces stops. Call this function once, before the first stop. */
 void remote_prepare(void);
 
 /* Whether the stack of a stopped thread has space for one signal frame. */
 bool remote_has_room(const struct remote *remote);
 
 /*
- * Whether the thread's seccomp filter can be suspended while we trace it. If so, the thread may
- * even be stopped in a sleep that its filter might not allow to continue.
+ * Whether the thread's seccomp filter can be suspended while we trace the thread. If so, we may
+ * stop the thread even in a sleep whose continuation the filter possibly forbids.
  */
 bool remote_may_suspend(const struct stopping *stopping);
 
 /*
- * Stops one thread, to which stopping_look() had no objection. Returns 0, or a negative errno:
- * -EAGAIN if another thread may be tried, -EBUSY with a text if the process must not be touched.
+ * Stops a thread that passed the checks of stopping_look(). Returns 0, or a negative errno: -EAGAIN
+ * if another thread may be tried, -EBUSY with a text if the process must not be touched.
  */
 int remote_stop(struct remote *remote, const struct target *target, const struct stopping *stopping,
 		struct error *err);
 
 /*
  * Lets the thread continue as if it had not been stopped. A thread that is still in our call
- * (is_left) finishes the call and restores itself from the frame. If the thread's seccomp filter
- * might forbid the call that continues its sleep, the thread stays traced, with the filter
- * suspended, until we exit: PTRACE_DETACH would interrupt the sleep.
+ * (is_left) finishes the call and restores itself from the frame. A sleeping thread may need
+ * another system call to continue its sleep, which its seccomp filter possibly forbids. Such a
+ * thread stays traced, with the filter suspended, until we exit: PTRACE_DETACH would interrupt the
+ * sleep.
  */
 void remote_release(struct remote *remote);
 
@@ -104,8 +105,8 @@ void remote_leave_page(struct remote *remote, const char *name);
 
 /*
  * These functions find and close files of ours that interrupted attaches left open in a process.
- * Find them before the stop, because a server may have very many open files; close them during the
- * stop.
+ * Find the files before the stop, because a server may have very many open files; close them during
+ * the stop.
  */
 size_t remote_find_files(pid_t pid, int *files, size_t most);
 void remote_close_file(struct remote *remote, int file);

@@ -152,9 +152,9 @@ static void pause_ns(long ns)
 }
 
 /*
- * The pass of choose_once() in which a thread is tried: 0: it sleeps in a call that can simply be
- * repeated; 1: it sleeps in another call, whose remaining time only the kernel knows; 2: it runs;
- * -1: never.
+ * Returns the pass of choose_once() that tries the thread: 0: it sleeps in a call that can simply
+ * be repeated; 1: it sleeps in another call, whose remaining time only the kernel knows; 2: it
+ * runs; -1: no pass tries it.
  */
 static int turn_of(const struct stopping *stopping, const char **where)
 {
@@ -355,8 +355,8 @@ static void make_trigger(uint8_t image[TRIGGER_SIZE], uint64_t function, uint64_
 /* ---- loading libraries into the target ---- */
 
 /*
- * The loader identifies a library by its path, and descriptor numbers are reused: so each path is
- * spelled in a way that was never used before.
+ * Writes the path of descriptor `fd` in a spelling that was never used before: the loader
+ * identifies a library by its path, and descriptor numbers are reused.
  */
 static void write_path(char *path, size_t room, int fd)
 {
@@ -370,7 +370,8 @@ static void write_path(char *path, size_t room, int fd)
 }
 
 /*
- * Reports the loader's error text. dlerror() also clears this text, so the program cannot read it.
+ * Reports the loader's error text. Our call of dlerror() clears this text, so the program does not
+ * see it.
  */
 static int tell_loader(struct work *work, struct remote *remote, struct error *err)
 {
@@ -393,7 +394,7 @@ static int tell_loader(struct work *work, struct remote *remote, struct error *e
 _Static_assert(PATH_ROOM + sizeof(struct late_order) <= REMOTE_DATA_SIZE, "both fit");
 
 /*
- * Loads `bytes` as a library. Its constructor executes the order at `order_at`. Closes the
+ * Loads `bytes` as a library, whose constructor executes the order at `order_at`. Closes the
  * library's file, unless the constructor has closed it.
  */
 static int load_library(struct work *work, struct remote *remote, const char *name,
@@ -427,7 +428,7 @@ static int load_library(struct work *work, struct remote *remote, const char *na
 				 "attach was complete: try again",
 				 (int)work->target.subject.pid);
 	if (remote->is_left) {
-		/* if the loader finishes later, without us, the order must change nothing */
+		/* the loader may finish later, without us; then the order must change nothing */
 		order->command = LATE_NOTHING;
 		target_write(&work->target, order_at, order, sizeof(*order));
 		return status;
@@ -441,8 +442,8 @@ static int load_library(struct work *work, struct remote *remote, const char *na
 }
 
 /*
- * Gives the order to the library that is already loaded, by loading a trigger. If the trigger
- * cannot be unloaded, its two pages stay mapped and are never called again.
+ * Makes the library, which is already loaded, execute the order, by loading a trigger. If the
+ * trigger cannot be unloaded, its two pages stay mapped, but are never executed again.
  */
 static int give_order(struct work *work, struct remote *remote, struct error *err)
 {
@@ -477,7 +478,7 @@ static int with_thread(struct work *work, struct remote *remote, struct error *e
 				      RTLD_NOW | RTLD_NODELETE, &handle, err);
 	}
 	/*
-	 * Leaves the scratch memory mapped: a thread that is still in a call needs it, an abandoned
+	 * Keep the scratch memory mapped: a thread that is still in a call needs it, an abandoned
 	 * loader may need it, and a thread that has restored itself cannot be made to unmap it.
 	 */
 	if (remote->is_left || status == -ESRCH || status == -ETIMEDOUT ||

@@ -12,23 +12,23 @@
 #include "base/error.h"
 #include "injected.h"
 
-/* Figures about an attach. */
+/* Statistics of an attach or detach. */
 struct inject_result {
-	uint64_t pause_ns; /* how long the thread was stopped */
+	uint64_t pause_ns; /* time for which the thread was stopped */
 	unsigned stops;	   /* threads that were stopped until one could be borrowed */
 	unsigned retries;  /* attempts that failed because another thread had the loader's lock */
 };
 
 /*
- * Loads the library, unless it is already loaded, and gives it the order; the library fills in the
- * order's results. library: path of its file. Returns 0, or a negative errno with the reason; the
- * target continues in any case.
+ * Loads the library, unless it is already loaded, and makes it execute the order; the library
+ * stores its results in the order. library: path of its file. Returns 0, or a negative errno with
+ * the reason; the target continues in any case.
  */
 int inject_order(int pid, const char *library, struct late_order *order,
 		 struct inject_result *result, struct error *err);
 
 /*
- * Whether inject_order() could work, tested without changing the process; one of its threads may be
+ * Tests whether inject_order() could work, without changing the process; one of its threads may be
  * stopped for a moment to read its seccomp filters. Returns 0, or a negative errno with the reason.
  */
 int inject_check(int pid, struct error *err);

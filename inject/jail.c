@@ -165,7 +165,10 @@ static void load_into(struct machine *machine, const struct sock_filter *step, u
 	}
 }
 
-/* The filter's action for a call. A filter with an error refuses the call. */
+/*
+ * Returns the filter's action for a system call. If the filter is invalid, the action refuses the
+ * call.
+ */
 static uint32_t run_filter(const struct sock_filter *filter, uint32_t count,
 			   const struct seccomp_data *data)
 {
@@ -213,7 +216,7 @@ static uint32_t run_filter(const struct sock_filter *filter, uint32_t count,
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
-/* The name of the first needed call that the filter does not allow; NULL: it allows all of them. */
+/* Returns the name of the first needed system call that the filter does not allow, or NULL. */
 static const char *find_forbidden(const struct sock_filter *filter, uint32_t count,
 				  uint64_t instruction)
 {
@@ -243,8 +246,8 @@ static int refuse_filter(struct error *err, const char *why)
 }
 
 /*
- * The number of filters that each thread has; -1: the numbers differ. Threads with the same number
- * of filters are assumed to have the same filters.
+ * Returns the number of filters that each thread has, or -1 if the numbers differ. Threads with the
+ * same number of filters are assumed to have the same filters.
  */
 static int64_t count_filters(pid_t pid, pid_t thread)
 {

@@ -4,7 +4,8 @@
 
 /*
  * A program's seccomp filter may kill the program for a system call that the library makes. So
- * before the program is changed, its filters are read and run on each of these calls.
+ * before the injector changes a program, it reads the program's filters and evaluates them for each
+ * of these calls.
  */
 
 #include "base/error.h"
@@ -14,22 +15,22 @@
 bool jail_is_open(void);
 
 /*
- * Examines a thread's seccomp filters before any stop. Returns 0, or -EPERM with a text if they
- * allow too little or cannot be read. *filters: the number of filters of each thread of the
- * process.
+ * Examines the seccomp filters of a thread before any thread is stopped. Returns 0, or -EPERM with
+ * a text if the filters allow too little or cannot be read. *filters: the number of filters of each
+ * thread of the process.
  */
 int jail_look(pid_t pid, pid_t thread, int64_t *filters, struct error *err);
 
 /*
- * Whether a stopped thread may make all system calls that the library needs, and all other threads
- * have the same filters. filters: the number that jail_look() returned just before. Returns 0, or a
- * negative errno with the reason.
+ * Checks that the filters allow a stopped thread all system calls that the library needs, and that
+ * all other threads have the same filters. filters: the number that jail_look() has just returned.
+ * Returns 0, or a negative errno with the reason.
  */
 int jail_check(const struct remote *remote, int64_t filters, struct error *err);
 
 /*
- * Sets the error for a process whose filters cannot be read because no thread may be stopped.
- * where: the state of such a thread. Returns -EPERM.
+ * Sets the error for a process whose filters cannot be read because none of its threads may be
+ * stopped. where: what such a thread is doing. Returns -EPERM.
  */
 int jail_is_unknown(const char *where, struct error *err);
 

@@ -80,7 +80,7 @@ static const char *judge_word(const struct target *target, uint64_t word)
 	if (target->restorer && address == target->restorer)
 		return HANDLER;
 	found = target_forbids(target, address);
-	/* libc's code, of which we have a copy, shows whether a call precedes the address */
+	/* we have a copy of libc's code, which shows whether a call precedes the address */
 	if (found && address >= target->code_low + ARCH_CALL_LENGTH &&
 	    address < target->code_high &&
 	    !arch_is_behind_call(target->code + (address - target->code_low)))

@@ -16,12 +16,13 @@ struct safe;
 struct safe *safe_create(const struct target *target);
 void safe_destroy(struct safe *safe);
 
-/* Returns NULL if the thread may be borrowed, else a text that says in which code it is. */
+/* Returns NULL if the thread may be borrowed, else a text that names the code in which it is. */
 const char *safe_judge(struct safe *safe, const struct remote *remote);
 
 /*
- * Reads the data for walking frames, if safe_judge() has needed it. Call it while no thread is
- * stopped, because it takes as long as several stops. Until then safe_judge() tests only words.
+ * If safe_judge() could not decide without walking frames, reads the data for the walk. Call this
+ * function while no thread is stopped, because it takes as long as several stops. Until then
+ * safe_judge() tests only words of the stack.
  */
 void safe_prepare(struct safe *safe);
 

@@ -14,7 +14,10 @@
 #define SYMBOLS_MOST  (1u << 20)
 #define NAMES_MOST    (64u << 20)
 
-/* A module that is read from its file or from memory, in both cases by the file's addresses. */
+/*
+ * A module that is read from its file or from memory. In both cases, addresses are those in the
+ * file.
+ */
 struct image {
 	const struct target *target;
 	int file; /* -1: read memory */
@@ -107,7 +110,8 @@ static int read_dynamic(const struct image *image, struct dynamic *dynamic)
 }
 
 /*
- * Counts symbols by the GNU hash table: the index of the last symbol in the last chain, plus one.
+ * Counts the symbols by means of the GNU hash table: the index of the last symbol in the last
+ * chain, plus one.
  */
 static int count_symbols(const struct image *image, uint64_t hash, size_t *count)
 {

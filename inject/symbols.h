@@ -26,10 +26,10 @@ struct symbols {
 int symbols_read(struct symbols *symbols, const struct target *target, const struct mapping *map);
 void symbols_free(struct symbols *symbols);
 
-/* The default version of a function or variable that the module defines, or NULL. */
+/* Returns the default version of a function or variable that the module defines, or NULL. */
 const Elf64_Sym *symbols_find(const struct symbols *symbols, const char *name);
 
-/* The symbol's address, or 0. */
+/* Returns the address of the symbol, or 0 if the module does not define it. */
 uint64_t symbols_address(const struct symbols *symbols, const char *name);
 
 #endif

@@ -260,8 +260,8 @@ static void forbid_libc(struct target *target, const struct symbols *libc)
 /* ---- allocators that are not libc's ---- */
 
 /*
- * Forbids all global forms of operator new and delete. The mangled name of a class's operator
- * begins with the class, so it does not match.
+ * Forbids all global operators new and delete. Those of a class are not affected: their mangled
+ * names begin with the name of the class.
  */
 static void forbid_operators(struct target *target, const struct symbols *symbols)
 {
@@ -280,7 +280,10 @@ static void forbid_operators(struct target *target, const struct symbols *symbol
 
 /* ---- the modules ---- */
 
-/* Finds the program's first mapping by the auxiliary vector, because its name may have changed. */
+/*
+ * Finds the program's first mapping. Uses the auxiliary vector, because the name of the file may
+ * have changed.
+ */
 static const struct mapping *find_program(const struct target *target)
 {
 	char path[64];
@@ -351,8 +354,8 @@ static void read_modules(struct target *target)
 		if (is_loader(map) && map->flags & MAPPING_EXECUTE)
 			forbid_range(target, map->from, map->to, "the loader");
 		/*
-		 * our own library defines malloc, too, but frames of its stubs are in the backtrace
-		 * of every thread
+		 * skip our own library: it defines malloc, too, but frames of its stubs are in the
+		 * backtrace of every thread
 		 */
 		if (map == program || (maps_begins_module(&target->subject.maps, map) &&
 				       !is_loader(map) && strncmp(name, "libc.so.6", 9) != 0 &&

@@ -17,7 +17,9 @@
 #include "base/error.h"
 #include "process/subject.h"
 
-/* A range of addresses in which no thread may be borrowed. what: the code in it. */
+/*
+ * A range of addresses in which no thread may be borrowed. what: describes the code in the range.
+ */
 struct range {
 	uint64_t low, high;
 	const char *what;
@@ -30,9 +32,9 @@ struct target {
 	uint64_t dlopen, dlclose, dlerror; /* functions of libc */
 	uint64_t syscall,
 		restorer; /* instructions; syscall: in libc; restorer: in libc or the vDSO */
-	uint64_t code_low, code_high;	    /* libc's code */
+	uint64_t code_low, code_high;	    /* address range of libc's code */
 	uint8_t *code;			    /* a copy of libc's code */
-	uint64_t program_low, program_high; /* the program's own code */
+	uint64_t program_low, program_high; /* address range of the program's own code */
 	bool has_malloc;		    /* the program defines malloc */
 	bool has_allocator;		    /* a library other than libc defines malloc */
 	bool has_sanitizer;
@@ -46,7 +48,10 @@ struct target {
 int target_open(struct target *target, pid_t pid, struct error *err);
 void target_close(struct target *target);
 
-/* Names the forbidden range that contains the address; NULL: a thread may be borrowed there. */
+/*
+ * Returns the description of the forbidden range that contains the address; NULL: a thread may be
+ * borrowed there.
+ */
 const char *target_forbids(const struct target *target, uint64_t address);
 
 /* Reads the mappings again. */

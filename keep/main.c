@@ -21,14 +21,14 @@
 #include "shorten.h"
 
 /*
- * Writes the new file of a shortened trace. The header of each piece gets the piece's offset in the
- * shortened stream (`place`).
+ * Writes the new file of a shortened trace. The header of each piece contains the offset of the
+ * piece in the shortened stream (`place`).
  */
 
 struct writer {
 	int fd;
 	uint64_t size; /* size of the file */
-	/* indexed by stream: the place of the stream's next piece */
+	/* indexed by stream: the place of the next piece of the stream */
 	ARRAY_OF(uint64_t) places;
 	uint8_t *bytes; /* buffer for a piece with its header */
 	size_t room;
@@ -101,7 +101,8 @@ static int writer_copy(struct writer *writer, int from, const struct piece *piec
 }
 
 /*
- * Returns the size of the part at `offset`: a start, a block, or the index and everything after it.
+ * Returns the size of the part at `offset`, which is a start, a block, or the index and everything
+ * after the index. left: bytes from `offset` to the end of the file.
  */
 static uint64_t part_size(int from, uint64_t offset, uint64_t left)
 {
@@ -198,8 +199,8 @@ struct section {
 ORDER_FUNCTION(later_first, struct section, ORDER(b->last_ns, a->last_ns))
 
 /*
- * Sets done.since_ns so that the sections with events from that time on have at most `bytes` bytes
- * together; at least one section remains.
+ * Sets done.since_ns as early as possible, but so that the sections with events from that time on
+ * have at most `bytes` bytes together; at least one section remains.
  */
 static void find_since(struct keep *keep, uint64_t bytes)
 {
@@ -309,8 +310,8 @@ static bool is_anything_old(const struct keep *keep)
 }
 
 /*
- * Copies the pieces that the collector wrote in the meantime, until a round copies at most SMALL
- * bytes.
+ * Copies the pieces that the collector has written since the last round. Repeats this until a round
+ * copies at most SMALL bytes.
  */
 static int catch_up(struct keep *keep, struct error *err)
 {
@@ -369,7 +370,7 @@ static int make_shorter(struct keep *keep, int to, const char *how, uint64_t num
 	return rc ? rc : write_answer(keep, err);
 }
 
-static int answers_to; /* a copy of keep.exchange */
+static int answers_to; /* descriptor of the exchange file, for write_error() */
 
 /*
  * Writes the error text to the exchange file, where the collector reads it. No process reads this
@@ -417,6 +418,9 @@ int main(int argc, char **argv)
 	free(keep.writer.bytes);
 	free(keep.ended.items);
 	free(keep.streams.items);
-	/* with sanitizers, the leak checker cannot run in the sandbox, so it is skipped */
+	/*
+	 * exit without destructors: in builds with sanitizers, the leak checker cannot run in the
+	 * sandbox
+	 */
 	_exit(rc ? KEEP_SAID : 0);
 }

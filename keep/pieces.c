@@ -11,7 +11,7 @@
 #include "base/order.h"
 #include "htr_table.h"
 
-/* Sets the members of struct piece whose values are stored at the start of the piece. */
+/* Sets those members of struct piece whose values are in the first bytes of the piece. */
 static void look_inside(struct piece *piece, const uint8_t *bytes, size_t size)
 {
 	const unsigned char *at = bytes;

@@ -3,8 +3,8 @@
 #define KEEP_PIECES_H
 
 /*
- * The pieces of a file with several streams: where they are, and the latest time of their events. A
- * stream consists of sections. Each section is readable without the sections before it, except for
+ * The pieces of a file with several streams: their positions, and the latest time of their events.
+ * A stream consists of sections. A section can be read without the sections before it, except for
  * the identity of the process, its classes and its mappings. The collector and this program write
  * each start, block and index as a separate piece.
  */

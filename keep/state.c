@@ -32,7 +32,8 @@
 /*
  * The kinds of keys in the map. For the first five, the value is the number of the last note or
  * call of this kind: about a thread (OF_THREAD, OF_NAME), a descriptor (OF_FD, OF_ADDRESS), or the
- * process (OF_RECORDING). The others are about descriptors, and the values are indices of events.
+ * process (OF_RECORDING). The other kinds are about descriptors, and their values are indexes of
+ * events.
  */
 enum {
 	OF_THREAD = 1,
@@ -40,7 +41,7 @@ enum {
 	OF_NAME,
 	OF_RECORDING,
 	OF_ADDRESS,
-	/* key: a descriptor; value: the event that opened it last */
+	/* key: a descriptor; value: the last event that opened it */
 	OF_GAIN,
 	/* key: the event that made a copy; value: the event that opened the original */
 	OF_ORIGINAL,
@@ -250,9 +251,7 @@ static void learn_descriptor(struct state *state, const struct event *event)
 	map_set(&state->last, OF_GAIN, event->object, index);
 }
 
-/*
- * Remembers a call that is kept unless a later call of the same kind about the same object follows.
- */
+/* Remembers a call that is kept only if no later call of the same kind concerns the same object. */
 static void learn_last(struct state *state, uint32_t kind, uint64_t key)
 {
 	state->stay += !map_find(&state->last, kind, key);
@@ -321,7 +320,7 @@ static int learn(struct state *state, const struct event *event, struct error *e
 
 /*
  * Keeps the calls that opened and closed the original of a live descriptor. If the original is
- * itself a copy, continues with the original of that copy.
+ * itself a copy, does the same for the original of that copy.
  */
 static void keep_originals(struct state *state, uint64_t index)
 {
@@ -367,8 +366,8 @@ static int state_write(struct state *state, const struct event *event, struct er
 }
 
 /*
- * Writes how many calls are left out. This note follows the first note, and has the time and class
- * of that note.
+ * Writes the note that says how many calls are left out. It follows the first note, and has the
+ * time and class of the first note.
  */
 static int tell_left_out(struct state *state, const struct event *event, struct error *err)
 {
@@ -408,8 +407,8 @@ static bool is_lasting(const struct state *state, const struct event *event)
 		return state->recordings <= RECORDING_MOST ||
 		       map_get(&state->last, OF_RECORDING, 0) == state->notes;
 	/*
-	 * keeps the notes of the last two completed scans, for a comparison, and of a scan that may
-	 * be in progress
+	 * keep the notes of the last two completed scans, so that they can be compared, and those
+	 * of a scan that may be in progress
 	 */
 	if (is_of_scan(event))
 		return number_of(event, "number") >= state->scanned_before;

@@ -12,7 +12,7 @@
 #include "keep/pieces.h"
 
 /*
- * Makes the section that replaces these pieces. They must be the first pieces of a stream, up to
+ * Makes the section that replaces these pieces, which must be the first pieces of a stream, up to
  * the end of a section. to: a file for the new section. since_ns: start of the part that is kept
  * completely. Returns 0 or a negative errno.
  */

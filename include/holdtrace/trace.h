@@ -4,14 +4,14 @@
 
 /*
  * libholdtrace-trace reads traces for other programs. It opens all files that `holdtrace` writes
- * (.htr, sp-rtrace packets or text, also compressed by zstd) as a trace, and returns the trace
- * event by event or in columns. It also reports which objects are live, which thread waited for
- * which, and to which functions addresses belong.
+ * (.htr, sp-rtrace packets or text, with or without zstd compression) as a trace, and returns the
+ * trace event by event or in columns. It also reports which objects are live, which thread waited
+ * for which thread, and to which functions addresses belong.
  *
  * Every function that can fail returns a negative errno and writes the reason to *error, which may
- * be NULL. No function exits or prints, and there is no global state: only one thread may use a
- * trace at a time, but different threads may use different traces. Within a SONAME, no struct and
- * no function changes; new ones may be added.
+ * be NULL. No function exits or prints. There is no global state: different threads may use
+ * different traces at the same time, but only one thread at a time may use a trace. Within a
+ * SONAME, no struct and no function changes; new ones may be added.
  */
 
 #include <stddef.h>
@@ -37,7 +37,7 @@ struct holdtrace_trace;
 enum holdtrace_open_flag {
 	HOLDTRACE_NOTES = 1 << 0, /* return notes (~process, ~mark, ~end ...) as events, too */
 	HOLDTRACE_NOW = 1 << 1,	  /* do not wait until the writer of a file has finished */
-	/* keep account of live objects and waits; cannot be combined with `since` */
+	/* track live objects and waits; cannot be combined with `since` */
 	HOLDTRACE_ACCOUNT = 1 << 2,
 };
 
@@ -46,9 +46,9 @@ struct holdtrace_options {
 	uint32_t flags; /* enum holdtrace_open_flag */
 	/* skip earlier events: "1.5", "250ms" after the start, "@SECONDS" since 1970, "19:20:31" */
 	const char *since;
-	/* stop at this time, which has the same forms */
+	/* stop at this time, in one of the forms of `since` */
 	const char *until;
-	/* limit of the memory for names and backtraces of a file, in bytes; 0: 2 GiB */
+	/* maximum memory for the names and backtraces of each file, in bytes; 0: 2 GiB */
 	uint64_t memory_max;
 	const char *root; /* look for modules below this directory; NULL: at their own paths */
 	/* directory of separate debug files; NULL: /usr/lib/debug */
@@ -56,8 +56,8 @@ struct holdtrace_options {
 };
 
 /*
- * Opens the traces of a run. paths: `count` files or directories (all traces in them). Several
- * traces are read as one, in the order of time. `options` may be NULL. After success, the caller
+ * Opens the traces of a run. paths: `count` files or directories; a directory stands for all traces
+ * in it. Several traces are merged in time order. `options` may be NULL. After success, the caller
  * must close *trace. Returns 0, or: -ENOENT and other errors of the file; -ENODATA: a file is
  * empty; -EBADMSG: a file is not a trace; -EPROTO: this library does not know the version of a
  * file; -EINVAL: `since` or `until` is invalid, or `since` was combined with HOLDTRACE_ACCOUNT;
@@ -66,7 +66,7 @@ struct holdtrace_options {
 int holdtrace_trace_open(struct holdtrace_trace **trace, const char *const *paths, size_t count,
 			 const struct holdtrace_options *options, struct holdtrace_error *error);
 
-/* Frees the trace and everything that its functions returned. `trace` may be NULL. */
+/* Frees the trace and all data that functions returned for it. `trace` may be NULL. */
 void holdtrace_trace_close(struct holdtrace_trace *trace);
 
 /* ---- events ---- */
@@ -91,14 +91,14 @@ enum holdtrace_event_flag {
 };
 
 /*
- * One operation of one call on one object. It is valid until the next event is read. Times are in
- * ns of CLOCK_MONOTONIC of the traced machine; 0: unknown. Ids are indices from 0, and are valid
- * until the trace is closed.
+ * One operation of one call on one object. The struct is valid until the next event is read. Times
+ * are in ns of CLOCK_MONOTONIC of the traced machine; 0: unknown. Ids are indexes from 0, and are
+ * valid until the trace is closed.
  */
 struct holdtrace_event {
 	uint64_t index; /* number of the event in the trace, from 1 */
 	uint64_t time_ns;
-	/* entry and return of the call; equal if the call has only one time */
+	/* times of the entry and return of the call; equal if only one time was recorded */
 	uint64_t enter_ns, leave_ns;
 	uint64_t object; /* an address, a descriptor or a handle */
 	/* size of memory and mappings; for other classes a count, nearly always 1 */
@@ -154,11 +154,11 @@ long holdtrace_trace_read(struct holdtrace_trace *trace, const struct holdtrace_
 /* ---- live objects and waits (HOLDTRACE_ACCOUNT) ---- */
 
 /*
- * These functions report on the events that were read so far. To find out what was live at a time,
- * open the trace with this time as `until`, and read all of it (holdtrace_trace_skip()). For a
- * process that had ended by then, they report the objects that were live at its end. Arrays are
- * valid until the same function is called again or the trace is closed. Errors: -EINVAL (the trace
- * was opened without HOLDTRACE_ACCOUNT), -ENOMEM.
+ * These functions report on the events that have been read so far. To find out which objects were
+ * live at a certain time, open the trace with this time as `until`, and read all of it
+ * (holdtrace_trace_skip()). For a process that had ended by this time, the functions report the
+ * objects that were live at its end. Arrays are valid until the same function is called again or
+ * the trace is closed. Errors: -EINVAL (the trace was opened without HOLDTRACE_ACCOUNT), -ENOMEM.
  */
 
 /* Reads all events up to the end. Returns 0, or a negative errno as holdtrace_trace_next() does. */
@@ -172,8 +172,8 @@ struct holdtrace_object {
 	uint64_t age_ns;  /* time from the acquisition to the end of the process */
 	uint64_t index;	  /* index of the event that acquired the object */
 	/*
-	 * process of the event that acquired the object; for a descriptor that stayed open over an
-	 * exec, the process that executed the program
+	 * process of the event that acquired the object; for a descriptor that stayed open across
+	 * an exec, the process before the exec
 	 */
 	uint32_t process;
 	uint32_t function;
@@ -182,8 +182,7 @@ struct holdtrace_object {
 	uint32_t thread;    /* the kernel's id of the thread that acquired the object */
 	/*
 	 * for a counted class: number of acquisitions without a release; for sampled memory:
-	 * estimated number of blocks that this block represents, and `bytes` is the size of all of
-	 * them
+	 * estimated number of blocks that this block represents, and `bytes` is their total size
 	 */
 	uint32_t count;
 	/* 1: the object is part of another live object, such as the descriptor of a stream */
@@ -197,7 +196,10 @@ struct holdtrace_object {
 long holdtrace_trace_live(struct holdtrace_trace *trace, const struct holdtrace_object **objects,
 			  struct holdtrace_error *error);
 
-/* Live objects of one class and one call site. A call site is the same code in any process. */
+/*
+ * Live objects of one class and one call site. The same code is the same call site in all
+ * processes.
+ */
 struct holdtrace_site {
 	uint64_t count, bytes;
 	uint64_t oldest_ns; /* age of the oldest object */
@@ -217,8 +219,8 @@ long holdtrace_trace_sites(struct holdtrace_trace *trace, const struct holdtrace
 			   struct holdtrace_error *error);
 
 /*
- * The waits of one process that have the same call site, the same call site of the waker, and ended
- * in the same way.
+ * The waits of one process that have the same call site and the same call site of the waker, and
+ * that ended in the same way.
  */
 struct holdtrace_wait {
 	/* mutex, read or write (of a reader-writer lock), spin, condition, semaphore */
@@ -228,7 +230,7 @@ struct holdtrace_wait {
 	 * "signalled"
 	 */
 	const char *ended;
-	uint64_t count, total_ns; /* number of waits, and their sum */
+	uint64_t count, total_ns; /* number of waits, and their total duration */
 	uint64_t longest_ns;
 	/* these members describe the longest wait */
 	uint64_t since_ns, object;
@@ -240,16 +242,16 @@ struct holdtrace_wait {
 	uint32_t process;
 	uint32_t backtrace; /* backtrace of the waiting thread */
 	/*
-	 * backtrace of the call that had acquired the lock, or that woke the thread;
-	 * HOLDTRACE_NO_ID: none, or unknown
+	 * backtrace of the call that acquired the lock, or that woke the thread; HOLDTRACE_NO_ID:
+	 * none, or unknown
 	 */
 	uint32_t waker_backtrace;
 };
 
 /*
- * Finds waits, sorted by their sum, longest first: the tables lock_waits, cond_waits and sem_waits
- * of `holdtrace report waits`. Reads the trace to its end, because only then all waits are known.
- * Sets *waits, and returns their number or a negative errno.
+ * Finds waits, longest total duration first. They are the rows of the tables lock_waits, cond_waits
+ * and sem_waits of `holdtrace report waits`. Reads the trace to its end, because only then are all
+ * waits known. Sets *waits, and returns their number or a negative errno.
  */
 long holdtrace_trace_waits(struct holdtrace_trace *trace, const struct holdtrace_wait **waits,
 			   struct holdtrace_error *error);
@@ -277,7 +279,7 @@ const char *holdtrace_operation_name(uint32_t operation);
 size_t holdtrace_trace_backtrace(const struct holdtrace_trace *trace, uint32_t id,
 				 const uint64_t **frames);
 
-/* A function of a backtrace. */
+/* A function in a backtrace: a frame, or a function that was inlined into one. */
 struct holdtrace_frame {
 	uint64_t address; /* the return address */
 	/* offset from the module's load base; without a module, the address itself */
@@ -292,9 +294,9 @@ struct holdtrace_frame {
 
 /*
  * Finds the functions of a backtrace, innermost first, in the modules of this machine. Fills at
- * most `max` frames. Returns their number (0: the id is unknown) or a negative errno. The first
- * call for a module reads it in a child process, because a module may be hostile. So call this
- * function only for backtraces that you show.
+ * most `max` frames. Returns the number of frames (0: the id is unknown) or a negative errno. The
+ * first call that needs a module starts a child process to read the module, because the file may be
+ * hostile. So call this function only for backtraces that you show.
  */
 long holdtrace_trace_names(struct holdtrace_trace *trace, uint32_t id,
 			   struct holdtrace_frame *frames, size_t max,
@@ -302,7 +304,7 @@ long holdtrace_trace_names(struct holdtrace_trace *trace, uint32_t id,
 
 struct holdtrace_process {
 	uint32_t pid, parent_pid;
-	uint64_t start_ns;    /* start of the process, in the clock of events; 0: unknown */
+	uint64_t start_ns;    /* start of the process, by the clock of the events; 0: unknown */
 	uint64_t realtime_ns; /* add this to a time to get ns since 1970; 0: unknown */
 	const char *name;     /* name of the program; NULL: unknown */
 	const char *arch;     /* architecture, such as "x86_64"; NULL: unknown */
@@ -314,9 +316,10 @@ int holdtrace_trace_process(const struct holdtrace_trace *trace, uint32_t id,
 
 /* How much was read so far, and how much could not be read. Check it after the last event. */
 struct holdtrace_tally {
-	uint64_t events; /* events of calls that were read, including those that options excluded */
+	/* events of calls that were read, including events that the options exclude */
+	uint64_t events;
 	uint64_t dropped;	/* events that the tracer dropped and counted */
-	uint64_t damages;	/* number of damaged places in files */
+	uint64_t damages;	/* number of damaged parts of files */
 	uint64_t damaged_bytes; /* bytes that were skipped because of damage */
 	/* 1: no event was dropped, nothing was damaged, and the end is not missing */
 	uint32_t is_complete;
