@@ -6,24 +6,25 @@
  * The memory that traced programs share with the collector. A run has one *control page*, which the
  * collector writes and every program reads. Each process image has an *arena*, which it creates and
  * sends to the collector: chunks of memory in a sealed memfd, each with a head, slots, and a ring
- * for each slot. The comment of a field names the process that writes it; a field has two writers
+ * for each slot. The comment of a member names the process that writes it. A member has two writers
  * only if its comment names two.
  *
  * Neither side trusts memory that the other side can write. The producer keeps its positions in
  * private memory and reads only the tail of a slot, which it checks. The collector takes the
- * geometry from the message that was sent with the memory, and copies a record before it checks it.
+ * geometry from the message that came with the memory, and copies each record before it checks the
+ * copy.
  *
- * A record is published by a store of its state with release, after its bytes; the collector loads
- * the state with acquire. The head is stored with release, after the header of the newest record.
- *
+ * The thread publishes a record by a store-release of its state, after it has written the other
+ * bytes; the collector reads the state by a load-acquire. The thread stores the head with release,
+ * after the header of the newest record.
  *
  * The order of records, and the low watermark
  *
  * The records of a ring are in the order of completion, not of time: a thread publishes the record
- * of a call when the call returns, but the time of the record may be that of the entry. So when the
+ * of a call when the call returns, but the record's time can be the time of entry. So when the
  * collector sees a record, another thread may still publish an earlier one. Therefore each slot has
- * a low watermark: a time before which the thread publishes no further record. 0 means that the
- * thread has nothing to publish.
+ * a low watermark: from now on, the thread publishes no record with an earlier time. 0 means that
+ * the thread has nothing to publish.
  *
  *   thread, for each call                        collector, in each round
  *   ------------------------------------         ----------------------------------------------
@@ -40,14 +41,15 @@
  *   passed on --#-#--#--#--#----#-----|  = limit; the last record of thread 2 stays in its ring
  *
  * Can a thread publish a record with a time t < limit after the collector has read its head? No:
- * the thread stored a low watermark <= t before it read t from the clock. If that store was visible
- * at the membarrier, the collector loads it, and limit <= t; or it loads a later value, and then
- * the release makes the record visible before the head is read. If the store was not visible, the
- * thread reads the clock after the membarrier, so t >= now >= limit. tests/model/order.pml checks
- * this protocol, and that it fails if one of its steps is left out.
+ * the thread stored a low watermark <= t before it read t from the clock. If this store was visible
+ * at the membarrier, the collector loads either this watermark, so that limit <= t, or a later
+ * value. In the latter case, the store-release of the later value makes the record visible before
+ * the collector reads the head. If the store was not visible, the thread reads the clock after the
+ * membarrier, so t >= now >= limit. tests/model/order.pml verifies the protocol, and verifies that
+ * it fails without any one of its steps.
  *
- * A call that sleeps clears the low watermark before the sleep and sets it again afterwards. Its
- * effect before the sleep is then a separate record (MOMENT_HALF).
+ * In a call that sleeps, the thread clears the low watermark before the sleep and sets it again
+ * afterwards. An effect of the call before the sleep then gets a separate record (MOMENT_HALF).
  */
 
 #include <stdbool.h>
@@ -62,33 +64,34 @@
 #define CONTROL_ENVIRONMENT "HOLDTRACE_ARENA"
 /*
  * The value of CONTROL_ENVIRONMENT is "IDSECRET:PID:FD": the session id and the secret as 32 hex
- * digits each, the collector's pid, and the number of its descriptor of the control page. For the
- * first program of the run, CONTROL_FIRST follows.
+ * digits each, the collector's pid, and the number of the collector's descriptor for the control
+ * page. For the first program of the run, CONTROL_FIRST follows.
  */
 #define CONTROL_FIRST '!'
-/* the abstract socket's name is this prefix and the session id */
+/* the name of the collector's abstract socket is this prefix and the session id */
 #define CONTROL_SOCKET_PREFIX "holdtrace-"
 #define CONTROL_NAME	      "holdtrace"
 #define ARENA_NAME	      "holdtrace-arena"
 
-/* initial size of a ring; a ring grows fourfold each time */
+/* initial size of a ring; each time a ring grows, its size is multiplied by four */
 #define ARENA_RING_LEAST (64u << 10)
 /* maximum size of a ring */
 #define ARENA_RING_MOST (1u << 20)
 /*
- * Maximum of the total size of a process's rings. The threads of the process share it equally. A
- * single thread that fills its ring all the time waits less with 256 KiB than with 64 KiB, and
- * hardly less with 1 MiB. Four threads that share a lock, and the thread that created them, get 1
- * MiB each: a thread that waits for space while it has the lock makes all others wait; with 1 MiB
- * they wait a quarter as often as with 256 KiB, and wake the collector a third as often. More
- * threads profit less: with eight or more that fill their rings all the time, smaller rings are
- * faster, because they stay in the caches. A thread without space waits, so no event is dropped.
+ * Maximum total size of a process's rings, which the threads of the process share equally. If a
+ * single thread fills its ring all the time, it waits less with a ring of 256 KiB than with 64 KiB,
+ * and only a little less with 1 MiB. This budget gives 1 MiB each to four threads that share a lock
+ * and to the thread that created them. If one of them waits for space while it holds the lock, all
+ * the others wait, too. With 1 MiB, they wait a quarter as often as with 256 KiB, and wake the
+ * collector a third as often. With eight or more threads that fill their rings all the time,
+ * smaller rings are faster, because they stay in the caches. A thread without space waits, so no
+ * event is dropped.
  */
 #define ARENA_RINGS_BUDGET (6u << 20)
 #define ARENA_SLOTS_FIRST  2u /* slots of a first chunk; each further chunk has twice as many */
-/* maximum of slots of one chunk */
+/* maximum number of slots in a chunk */
 #define ARENA_SLOTS_MOST  512u
-#define ARENA_CHUNKS	  64u /* maximum of chunks of one process */
+#define ARENA_CHUNKS	  64u /* maximum number of chunks of a process */
 #define ARENA_SPARES	  64u /* spares of a first chunk */
 #define ARENA_SPARES_MOST 512u
 #define ARENA_FRAMES_MAX  500u
@@ -96,8 +99,8 @@
 #define ARENA_MEMORY_MAX 640u
 #define ARENA_OPEN_MAX	 64u
 /*
- * Producers check whether the collector sleeps each time they have written this many bytes, or a
- * quarter of their ring.
+ * A producer checks whether the collector sleeps after each ARENA_WAKE_STEP bytes that it has
+ * written, or after each quarter of its ring if that is less.
  */
 #define ARENA_WAKE_STEP (256u << 10)
 #define ARENA_TOLD	32u
@@ -105,11 +108,11 @@
 enum control_state {
 	CONTROL_STARTING, /* the collector has not yet set a state */
 	CONTROL_RUNNING,  /* the output was opened; events are accepted */
-	CONTROL_FAILED,	  /* the collector could not start, and the library records nothing */
-	CONTROL_COMPLETE, /* everything was written, and no process is attached any more */
+	CONTROL_FAILED,	  /* the collector could not start; the library records nothing */
+	CONTROL_COMPLETE, /* all data was written, and no process is attached any more */
 };
 
-/* The clock whose unit is a tick. All processes of a run use the same clock. */
+/* The clock that counts ticks. All processes of a run use the same clock. */
 enum control_clock {
 	CONTROL_CLOCK_MONOTONIC, /* CLOCK_MONOTONIC in ns */
 	CONTROL_CLOCK_COUNTER,	 /* the processor's counter: invariant TSC, cntvct */
@@ -118,8 +121,8 @@ enum control_clock {
 #define LIBC_ID_MAX 32
 
 /*
- * Addresses of the hooked functions in a libc with this build-id. Processes with the same libc use
- * them and do not look them up.
+ * Addresses of the hooked functions in the libc with this build-id. Processes with the same libc
+ * use these addresses instead of looking the functions up.
  */
 struct libc_places {
 	uint32_t id_size; /* 0: unknown */
@@ -128,19 +131,19 @@ struct libc_places {
 };
 
 /*
- * Names of the descriptors 0, 1 and 2 of the process that made the control page. Names that are too
- * long are omitted.
+ * The control page has the names of what descriptors 0, 1 and 2 of its maker refer to. Names that
+ * are too long are omitted.
  */
 #define CONTROL_STANDARDS    3
 #define CONTROL_STANDARD_MAX 128
 
 /*
- * The control page: facts about a run. The process that makes it and the collector map it for
- * writing before it is sealed; programs map it read-only.
+ * The control page: facts about a run. The maker of the page (the process that creates it) and the
+ * collector map it for writing before it is sealed; traced programs map it read-only.
  */
 struct control_page {
 	uint64_t magic;
-	/* hash of the tables, so that two builds never misread each other's memory */
+	/* hash of the tables; it differs between builds that would misread each other's memory */
 	uint64_t contract;
 	uint64_t size;	     /* size of the memfd in bytes */
 	uint64_t session[2]; /* random */
@@ -151,51 +154,54 @@ struct control_page {
 	uint32_t state __attribute__((aligned(64))); /* enum control_state; futex */
 	int32_t collector;			     /* the collector's pid as its parent sees it */
 	/*
-	 * changes each time that the collector has read or written something, or has found nothing
-	 * to read
+	 * changes whenever the collector has read or written something, or has found nothing to
+	 * read
 	 */
 	uint64_t heartbeat;
 	uint64_t rounds; /* number of rounds through all rings */
-	/* odd: the collector sleeps on this word, and the value identifies the sleep; futex */
+	/* futex; odd while the collector sleeps on it; each sleep has a different value */
 	uint32_t sleeping;
 	uint32_t detached; /* number of streams completed so far; futex */
 	uint32_t attached; /* number of streams begun so far */
 	/* number of attached processes that have not ended */
 	uint32_t alive;
 	/*
-	 * minimum duration of a blocking call that is recorded: 1 ms, in ticks; 0: the length of a
-	 * tick is not known yet
+	 * blocking calls are recorded if they take at least this long: 1 ms, in ticks; 0: the
+	 * length of a tick is not known yet
 	 */
 	uint64_t lasting;
 	uint32_t left_out;    /* number of processes that --follow excluded */
-	uint32_t left_unsaid; /* number of these processes that no stream mentions yet */
+	uint32_t left_unsaid; /* number of these processes that no stream has reported yet */
 	/*
-	 * 1: told_pid is set, and `attached` and `alive` include all processes that attached before
-	 * that; futex
+	 * futex; 1: told_pid is set, and `attached` and `alive` include all processes that attached
+	 * before it was set
 	 */
 	uint32_t settled;
 	/*
-	 * descriptor of a listening socket with a path, for processes in other network namespaces;
-	 * -1: none
+	 * the collector's descriptor of a listening socket with a path, which processes in other
+	 * network namespaces can find; -1: none
 	 */
 	int32_t listener;
 	/*
-	 * bits of enum crowd: new processes of these users should wait for a moment before they
-	 * start
+	 * bits of enum crowd: new processes of these users wait before they start, as long as the
+	 * bit is set
 	 */
 	uint32_t crowded;
 	uint32_t ring_most; /* maximum size of a ring in bytes */
 	uint32_t rings_budget;
-	/* an error text; CONTROL_FAILED follows, or the run continues in spite of the error */
+	/*
+	 * an error text; afterwards, the state becomes CONTROL_FAILED, or the run continues in
+	 * spite of the error
+	 */
 	char failure[512];
-	/* changes with each pause and each resumption; odd: new calls are not recorded; futex */
+	/* futex; incremented at each pause and resumption; odd: new calls are not recorded */
 	uint32_t paused __attribute__((aligned(64)));
-	/* the following members are written by the maker of the page before the collector starts */
+	/* the maker of the page writes the following members before the collector starts */
 	/* pid of a process in whose network namespace the collector also listens; 0: none */
 	int32_t guest;
 	/*
-	 * pid of the first process; with starter_name, it determines the name of the first file; 0:
-	 * the first attach determines this name
+	 * pid of the first process; the name of the first file is made from it and starter_name; 0:
+	 * the name is made from the first process that attaches
 	 */
 	int32_t starter;
 	char starter_name[64]; /* like arena_hello.name */
@@ -204,13 +210,13 @@ struct control_page {
 	/* names of the maker's descriptors 0, 1 and 2; empty: unknown */
 	char standard[CONTROL_STANDARDS][CONTROL_STANDARD_MAX];
 	/*
-	 * pid of the maker, in whose /proc/PID/fd the library finds the names that `standard`
-	 * omits; 0: none
+	 * pid of the maker; the library finds the names that `standard` omits in /proc/PID/fd; 0:
+	 * none
 	 */
 	int32_t maker;
 	/*
 	 * the exit status of the launcher's child, in the form of wait(2); written by the launcher,
-	 * since the collector, which is not the parent, may be unable to get it
+	 * since the collector is not the child's parent and cannot always get the status
 	 */
 	int32_t told_status;
 	/* pid of this child; written after told_status; 0: the child has not ended */
@@ -219,8 +225,8 @@ struct control_page {
 };
 
 /*
- * Bits of control_page.crowded: users who start processes faster than the collector can finish
- * them.
+ * Bits of control_page.crowded. A bit is set while too many processes of these users wait to
+ * attach, have just begun, or have ended and are not finished by the collector yet.
  */
 enum crowd {
 	CROWD_OF_OWNER = 1 << 0, /* the run's owner and root */
@@ -230,7 +236,7 @@ enum crowd {
 enum process_flag {
 	PROCESS_FORKED = 1 << 0,   /* created by fork; no exec since then */
 	PROCESS_EXITED = 1 << 1,   /* exit() has completed */
-	PROCESS_ATTACHED = 1 << 2, /* the process ran before, without the library */
+	PROCESS_ATTACHED = 1 << 2, /* the library was loaded into a running process */
 	PROCESS_DETACHED = 1 << 3, /* the process continues, but is no longer recorded */
 	/* the process executes a program whose LD_PRELOAD does not contain the library */
 	PROCESS_DROPPED = 1 << 4,
@@ -243,9 +249,9 @@ enum process_flag {
 };
 
 /*
- * A process sends this message to the collector's socket, together with the descriptor of its
- * memory, and does not wait for an answer. A process that uses a spare writes the message to the
- * spare instead.
+ * The message that a process sends to the collector's socket together with the descriptor of its
+ * memory. The process does not wait for an answer. A process that uses a spare writes the message
+ * to the spare instead.
  */
 struct arena_hello {
 	uint64_t contract;
@@ -257,7 +263,7 @@ struct arena_hello {
 	/* 0: a new image; otherwise the number of a further chunk */
 	uint32_t chunk;
 	uint32_t slots;
-	uint32_t ring_size; /* bytes of address space for each ring */
+	uint32_t ring_size; /* address space for each ring, in bytes */
 	uint32_t spares;
 	int32_t pid; /* pid in the pid namespace of the process */
 	int32_t parent_pid;
@@ -267,22 +273,25 @@ struct arena_hello {
 };
 
 /*
- * A call that has not returned yet, written by the thread. From these entries, the collector knows
- * in which calls threads are blocked, or were killed.
+ * A call that has not returned yet, written by the thread. These entries tell the collector in
+ * which calls threads are blocked, or were when they were killed.
  */
 struct arena_open {
 	uint16_t hook;
-	/* class of the object that the call's first half released and the call may acquire again */
+	/*
+	 * class of the object that the call released in its first half, and may acquire again when
+	 * it returns
+	 */
 	uint16_t half;
 	/*
-	 * serial number of the call's backtrace; slot.stack is this backtrace if slot.stack_serial
-	 * is the same number
+	 * serial number of the call's backtrace; if slot.stack_serial is equal, slot.stack is this
+	 * backtrace
 	 */
 	uint32_t serial;
 	uint64_t object;
 	uint64_t related;
 	uint64_t enter; /* in ticks */
-	uint64_t frame; /* caller's stack pointer after the return */
+	uint64_t frame; /* value of the caller's stack pointer after the call returns */
 	uint64_t call;
 	uint64_t ip; /* return address in the caller */
 };
@@ -292,40 +301,40 @@ struct slot {
 	/* written by the producer */
 	/*
 	 * The low watermark: a lower bound of the times of all records that this thread has not
-	 * published yet; 0: there are none. It is stored before the clock is read; the collector's
-	 * membarrier replaces the fence between the two.
+	 * published yet; 0: there are none. The thread stores it before it reads the clock; no
+	 * fence is needed between the two, because the collector uses membarrier(2).
 	 */
 	uint64_t watermark;
 	/*
-	 * Bytes that were reserved and whose headers are written. Records are multiples of 8 bytes
-	 * long; the low bits are the size of the ring (ring_bytes()). The ring grows only when
-	 * every unread byte has the same offset in the larger ring.
+	 * End of the reserved records whose headers are written, in bytes since the start. Since
+	 * the length of a record is a multiple of 8, the low bits are free and encode the size of
+	 * the ring (ring_bytes()). The ring grows only when every unread byte would have the same
+	 * offset in the larger ring.
 	 */
 	uint64_t head;
 	uint64_t pthread;
 	int32_t thread; /* the kernel's id of the thread */
 	uint32_t state; /* enum slot_state */
-	/*
-	 * dropped events by reason: a sum for all threads that have used the slot; written by the
-	 * thread
-	 */
+	/* dropped events by reason, summed over all threads that have used the slot */
 	uint64_t lost[LOSS_COUNT];
-	/*
-	 * locks that were acquired without a wait (--locks=contended): also a sum for all threads
-	 * that have used the slot
-	 */
+	/* locks that were acquired without a wait (--locks=contended), summed in the same way */
 	uint64_t uncontended;
 	/* written by the collector, except `waiting` */
 	uint64_t tail
-		/* bytes that were consumed so far; futex of a producer with a full ring */
+		/* bytes consumed so far; futex on which a producer with a full ring waits */
 		__attribute__((aligned(64)));
-	/* written by the producer: 1 while it sleeps on `tail`, and the collector must wake it */
+	/*
+	 * written by the producer: 1 while it sleeps on `tail`, so that the collector must wake it
+	 */
 	uint32_t waiting;
 	/* open calls, the innermost call last */
 	uint32_t open_count __attribute__((
-		/* may exceed ARENA_OPEN_MAX; the calls beyond it are not in open[] */
+		/* may exceed ARENA_OPEN_MAX; further calls are not in open[] */
 		aligned(64)));
-	/* the thread's last copied backtrace, outermost frame first, and its serial number */
+	/*
+	 * the most recent copy of a backtrace of the thread, outermost frame first, and its serial
+	 * number
+	 */
 	uint32_t stack_serial;
 	uint32_t stack_count;
 	struct arena_open open[ARENA_OPEN_MAX];
@@ -359,17 +368,19 @@ enum arena_children {
 };
 
 /*
- * Kinds of operations that no hook saw, but that the library noticed. arena.past has a bit for
- * each.
+ * Kinds of operations that bypassed the hooks, but that the library noticed. arena.past has a bit
+ * for each kind.
  */
 enum arena_past {
-	/* the loader created another link namespace, whose libraries have a libc of their own */
+	/*
+	 * the loader created another link namespace (dlmopen), whose libraries use their own libc
+	 */
 	PAST_NAMESPACE,
 	/* syscall(2) mapped memory that an allocator may use */
 	PAST_MEMORY,
 	/*
-	 * syscall(2) changed a mapping; PAST_FD and the next kind: it made or released such an
-	 * object
+	 * syscall(2) changed a mapping, or, for the next two kinds, created or released a
+	 * descriptor or a process
 	 */
 	PAST_MAPPING,
 	PAST_FD,
@@ -380,15 +391,15 @@ enum arena_past {
 };
 
 /*
- * The head of a chunk. `used`, `slots`, `ring_size`, `own_from` and `own_to` are valid in every
- * chunk, the other members in the first chunk only.
+ * The head of a chunk. `used`, `slots`, `ring_size`, `own_from` and `own_to` are used in every
+ * chunk, the other members only in the first.
  */
 struct arena {
 	uint32_t used; /* highest index of a slot that was ever taken, plus 1 */
 	/* number of chunks that exist; incremented before the newest chunk is used */
 	uint32_t chunks;
 	uint32_t flags;	  /* enum process_flag, set after the attach; atomic or */
-	uint32_t toggles; /* number of pauses and resumptions that the signal requested; atomic */
+	uint32_t toggles; /* number of toggle signals that the process received; atomic */
 	uint32_t stream;  /* written by the collector: number of the stream, plus 1 */
 	/*
 	 * written by the collector: number of the first chunk that it does not read, plus 1; 0: it
@@ -398,7 +409,10 @@ struct arena {
 	/* when the process reported its end or exec, in ticks; 0: it has not */
 	uint64_t ended;
 	uint64_t lost[LOSS_COUNT]; /* dropped events that belong to no slot; atomic adds */
-	/* number of descriptors that were open in the kernel at the process's end; 0: unknown */
+	/*
+	 * number of descriptors that the process had open at its end, according to the kernel; 0:
+	 * unknown
+	 */
 	uint32_t descriptors;
 	uint32_t children; /* enum arena_children, at the process's end */
 	uint32_t past;	   /* a bit for each enum arena_past; atomic or */
@@ -409,29 +423,30 @@ struct arena {
 	uint32_t told_count;
 	uint64_t told[ARENA_TOLD];
 	/*
-	 * A process may wait at its end until the scan of its memory has finished. ending: the
-	 * thread that waits, or 0. The collector changes scan_beat while the scan makes progress,
-	 * and sets released when the process may continue; futex.
+	 * For a process that waits at its end until its memory has been scanned. ending: the
+	 * waiting thread, or 0. The collector changes scan_beat whenever the scan makes progress,
+	 * and sets `released`, a futex, to let the process continue.
 	 */
 	int32_t ending;
 	uint32_t scan_beat, released;
 	/*
-	 * In each chunk: the range of the library's private memory. This memory has copies of words
-	 * of stacks. A scan must not read it, because these copies must not keep blocks reachable.
+	 * In each chunk: the range of the library's private memory. It contains copies of words
+	 * from stacks. A scan must skip it, or pointers in these copies would make blocks look
+	 * reachable.
 	 */
 	uint64_t own_from, own_to;
 	/*
-	 * In a further chunk, written before `chunks` counts the chunk: number of its slots, size
-	 * of a ring in bytes.
+	 * In chunks after the first: number of slots, and size of a ring in bytes. Written before
+	 * `chunks` is incremented.
 	 */
 	uint32_t slots, ring_size;
-	/* Ranges of other private memory of the library, which an earlier attach left; 0: none. */
+	/* Ranges of private memory that the library still has from earlier attaches; 0: none. */
 	struct arena_own own[ARENA_OWN];
 };
 
 /*
- * A copy of own_from and own_to of all chunks in the library's data. A core file has this data, but
- * not the chunks; a reader finds it by its first words.
+ * A copy, in the library's data, of own_from and own_to of all chunks. A core file contains this
+ * data but not the chunks; readers find it by its magic number.
  */
 #define OWN_MARKS_MAGIC                                      \
 	{                                                    \
@@ -443,8 +458,8 @@ struct own_marks {
 };
 
 /*
- * Small enough that the head and the start of the first slot are on one page, the only page that a
- * process with one thread and no calls touches.
+ * So small that the head and the start of the first slot fit on one page. A process with one thread
+ * and no calls touches only this page.
  */
 #define ARENA_HEAD_SIZE 1024u
 _Static_assert(sizeof(struct arena) <= ARENA_HEAD_SIZE, "slots lie behind the head");
@@ -453,19 +468,20 @@ enum spare_state {
 	SPARE_FREE,
 	SPARE_FILLING, /* the process claims it by compare-and-swap */
 	SPARE_READY,   /* set by the process: the collector may read the spare */
-	/* set by the collector; the spare becomes free again when its process has ended */
+	/* set by the collector; it sets SPARE_FREE when the process has ended */
 	SPARE_KNOWN,
 };
 
 /*
- * Memory for a process that can neither create nor send memory, such as a child of fork under a
- * seccomp filter: one slot and one small ring. Spares follow the first chunk of the nearest
- * ancestor that could create memory. A child of fork keeps no other part of its parent's arena.
+ * A spare is memory with one slot and one small ring, for a process that can neither create memory
+ * nor send it to the collector, such as a child of fork under a seccomp filter. Spares follow the
+ * first chunk of the nearest ancestor that could create memory. A child of fork unmaps all other
+ * parts of its parent's arena.
  */
 struct arena_spare {
 	/*
-	 * highest number of a spare that was ever taken, plus 1; set only in the first entry, which
-	 * is not a spare
+	 * highest index of a spare that was ever taken, plus 1; used only in the first entry of the
+	 * table, which is not a spare
 	 */
 	uint32_t used;
 	uint32_t state; /* enum spare_state */
@@ -478,8 +494,8 @@ _Static_assert(sizeof(struct arena_spare) <= ARENA_SPARE_SIZE, "spares are count
 
 /*
  * All chunks of a process are in one sparse file, whose size is set once. The process and the
- * collector map each chunk together with the beginning of the next one. From this beginning,
- * mremap() maps the next chunk without a descriptor.
+ * collector map each chunk together with the start of the next chunk. From the mapping of this
+ * start, mremap() can map the whole next chunk without a descriptor.
  */
 #define ARENA_FILE_MOST (64ull << 30)
 #define ARENA_LINK	ARENA_RING_LEAST
@@ -509,7 +525,7 @@ static inline struct chunk_layout chunk_lay_out(uint32_t slots, uint32_t ring_si
 	return layout;
 }
 
-/* The bits of slot.head that contain the size of the ring. */
+/* The bits of slot.head that encode the size of the ring. */
 #define RING_LEVEL 7ull
 
 /*
@@ -522,8 +538,8 @@ static inline uint64_t ring_bytes(uint64_t head)
 }
 
 /*
- * Returns how much the producer of a ring of `bytes` bytes writes until it checks again whether the
- * collector sleeps.
+ * Returns after how many written bytes a producer checks again whether the collector sleeps. bytes:
+ * size of the ring.
  */
 static inline uint64_t ring_step(uint64_t bytes)
 {
@@ -531,8 +547,8 @@ static inline uint64_t ring_step(uint64_t bytes)
 }
 
 /*
- * Whether a chunk can have these numbers of slots, bytes of a ring, and spares. The collector must
- * check numbers from another process before it uses them.
+ * Whether a chunk can have these numbers of slots and spares and this size of a ring. The collector
+ * must check such numbers from another process before it uses them.
  */
 static inline bool chunk_is_sound(uint32_t slots, uint32_t ring_size, uint32_t spares)
 {
@@ -547,8 +563,8 @@ static inline struct slot *chunk_slot(char *chunk, uint32_t i)
 }
 
 /*
- * Whether a process whose RLIMIT_AS is `limit` keeps most of its address space if it maps `size`
- * bytes.
+ * Whether a mapping of `size` bytes leaves most of the address space to a process whose RLIMIT_AS
+ * is `limit`.
  */
 static inline bool arena_leaves_room(uint64_t size, uint64_t limit)
 {
@@ -563,7 +579,10 @@ enum control_command {
 	CONTROL_MARK,  /* write a text to all streams */
 	/* make all events up to now readable in the files */
 	CONTROL_SNAPSHOT,
-	/* scan the process `pid` for unreachable blocks, and for owners of the other blocks */
+	/*
+	 * scan the memory of process `pid` for unreachable blocks, and for the owners of reachable
+	 * blocks
+	 */
 	CONTROL_SCAN,
 	/* report the name of a program that --follow excluded; there is no answer */
 	CONTROL_LEFT_OUT,
@@ -574,20 +593,20 @@ enum control_command {
 };
 
 /*
- * A request, sent to the socket without a descriptor. The answer to CONTROL_SNAPSHOT is a list of
- * paths, one a line; a last line "+N" replaces N further paths that did not fit.
+ * A request to the collector's socket, which carries no descriptor. The answer to CONTROL_SNAPSHOT
+ * is a list of paths, one per line; a last line "+N" stands for N further paths that did not fit.
  */
 struct control_request {
 	uint64_t contract;
 	uint64_t secret[2];
 	uint32_t command; /* enum control_command */
-	int32_t pid;	  /* the named process; its stream is the first in the answer */
+	int32_t pid;	  /* a process of the run; its trace comes first in an answer */
 	char text[1024];
 };
 
 /*
- * Maximum size of an answer, which is one packet of a socket. The kernel's buffer for a packet is
- * somewhat larger.
+ * Maximum size of an answer, which is sent as one packet. The kernel accepts slightly larger
+ * packets.
  */
 #define CONTROL_ANSWER_MAX 131072u
 
@@ -610,7 +629,7 @@ enum record_state {
 	RECORD_ABANDONED,
 };
 
-/* The header of every record. Records are multiples of 8 bytes long. */
+/* The header of every record. The length of a record is a multiple of 8 bytes. */
 struct record {
 	uint32_t length; /* length of the whole record in bytes */
 	uint8_t state;	 /* enum record_state */
@@ -620,17 +639,17 @@ struct record {
 };
 
 /*
- * One event of a call. After the struct follow the hook's arguments: first `numbers` numbers of 8
- * bytes, then texts, each NUL-terminated, of `text` bytes together, padded to a multiple of 8. Then
- * follow `fresh` frames of 8 bytes. A record of a further part or half of a call has no arguments
- * (`numbers` and `text` are 0).
+ * One event of a call. The struct is followed by the hook's arguments: first `numbers` numbers of 8
+ * bytes, then NUL-terminated texts with a total of `text` bytes, padded to a multiple of 8. Then
+ * come `fresh` frames of 8 bytes each. Of the records for the parts and halves of a call, only one
+ * has arguments; in the others, `numbers` and `text` are 0.
  *
  * The thread's backtrace consists of the new frames, innermost first, and the `kept` outermost
  * frames of the last record. If cut is not 0, the call's backtrace is only the innermost `cut`
- * frames; the other frames are for later records. A record with CALL_NO_BACKTRACE has no backtrace
- * and does not change the thread's. A record with RECORD_ASIDE (from a signal handler in the middle
- * of another record) has its whole backtrace in its new frames, and does not change the thread's
- * either.
+ * frames; the other frames are for later records. A record with CALL_NO_BACKTRACE has no backtrace,
+ * and does not change the thread's backtrace. A record with RECORD_ASIDE comes from a signal
+ * handler that interrupted the writing of another record. Its new frames are its whole backtrace,
+ * and it does not change the thread's backtrace either.
  */
 struct record_call {
 	struct record record; /* more: the hook's number */
@@ -665,21 +684,21 @@ struct record_call {
 #define RECORD_ASIDE 0x80u
 
 /*
- * The record of most calls, which have one part. Values that it omits are 0, or those of the last
- * record of a call in the ring (struct record_model). After the struct come: with SHORT_RELATED,
- * the related object in 8 bytes; with SHORT_MORE, struct short_more and the arguments; then `fresh`
- * frames. The backtrace is as in record_call; without a backtrace, `kept` is SHORT_NO_BACKTRACE.
- * SHORT_SPLIT has the meaning of MOMENT_SPLIT: the record is SHORT_RELATED, the call succeeded, and
- * the time is that of the first event, the entry.
+ * The record of a call with one part, as most calls have. A value that it omits is 0 or the same as
+ * in the last record of a call in the ring (struct record_model). The struct is followed by the
+ * related object in 8 bytes (if SHORT_RELATED is set), by struct short_more and the arguments (if
+ * SHORT_MORE is set), and by `fresh` frames. The backtrace is encoded as in record_call; if there
+ * is none, `kept` is SHORT_NO_BACKTRACE. SHORT_SPLIT means MOMENT_SPLIT: SHORT_RELATED is set, too,
+ * the call succeeded, and the time is the time of entry, when the first event happened.
  */
 struct record_short {
 	struct record record; /* more: the hook's number */
 	uint64_t object;
 	uint32_t size;
-	int32_t frame; /* difference to the model's frame */
+	int32_t frame; /* difference from the model's frame */
 	uint16_t kept;
 	uint16_t fresh;
-	uint8_t call; /* difference to the model's call */
+	uint8_t call; /* difference from the model's call */
 	uint8_t depth;
 	uint8_t form;	  /* operation, and enum short_form */
 	uint8_t resource; /* enum resource, SHORT_MORE and SHORT_SPLIT */
@@ -703,9 +722,9 @@ enum short_form {
 _Static_assert(RESOURCES_MAX < SHORT_SPLIT, "the flags need bits that no resource uses");
 
 /*
- * The part of a short record for a call that took time, has arguments or failed. If it is missing,
- * all its values are 0. The arguments follow as in record_call, padded to 8 bytes, at most
- * SHORT_VALUES_MAX bytes.
+ * The part of a short record for a call that took time, has arguments or failed. In other short
+ * records it is missing, which means that all its values are 0. The arguments follow as in
+ * record_call, padded to 8 bytes, at most SHORT_VALUES_MAX bytes.
  */
 struct short_more {
 	/* ticks from entry to return; record.time is one of these two times */
@@ -717,13 +736,13 @@ struct short_more {
 
 #define SHORT_VALUES_MAX 512u
 
-/* Bytes of a call's arguments. */
+/* Size of a call's arguments in bytes, including padding. */
 static inline uint32_t values_size(uint32_t numbers, uint32_t text)
 {
 	return (numbers * 8 + text + 7) & ~7u;
 }
 
-/* Bytes of a short record before struct short_more and its frames. */
+/* Size in bytes of a short record without struct short_more, arguments and frames. */
 static inline uint32_t short_size(uint8_t form)
 {
 	return (uint32_t)sizeof(struct record_short) + (form & SHORT_RELATED ? 8u : 0u);
@@ -731,8 +750,8 @@ static inline uint32_t short_size(uint8_t form)
 
 /*
  * The values of the last call record in a ring (RECORD_CALL without RECORD_ASIDE, or RECORD_SHORT).
- * The library and the collector both remember them. They are unknown for a new thread, or after a
- * jump out of a function that was writing a record.
+ * The library and the collector each keep a copy. The values are unknown for a new thread, and
+ * after a jump (longjmp) out of a function that was writing a record.
  */
 struct record_model {
 	uint64_t call;
@@ -745,9 +764,9 @@ struct record_model {
 };
 
 /*
- * The part of a call whose record has MOMENT_SPLIT. Such a record is two events: `related` was
- * released at entry, as this part of the call, and `object` was acquired at return. So a realloc()
- * needs only one record.
+ * Number of the part that a record with MOMENT_SPLIT adds. Such a record stands for two events:
+ * `related` was released at entry, as this part of the call, and `object` was acquired at return.
+ * So one record is enough for a realloc().
  */
 #define RECORD_MOVED_PART 1u
 
@@ -762,14 +781,14 @@ struct record_thread {
 };
 
 /*
- * record.more of a module that each thread reports itself. Other modules have a number, by which
- * the collector knows that another thread has reported them.
+ * record.more of a module without a number. Other modules have a number, which tells the collector
+ * whether another thread has already reported the module.
  */
 #define MODULE_WITHOUT_NUMBER UINT16_MAX
 
 /*
- * A module, written before the first event with a frame in it. The module's path and its build-id
- * follow the struct.
+ * A module. It is written before the first event that has a frame in the module. The module's path
+ * and build-id follow the struct.
  */
 struct record_module {
 	struct record record;
@@ -799,9 +818,9 @@ struct record_heap {
 };
 
 /*
- * Addresses of the hooks' real functions in this process, by hook: `count` numbers of 8 bytes
- * follow. They are not written to the stream as they are: at the end, the collector writes the
- * addresses of the functions that were called.
+ * Addresses of the hooks' real functions in this process: `count` numbers of 8 bytes follow,
+ * indexed by hook. At the end of the stream, the collector writes the addresses of those functions
+ * that were called.
  */
 struct record_functions {
 	struct record record;

@@ -11,7 +11,7 @@ enum before_kind {
 	BEFORE_FILE,
 	BEFORE_SHARED,
 	BEFORE_HEAP,  /* the heap of brk(2) */
-	BEFORE_ARENA, /* an arena of libc's allocator, which further threads use */
+	BEFORE_ARENA, /* an arena of libc's allocator for threads other than the first */
 	BEFORE_STACK, /* the stack of a thread */
 	BEFORE_KINDS
 };

@@ -11,29 +11,32 @@
 #include <stdint.h>
 
 /*
- * A number of ticks that takes at least 1 ns on every known processor. It should be small, since on
+ * A number of ticks that take at least 1 ns on every known processor. It should be small, since on
  * some processors a tick is 40 ns.
  */
 #if defined(__x86_64__)
 #define COUNTER_TICKS_OF_NS 8u /* up to 8 GHz */
 #else
-/* most counters are below 1 GHz, some slightly above */
+/* most counters run below 1 GHz, some slightly above */
 #define COUNTER_TICKS_OF_NS 2u
 #endif
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-/* Reads the counter. The processor may do so a few ns before earlier instructions have finished. */
+/*
+ * Reads the counter. The processor can execute the read a few ns before earlier instructions have
+ * finished.
+ */
 static inline uint64_t counter_read(void)
 {
 	return __builtin_ia32_rdtsc();
 }
 
 /*
- * Reads the counter after all earlier instructions have finished. With a plain rdtsc, the read
- * could precede the atomic instruction that acquired a lock, and two owners of one mutex would seem
- * to overlap.
+ * Reads the counter after all earlier instructions have finished. A plain rdtsc can be executed
+ * before the atomic instruction that acquires a lock, so that two owners of a mutex would seem to
+ * hold it at the same time.
  */
 static inline uint64_t counter_read_ordered(void)
 {

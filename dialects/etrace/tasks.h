@@ -35,8 +35,8 @@ struct task {
 	bool has_ended;
 	bool has_exit;		    /* whether its exit status is known */
 	uint64_t first_ns, last_ns; /* times of its first and last event */
-	uint64_t end_ns; /* latest possible time of its end, from a note or a wait for it; 0:
-			    unknown */
+	/* latest possible time of its end, from a note or a wait for it; 0: unknown */
+	uint64_t end_ns;
 	uint64_t exit_ns, status; /* time and status of the exit, if known */
 	uint32_t exit_cpu;
 	uint64_t pthread; /* its thread handle; 0: unknown */
