@@ -44,16 +44,16 @@ struct module_request {
 	const uint8_t *build_id;
 	unsigned build_id_size;
 	unsigned machine; /* EM_NONE: any */
-	/* whether this is a module of the kernel ([vdso]), which has no other files */
+	/* whether the kernel provides the module ([vdso]); no debug file is searched for it */
 	bool is_special;
 	struct resolve_options options;
 	struct file_opener opener;
 };
 
 /*
- * Opens the module's other files. Takes ownership of the descriptor in the request, which must
- * outlive the module. On failure, sets *reason to the reason and err to its text. Returns 0 or a
- * negative errno value.
+ * Opens the module's other files. Takes ownership of request->file. *request must outlive the
+ * module. On failure, sets *reason to the reason and err to its text. Returns 0 or a negative errno
+ * value.
  */
 int module_open(struct module **module, const struct module_request *request,
 		enum resolve_reason *reason, struct error *err);

@@ -79,7 +79,7 @@ const struct resolve_ask *resolve_ask(struct resolve *resolve, uint64_t address,
 void resolve_wait(struct resolve *resolve);
 
 /*
- * Begins a backtrace that `events` events have in common. The next calls of resolve_take() are its
+ * Begins a backtrace that `events` events share. The following calls to resolve_take() count as its
  * frames.
  */
 void resolve_backtrace(struct resolve *resolve, uint64_t events);

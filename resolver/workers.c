@@ -197,8 +197,8 @@ static void give_up(struct entry *entry, const char *why)
 ORDER_FUNCTION(by_address, uint64_t, ORDER(*a, *b))
 
 /*
- * Fills the batch with the addresses in the file of unanswered requests, in ascending order,
- * without repetitions.
+ * Fills the batch with the file addresses of the unanswered requests, in ascending order, each
+ * once.
  */
 static void make_batch(struct entry *entry)
 {
@@ -238,8 +238,9 @@ static void remove_settled(const struct workers *workers, struct entry *entry)
 }
 
 /*
- * Called if the child has died or has sent an invalid message. Starts another child that reads only
- * the symbol table; if that child has failed, too, marks the module as unreadable.
+ * Called if the child has died or has sent an invalid message. If the child had sent the facts, the
+ * next child reads only the symbol table. If the child had not, or if it read only the symbol table
+ * already, marks the module as unreadable.
  */
 static void fall_back(struct workers *workers, struct entry *entry)
 {

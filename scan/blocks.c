@@ -249,7 +249,7 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 	const struct event *event;
 	int rc = 0;
 
-	/* the parent's stream is in the same file, or it is unknown */
+	/* the parent's stream is searched only in the same file */
 	if (bundle_split_name(lineage->reading->path, &length, &own) &&
 	    (size_t)snprintf(path, sizeof(path), "%.*s#%u", (int)length, lineage->reading->path,
 			     child->parent_stream) < sizeof(path))
@@ -282,7 +282,10 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 			frees[0].thread = event->thread;
 			frees[0].time_ns = event->time_ns;
 		}
-		/* an earlier child had the same pid */
+		/*
+		 * the pid was reaped before this child started, so the fork found is that of an
+		 * earlier child
+		 */
 		if (is_found && is_about_child(event, child, CALL_TYPE_FREE) &&
 		    event->time_ns <= child->start_ns)
 			lineage->live->doubt = unknown;
@@ -352,7 +355,7 @@ int live_read(struct live *live, const struct live_reading *reading, struct erro
 	*live = (struct live){ 0 };
 	map_init(&live->region_of);
 	trace = open_stream(&lineage, reading->path);
-	/* a new stream may be missing or incomplete */
+	/* the file of a new stream may still be missing or incomplete, so the caller tries again */
 	if (!trace)
 		return -EAGAIN;
 	lineage.ledger = ledger_create(false);

@@ -54,8 +54,7 @@ struct live {
 struct live_reading {
 	const char *path;
 	unsigned cut;
-	/* for a core file, instead of the cut: the last time to read, in ns; 0: read up to the cut
-	 */
+	/* for a core file, which has no cut: read up to this time, in ns; 0: read up to the cut */
 	uint64_t until_ns;
 	void (*beat)(void *user);
 	void *user;

@@ -194,8 +194,9 @@ static bool has_blocks(const struct process *process, const struct live *live,
 }
 
 /*
- * The allocator's mappings and data lead to all blocks, including free ones, so they are not roots.
- * If the library may be more than an allocator, words in its memory are weak.
+ * The allocator's mappings and data lead to all blocks, including free ones, so these ranges are
+ * excluded. If the library may be more than an allocator, words in its memory count as weak
+ * instead.
  */
 static void find_allocator(struct dead *dead, const struct process *process,
 			   const struct live *live, const struct graph *graph)
@@ -253,7 +254,7 @@ static bool is_listed(const struct process *process, uint64_t descriptor)
 
 /*
  * Finds the stack in a mapping. libc places a thread's descriptor at the top of the thread's stack,
- * and keeps both for a new thread after the thread has ended.
+ * and when the thread ends, keeps both for a later thread.
  */
 static void find_stack_in(struct dead *dead, const struct process *process,
 			  const struct mapping *mapping)

@@ -274,7 +274,7 @@ struct marking {
 	struct graph *graph;
 	uint32_t *queue; /* reached blocks, in the order in which they were reached */
 	uint32_t queued, done;
-	enum strength strength; /* the weakest words that count in this round */
+	enum strength strength; /* weaker words are ignored in this round */
 };
 
 static void reach_block(struct marking *marking, uint32_t block, uint32_t parent, uint64_t from,
@@ -334,9 +334,9 @@ static int by_kind(const void *one, const void *two)
 /*
  * ---- unreachable blocks ----
  *
- * Blocks that lead to each other are one component. If no other component leads to a component, its
- * block that was allocated first is reported as the leak, and the blocks to which that one leads
- * are indirect (Tarjan's algorithm, without recursion).
+ * Blocks that lead to each other are one component. If no other component leads to a component, the
+ * component's oldest block is reported as the leak, and all blocks to which this block leads are
+ * indirect (Tarjan's algorithm, without recursion).
  */
 
 struct parting {

@@ -63,7 +63,7 @@ struct scan {
  * the threads continue (ptrace(2)), so nothing has to be undone.
  */
 
-#define OBJECT_NS   1000000000ull /* how long to wait for threads that may not be stopped now */
+#define OBJECT_NS   1000000000ull /* how long to wait until all threads can be stopped safely */
 #define LOOK_NS	    2000000
 #define ROUNDS_MAX  1000 /* limit for a process that starts threads as fast as we stop them */
 #define THREADS_MAX 100000
@@ -138,8 +138,8 @@ static int take_thread(struct process_thread *thread, struct error *err)
 }
 
 /*
- * Examines all threads. Returns the reason why one of them may not be stopped; NULL: all may be
- * stopped.
+ * Examines all threads. Returns the reason why one of them must not be stopped now; NULL: all can
+ * be stopped.
  */
 static const char *find_objection(const struct process *process, struct stopping *stopping)
 {
@@ -155,8 +155,8 @@ static const char *find_objection(const struct process *process, struct stopping
 }
 
 /*
- * Waits at most one second until all threads may be stopped without harm (process/stopping.h).
- * Returns 0, or -EBUSY with a text that names the thread that may not be stopped. Not needed for a
+ * Waits at most one second until all threads can be stopped without harm (process/stopping.h).
+ * Returns 0, or -EBUSY with a text that names the thread that prevents the stop. Not needed for a
  * process that is about to end, because its time limits no longer matter.
  */
 static int stop_await_consent(const struct process *process, struct error *err)
@@ -311,8 +311,8 @@ static int take_moment(struct scan *scan, struct error *err)
 	if (rc)
 		return rc;
 	/*
-	 * after the stop, because a file system that the process itself serves cannot answer during
-	 * the stop
+	 * opened only now: a file system that the process itself serves cannot answer while the
+	 * process is stopped
 	 */
 	if (!scan->process.is_light)
 		scan->names = names_open(&scan->process);

@@ -212,7 +212,7 @@ static void read_mapping(struct process *process, char *bytes, const struct mapp
 	}
 }
 
-/* Must be called before the memory is read, because that brings swapped pages back. */
+/* Must be called before the memory is read, because reading brings swapped pages back. */
 static void read_residences(struct process *process)
 {
 	const struct maps *maps = &process->subject.maps;
@@ -409,8 +409,8 @@ static void find_own_marks(struct process *process)
 }
 
 /*
- * Sets which pages the file has, and counts the bytes that it leaves out of memory where the
- * program may have pointers.
+ * Records which pages the core file contains, and counts the bytes that it lacks of mappings in
+ * which the program may have pointers.
  */
 static void find_kept(struct process *process)
 {

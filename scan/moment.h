@@ -61,7 +61,7 @@ struct process_kernel_word {
 
 struct process {
 	int pid;
-	bool is_light; /* only the resident memory is read */
+	bool is_light; /* only the amount of resident memory is read, not its contents */
 	struct pool pool;
 	ARRAY_OF(struct process_thread) threads;
 	/* the process, with only those mappings that are below ADDRESS_MAX */

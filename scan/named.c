@@ -134,8 +134,8 @@ bool names_find(struct names *names, uint64_t address, struct name *name)
 /* ---- frames ---- */
 
 /*
- * Called at the frame of the function that called exit(). From this frame on, only the registers
- * that calls preserve may have pointers of the program.
+ * Called at the frame of the function that called exit(). From this frame on, only the callee-saved
+ * registers may contain pointers of the program.
  */
 static void come_to_caller(struct process_thread *thread, Dwfl_Frame *frame, uint64_t sp)
 {

@@ -111,8 +111,8 @@ static void examine(struct examined *examined, const char *path,
 			examine_note(examined, event);
 	}
 	/*
-	 * a signal that ends a process finds each thread in at most one call; the scan of a running
-	 * process does not see such calls either
+	 * when a signal ended the process, each thread was in at most one call; these calls are
+	 * ignored, because the scan of a running process does not see them either
 	 */
 	if (examined->signal && examined->abandoned <= examined->process->threads.count)
 		examined->abandoned = 0;

@@ -29,8 +29,8 @@ static bool is_file(const struct mapping *mapping)
 }
 
 /*
- * The mapping of a file's data to which a mapping belongs; NULL: none. Memory without a name
- * directly after a file's writable data is the file's .bss.
+ * The mapping of a file whose data includes `mapping`; NULL: none. Memory without a name directly
+ * after a file's writable data is the file's .bss.
  */
 static const struct mapping *file_of(const struct process *process, const struct mapping *mapping)
 {

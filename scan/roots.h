@@ -55,8 +55,8 @@ struct roots {
 void roots_find(struct graph *graph, struct process *process, const struct live *live);
 
 /*
- * Makes roots, with names, from the hits, and sets the number of its root in each hit. names: may
- * be NULL; then variables have no names.
+ * Groups the hits into roots, names the roots, and stores in each hit the number of its root.
+ * names: may be NULL; then variables have no names.
  */
 struct names;
 void roots_name(struct roots *roots, struct graph *graph, const struct process *process,

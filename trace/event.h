@@ -161,7 +161,8 @@ struct event {
 	uint32_t argument_count;
 	bool is_simple; /* true: complete and successful, with an object, without arguments */
 	const struct wire_value *arguments;
-	const struct backtrace *backtrace; /* NULL: the call has none; `count` may be 0, too */
+	const struct backtrace
+		*backtrace; /* NULL: not recorded; a recorded backtrace may have 0 frames */
 
 	/* calls and notes; without a tail, all but time_ns (computed from time_ms) are 0 */
 	bool has_tail;

@@ -223,9 +223,9 @@ static int add_inputs(struct merge *merge, const char *const *paths, size_t coun
 /* one part */
 
 /*
- * Sets the clock of a part: the merge's clock if both are of the same session or nearly equal,
- * otherwise `clock`. Thus a step of the realtime clock does not reorder events. The first part's
- * clock becomes the merge's.
+ * Sets the clock of a part: the merge's clock if the part has the same session or `clock` is nearly
+ * equal to the merge's; otherwise `clock`. Thus a step of the realtime clock does not reorder
+ * events. The first part's clock becomes the merge's.
  */
 static void learn_clock(struct merge *merge, struct part *part, uint64_t clock)
 {

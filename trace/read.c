@@ -424,8 +424,8 @@ static __attribute__((noinline)) int pass_waiting(struct trace *trace, int rc,
 }
 
 /*
- * The slow path of trace_next(): filters events until one is to be returned. rc: the reader's
- * result for *event.
+ * The slow path of trace_next(): reads events until one passes the filters. rc: the reader's result
+ * for *event.
  */
 static __attribute__((noinline)) int pass_on(struct trace *trace, int rc,
 					     const struct event **event, struct error *err)

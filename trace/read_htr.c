@@ -237,8 +237,8 @@ static inline enum got take_values(struct container *container, struct shape **s
 }
 
 /*
- * The node of the event. If the block does not state it, it is the node that last followed the
- * previous event's node.
+ * The node of the event. If the block does not state the node, it is the node that followed the
+ * previous event's node last time.
  */
 static inline uint32_t follow(struct htr_model *model, const struct shape *shape, uint64_t node)
 {
@@ -250,7 +250,7 @@ static inline uint32_t follow(struct htr_model *model, const struct shape *shape
 	return before->next;
 }
 
-/* Reads an event into the event of its shape, whose common members are already set. */
+/* Reads the next event into the `event` of its shape, whose common members are already set. */
 static enum got take_event(struct trace *trace, const struct event **result)
 {
 	struct container *container = trace->container;

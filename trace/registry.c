@@ -480,8 +480,8 @@ const struct trace_mapping *registry_mapping_of(const struct registry *registry,
 }
 
 /*
- * True if `old` is another part of the file that `range` maps, without overlap, and thus stays
- * mapped.
+ * True if `old` stays mapped: it is another part of the file that `range` maps, and does not
+ * overlap `range`.
  */
 static bool stays_beside(const struct mapping_range *old, const struct mapping_range *range)
 {

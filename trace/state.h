@@ -38,7 +38,7 @@ struct trace {
 	ARRAY_OF(struct trace_process *) sections;
 	void (*progress)(void *user, const struct trace *trace);
 	void *user;
-	unsigned until_progress; /* events since the last call of progress() */
+	unsigned until_progress; /* events since the last call to progress() */
 	struct trace *part;	 /* in a merged trace, the trace of the last event */
 	struct event event;	 /* the event that trace_next() returned */
 	struct pool scratch;	 /* where that event's strings are allocated */

@@ -102,7 +102,7 @@ struct trace_tally {
 	uint64_t skipped;	/* events that were not read; their number is from the index */
 	uint64_t skipped_last_ns;
 	uint32_t skipped_threads; /* number of threads that had skipped events */
-	bool skipped_makers;	  /* the skipped events include a function that creates threads */
+	bool skipped_makers;	  /* a function that may create threads was skipped */
 };
 
 /*
@@ -126,7 +126,9 @@ int trace_open_fd(struct trace **trace, int fd, const struct trace_options *opti
  */
 int trace_next(struct trace *trace, const struct event **event, struct error *err);
 
-/* Call it before the first event to have calls returned although options->skips_calls is set. */
+/*
+ * Makes trace_next() return calls in spite of options->skips_calls. Call it before the first event.
+ */
 void trace_wants_calls(struct trace *trace);
 
 const struct trace_tally *trace_tally(const struct trace *trace);

@@ -116,7 +116,7 @@ static void end_wait(struct gil *gil, uint32_t thread)
 		gil->waiters.items[i] = gil->waiters.items[--gil->waiters.count];
 }
 
-/* Whether the thread holds the GIL: it took it by the last signal. */
+/* Whether the thread holds the GIL: the last signal was its own, sent when it took the GIL. */
 static bool is_held_by(const struct gil *gil, uint32_t thread)
 {
 	return gil->last && gil->last != gil->condition && gil->last_thread == thread;

@@ -13,7 +13,7 @@
  * their times and backtraces, so the holders are known and not inferred.
  *
  * A thread that computes releases the GIL when another thread has waited for 5 ms
- * (sys.setswitchinterval()), between two bytecodes, and so at the line that it runs. A call of C
+ * (sys.setswitchinterval()), between two bytecodes, and so at the line that it runs. A call to C
  * code that keeps the GIL delays the release until the call returns; the line is then still that of
  * the call. A thread whose call blocks releases the GIL at that call.
  */
@@ -27,7 +27,7 @@
 #include "base/map.h"
 #include "trace/event.h"
 
-/* Waits at one site while a thread held the GIL that released it at another site. */
+/* Waits at one site for a thread that later released the GIL at another site. */
 struct gil_pair {
 	uint32_t waiter, holder; /* sites; holder 0: not known */
 	uint64_t count, ns, longest_ns;

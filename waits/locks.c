@@ -212,8 +212,8 @@ static void remove_hold(struct locks *locks, uint32_t index)
 }
 
 /*
- * True if any wait that overlaps both holds and has not ended yet overlaps the hold `later` for at
- * least as long as the hold `earlier`.
+ * True if every wait that overlaps both holds and has not ended yet overlaps `later` at least as
+ * long as `earlier`.
  */
 static bool outdoes(const struct locks_past *later, const struct locks_past *earlier)
 {
@@ -413,7 +413,7 @@ static void tell_wait(const struct locks *locks, uint32_t site, const struct loc
 
 /*
  * True if the event says that the lock was busy, as events do with --locks=contended. A thread that
- * waits for a lock of its own is an error, not contention.
+ * waits for a lock that it holds itself is an error, not contention.
  */
 static bool was_busy(const struct locks *locks, const struct event *event)
 {

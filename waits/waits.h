@@ -7,7 +7,8 @@
  * another thread held the lock (locks.h). Other calls take some time even if they do not wait, so a
  * call counts as a wait if it lasts longer than a threshold. The threshold is learnt from the
  * trace: ten times the duration of the fastest tenth of the calls, rounded up to 1, 2, 4 or 8 us.
- * Since it is known only at the end, durations are summed separately for each of these steps.
+ * Since the threshold is known only at the end, durations are summed separately for each of these
+ * steps.
  */
 
 #include <stdbool.h>

@@ -380,10 +380,10 @@ static void limit_twin(struct wakes *wakes, const struct wakes_token *wake)
 }
 
 /*
- * Finds the wake that ended a wait for an object which began at since_ns, and removes one thread
- * from the wake's count. If a call moved the thread to another futex, a later wake of that futex
- * ended the wait. moves: number of moves in this wait so far. Returns false if no wake can have
- * ended the wait.
+ * Finds the wake that ended a wait for an object (the wait began at since_ns), and removes one
+ * thread from the wake's count. If a call moved the thread to another futex, a later wake of that
+ * futex ended the wait. moves: number of moves in this wait so far. Returns false if no wake can
+ * have ended the wait.
  */
 static bool take_wake(struct wakes *wakes, uint32_t number, uint64_t since_ns, unsigned moves,
 		      struct wakes_token *wake)
@@ -456,8 +456,9 @@ static bool wakes_both(const struct event *event)
 }
 
 /*
- * Adds a wake. If it moves threads to a second futex, those that it woke come first, up to the
- * third argument of the call. If it wakes threads of both futexes, the waits will show which ones.
+ * Adds a wake. If the call moves threads to a second futex, the threads that it woke come first;
+ * the third argument of the call limits their number. If it wakes threads of both futexes, later
+ * waits show which ones.
  */
 static void wake_futex(struct wakes *wakes, uint32_t number, const struct event *event)
 {

@@ -18,8 +18,8 @@
  * Futexes: only waits that slept and wakes that woke threads are recorded, the latter with the
  * number of these threads. The kernel wakes the thread that waited first. So the wake that ended a
  * wait is the oldest one whose call had not returned when the wait began and whose number of woken
- * threads is not used up by other waits. A call may also move waiters to a second futex, of which a
- * later wake ends their waits.
+ * threads is not used up by other waits. A call may also move waiters to a second futex; a later
+ * wake of that futex ends their waits.
  *
  * Calls that block: reads, polls, sleeps and the like that lasted for 1 ms or longer, and waits in
  * calls of other classes (open, accept, waitpid). A call that wrote to the other end of a pipe
