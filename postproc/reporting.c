@@ -160,8 +160,8 @@ static bool has_screen(const struct fold *fold)
 }
 
 /*
- * Fills the tables: those of the requested reports in `tables`, those of the folds that only limits
- * need in `others`.
+ * Fills the tables. `tables` gets the tables of the requested reports, `others` those that are
+ * needed only to check limits.
  */
 static int end_reports(struct fold *fold, struct tables *tables, struct tables *others,
 		       struct error *err)
@@ -281,8 +281,8 @@ struct attempt {
 };
 
 /*
- * Prints the page with less detail: folds with has_detail fill their tables again, and prints these
- * tables before the others. detail: from 1 (the least) to page->all.
+ * Prints the page with this detail, from 1 (the least) to page->all. Below page->all, folds with
+ * has_detail fill their tables again; these tables are printed before the others.
  */
 static int print_page(const struct page *page, uint32_t detail, struct out *out, struct error *err)
 {
@@ -532,8 +532,8 @@ static int read_and_print(struct fold *fold, struct out *out, struct error *err)
 			       "--process=%s: no process of the run has this number or name",
 			       select->process);
 	/*
-	 * print reports on a run that was read in part, but do not compare it, because the
-	 * differences would be false
+	 * after an error, report on the part of the run that was read; but do not compare it,
+	 * because the differences would be false
 	 */
 	if (rc == 0 || rc == -EINTR || (has_processes && !fold->options->base_count))
 		printed = finish(fold, out, &later);

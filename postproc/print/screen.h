@@ -61,7 +61,10 @@ struct select_tally;
  */
 void line_add_selection(struct line *line, const struct select_tally *selection);
 
-/* The number of lines that screen_wrap() would add; SIZE_MAX if a line would be too long. */
+/*
+ * Returns the number of lines that screen_wrap() would add; SIZE_MAX if one of them would be wider
+ * than the screen.
+ */
 size_t line_height(const struct screen *screen, const struct line *line, size_t indent);
 
 /* Adds the line to the screen and clears it. */

@@ -21,14 +21,14 @@ struct source_style;
 struct tables_style {
 	const struct writer *format; /* the format, as tables_at() returns it */
 	/* for text: */
-	unsigned width; /* columns of the terminal; 0: unknown, 80 are used */
+	unsigned width; /* columns of the terminal; 0: unknown, so 80 is assumed */
 	bool has_colour;
 	bool has_blocks;  /* the terminal shows Unicode block characters, which charts then use */
 	bool is_verbose;  /* print whole names and backtraces */
 	bool shows_empty; /* print a separate line for each table without rows */
 	/*
-	 * The command for the next report consists of before_next, the report's name and
-	 * behind_next: "holdtrace report ", " FILE". before_next NULL: the command is not printed.
+	 * The suggested next command is before_next, the name of a report and behind_next:
+	 * "holdtrace report ", "leaks", " FILE". If before_next is NULL, no command is suggested.
 	 */
 	const char *before_next, *behind_next;
 	/* for --format=baseline: the value of each limit in this run */
@@ -46,10 +46,7 @@ void tables_print(const struct tables *tables, const struct report_run *run, str
 		  const struct report_row *const *rows, unsigned count,
 		  const struct tables_style *style, struct out *out);
 
-/*
- * Whether a format can print these tables. Returns false if the format is for trees and none of the
- * tables is a tree.
- */
+/* Whether the format can print these tables. A format for trees needs at least one tree. */
 bool tables_fit(const struct tables *tables, const struct writer *format);
 
 /* The parameters of tables_print_NAME() (formats.def). */

@@ -63,7 +63,7 @@ static const char *format_number(struct human *human, const struct curve *curve,
 		       : human_count(human, value);
 }
 
-/* Whether a column contains the errors of the column before it, and so is not a curve. */
+/* Whether a column has the error bounds of the previous column. It is not drawn as a curve. */
 static bool is_error(const struct table *table, unsigned column)
 {
 	return column < table->facts.column_count &&
@@ -99,8 +99,8 @@ static void print_mark(const struct curve *curve)
 }
 
 /*
- * Returns how many eighths of a character cell to fill. point: column of the cell; below: the
- * height, in eighths, where the line of the cell begins.
+ * Returns how many eighths of a character cell to fill. point: column of the cell; below: height of
+ * the lower edge of the cell, in eighths.
  */
 static unsigned level_of(const struct curve *curve, unsigned point, unsigned below)
 {
@@ -147,7 +147,7 @@ static void print_curve(struct curve *curve)
 	measure_curve(curve);
 	if (!curve->most)
 		return;
-	/* with a maximum below LINES_MAX, each unit gets one line */
+	/* if the maximum is below LINES_MAX, use one line for each unit */
 	curve->lines = curve->most < LINES_MAX ? (unsigned)curve->most : LINES_MAX;
 	print_title(curve);
 	print_mark(curve);

@@ -22,7 +22,7 @@ struct flow {
 	size_t begin; /* column where each line of the cell begins */
 	size_t at;    /* current column of the terminal */
 	unsigned lines;
-	bool is_frames; /* each piece is a function and the file, line or module after it */
+	bool is_frames; /* each piece is a function, followed by its file, line or module */
 };
 
 /* Prints a piece that must not be broken. Returns false if the limit of lines is reached. */
@@ -60,8 +60,9 @@ static bool flow_piece(struct flow *flow, const char *between, const char *text)
 }
 
 /*
- * Prints all frames of the call site, at every width, because rows are merged by call site. sites:
- * the number of backtraces with this call site. If it is 1, prints as many of its callers as fit.
+ * Prints a backtrace. The frames of its call site are always printed, because rows are merged by
+ * call site. If only one backtrace has this call site (`sites` is 1), also prints as many callers
+ * as fit.
  */
 static void flow_frames(struct flow *flow, const struct trace_node *backtrace, uint64_t sites)
 {

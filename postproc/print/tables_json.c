@@ -13,8 +13,8 @@
 #define SCHEMA	   1	 /* version of this format; see holdtrace-report(1) */
 
 /*
- * The cached JSON of a frame. Most frames occur in many backtraces, and always at the same depth of
- * nesting.
+ * The cached JSON of a frame. Most frames occur in many backtraces, always at the same level of
+ * nesting, so their JSON is always the same.
  */
 struct kept_frame {
 	uint32_t id, length;

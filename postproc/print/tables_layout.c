@@ -89,8 +89,8 @@ static size_t least_text(const struct layout *layout)
 }
 
 /*
- * The minimum width of the last column: a constant for backtraces and branches, enough for
- * LINES_MAX lines for texts, and the full width for other kinds.
+ * The minimum width of the last column: a constant for backtraces and branches; for texts, a width
+ * at which the longest one takes about three lines; for other kinds, the full width.
  */
 static size_t least_last(const struct layout *layout)
 {
@@ -185,8 +185,8 @@ static void spare_curves(struct layout *layout, size_t width)
 }
 
 /*
- * If the format has colours, gives the first column of shares bars, if there is space for them. The
- * last column keeps most of the line.
+ * If colours are used and there is space, adds bars to the first column of shares. The last column
+ * keeps most of the line.
  */
 static void add_bar(struct layout *layout, size_t width)
 {

@@ -29,7 +29,7 @@ static void cut_text(char *text, size_t width)
 	memcpy(text, dots, strlen(dots));
 }
 
-/* Draws the digits that tables_format_cell() wrote for a curve as a curve of one line. */
+/* Draws a curve on one line. digits: what tables_format_cell() wrote for the curve. */
 static void draw_steps(const struct tables_job *job, const char *digits)
 {
 	text_colour(job, COLOUR_BAR);
@@ -78,8 +78,8 @@ static void print_cell(const struct layout *layout, unsigned column, const struc
 }
 
 /*
- * Prints words, continued in the next lines with this indentation. at: the column of the first
- * word.
+ * Prints words. Breaks lines between words, and indents the further lines. at: the column of the
+ * first word.
  */
 static void print_words_at(const struct tables_job *job, const char *colour, size_t at,
 			   size_t indent, const char *text)

@@ -43,7 +43,7 @@ struct layout {
 	const struct tables_job *job;
 	const struct table *table;
 	size_t widths[COLUMNS_MAX]; /* 0: the column is not shown */
-	/* width of the longest word, because words are not broken; a path may be wider */
+	/* width of the longest word that is not a path, because such words are not broken */
 	size_t words[COLUMNS_MAX];
 	unsigned last;		  /* number of the last column */
 	int by;			  /* the column by which the rows are sorted, or -1 */
@@ -51,7 +51,10 @@ struct layout {
 	unsigned bar;		  /* the column of shares with bars beside its numbers */
 	size_t bar_width;	  /* width of these bars; 0: there are none */
 	bool begins[COLUMNS_MAX]; /* whether the column begins a new line within the row */
-	/* the column has sentences in lines of their own, at last_at, which are never cut */
+	/*
+	 * the texts of the column are sentences: each is printed on lines of its own, from column
+	 * last_at, and never cut
+	 */
 	bool is_sentence[COLUMNS_MAX];
 };
 
@@ -88,8 +91,8 @@ void tables_format_cell(char *text, enum table_kind kind, const struct table_cel
 unsigned tables_width(const struct tables_job *job);
 
 /*
- * Whether a column is printed below the row. If a table has several backtraces, all but the last
- * are printed there.
+ * Whether a column is printed below the row. If a table has several columns of backtraces, all but
+ * the last are printed there.
  */
 bool tables_is_below(const struct layout *layout, unsigned column);
 

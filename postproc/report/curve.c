@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "curve.h"
 
-#define SHIFT_FIRST 12u /* the first steps are 4 us long */
+#define SHIFT_FIRST 12u /* log2 of the initial length of a step in ns: 4096 ns */
 
 /* Merges a later step into *step. */
 static void merge_step(struct curve_step *step, const struct curve_step *later)

@@ -35,9 +35,9 @@ struct curve {
 void curve_add(struct curve *curve, uint64_t time_ns, uint64_t amount);
 
 /*
- * Returns the points of the curve one by one, in the order of time, starting with *at 0; false
- * after the last point. A step has a point for its maximum and, if it differs, one for its last
- * amount.
+ * Iterates over the points of the curve in the order of time. Set *at to 0 before the first call.
+ * Returns false after the last point. A step has a point for its maximum and, if it differs, one
+ * for its last amount.
  */
 bool curve_next(const struct curve *curve, size_t *at, uint64_t *time_ns, uint64_t *amount);
 

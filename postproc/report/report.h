@@ -36,11 +36,11 @@ struct report_options {
 	bool has_paths;	    /* --path is given */
 	const char *unit;   /* the mark that ends a unit of work (--growth); NULL or "": any mark */
 	size_t top;	    /* number of rows to print; 0: all */
-	uint64_t max_bytes; /* maximum size of the file of a page; 0: no limit */
+	uint64_t max_bytes; /* maximum size of an HTML page in bytes; 0: no limit */
 	bool is_bottom_up;  /* for tree: --bottom-up is given */
 	/* for leaks: --growing is given, so list only growing call sites, with their curves */
 	bool wants_growing;
-	unsigned rises; /* a curve grows if it rises in this many windows */
+	unsigned rises; /* a curve grows if it rises in at least this many windows */
 };
 
 /* The state that all folds of a run share. */
@@ -211,12 +211,12 @@ void report_find_gaps(const struct report_run *run, unsigned kinds, uint64_t lim
 		      struct report_gaps *gaps);
 
 /*
- * Returns the file of a language's runtime whose locks use conditions or semaphores to wait, or
- * NULL if the run has no such file.
+ * If the run has the runtime of a language whose locks use conditions or semaphores to wait,
+ * returns the path of its file; else NULL.
  */
 const char *report_language(const struct summary *summary);
 
-/* Returns the sum of all waits for conditions and semaphores. */
+/* Returns the total time of the waits for conditions and semaphores, in ns. */
 uint64_t report_indirect_ns(const struct summary *summary);
 
 bool report_is_incomplete(const struct summary_process *process);

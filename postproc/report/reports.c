@@ -10,7 +10,8 @@
 #include "report.h"
 #include "wire.h"
 
-#define SYMBOLS_MAX 256u /* functions of a backtrace, from the innermost one, that are read */
+/* maximum number of functions of a backtrace to read, from the innermost */
+#define SYMBOLS_MAX 256u
 #define TYPE_MAX    1024u
 
 static const struct report_row rows[] = {
@@ -242,7 +243,8 @@ static bool is_listed(const char *list, const char *class)
 }
 
 /*
- * Returns the kinds of events whose classes are in the list. KIND_SCAN and KIND_NOTE have no class.
+ * Returns the kinds of events whose classes are in the list. Kinds with the class "-" are never in
+ * it.
  */
 static unsigned kinds_listed(const char *list)
 {
@@ -301,15 +303,15 @@ static bool report_is_unscanned(const struct summary_process *process)
 	return process->end != SUMMARY_EXEC && !process->is_scanned;
 }
 
-/* Like report_is_unscanned(), for the resident memory. */
+/* Whether the resident memory of the process was not measured. After an exec, there is none. */
 static bool report_is_unmeasured(const struct summary_process *process)
 {
 	return process->end != SUMMARY_EXEC && !process->is_measured;
 }
 
 /*
- * Whether resident pages may have blocks that the process inherited by fork, which its trace does
- * not have.
+ * Whether resident pages may contain blocks that the process inherited by fork. Its trace does not
+ * have these blocks.
  */
 static bool report_has_forked_blocks(const struct summary_process *process)
 {
@@ -317,8 +319,9 @@ static bool report_has_forked_blocks(const struct summary_process *process)
 }
 
 /*
- * Returns the number of processes that a flight recorder removed. Each process has the value of the
- * counter at its end; the counter never decreases, so the largest value is the total.
+ * Returns the number of processes that a flight recorder removed. The recorder counts them, and
+ * each process has the value of the counter from its own end. The counter never decreases, so the
+ * largest value is the total.
  */
 static uint64_t report_gone(const struct summary *summary)
 {
@@ -352,9 +355,10 @@ uint64_t report_indirect_ns(const struct summary *summary)
 }
 
 /*
- * Whether waits for locks of a language's runtime may have been recorded as waits for other
- * objects: waits of more than limit_ns in sum or, for limits on threads that wait for each other,
- * waits at the end.
+ * Whether waits for locks of a language's runtime may have been recorded as waits for conditions or
+ * semaphores. For a limit on the time of waits: whether these waits took more than limit_ns in
+ * total. For limits on threads that wait for each other: whether a thread is in such a wait at the
+ * end.
  */
 static bool report_has_language_waits(const struct summary *summary, unsigned kinds,
 				      uint64_t limit_ns)
@@ -387,12 +391,12 @@ static uint64_t report_ownerless(const struct report_run *run)
 	return threads;
 }
 
-/* until its next holder wakes up, a lock may be free for this time */
+/* a released lock may have no holder for this time, until the next holder wakes up */
 #define HOLDERLESS_NS 100000000u
 
 /*
- * Returns the number of threads that wait at the end for a lock whose holder no recorded call
- * shows.
+ * Returns the number of threads that wait at the end for a lock that no thread holds according to
+ * the recorded calls.
  */
 static uint64_t report_holderless(const struct summary *summary)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "rises.h"
 
-#define SHIFT_FIRST 12u /* the first windows are 4 us long */
+#define SHIFT_FIRST 12u /* log2 of the initial length of a window in ns: 4096 ns */
 
 /*
  * Returns the number of the window that contains a time. As with --since and --until, a window

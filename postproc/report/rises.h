@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define RISES_WINDOWS 16u
-/* default of --growing: number of windows in which the amount of a growing call site rises */
+/* default of --growing: a call site grows if its amount rises in at least this many windows */
 #define RISES_LEAST 4u
 /* maximum of --growing: the first window cannot rise, because no window precedes it */
 #define RISES_MOST (RISES_WINDOWS - 1)

@@ -127,8 +127,8 @@ static const uint64_t *match_symbol(struct suppress *suppress, const struct nami
 	uint64_t *bits = place_of(suppress, symbol->id);
 	const struct naming_symbol *last = &suppress->last;
 	/*
-	 * the entry for symbols without an id is valid only if the latest one is the same symbol:
-	 * for example main in a stripped program
+	 * symbols without an id, such as main in a stripped program, share one entry, which is
+	 * valid only if it was made for the same symbol
 	 */
 	bool is_same = symbol->id || (last->function == symbol->function &&
 				      last->file == symbol->file && last->module == symbol->module);
@@ -151,7 +151,8 @@ static const uint64_t *match_symbol(struct suppress *suppress, const struct nami
  */
 struct suppress_sum {
 	uint64_t first, any, all;
-	uint64_t called; /* bits of the patterns that match all frames that the loader called */
+	/* bits of the patterns that match all frames inside a frame of the loader */
+	uint64_t called;
 };
 
 static struct suppress_pattern *choose(struct suppress *suppress, const struct suppress_sum *sums)

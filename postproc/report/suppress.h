@@ -19,7 +19,7 @@
 struct report_options;
 struct summary;
 
-/* The text with which a pattern is compared. */
+/* The texts of a backtrace that a pattern is compared with. */
 enum suppress_kind {
 	/* the function, file and module of each frame; one match is enough, as in LeakSanitizer */
 	SUPPRESS_ANY,

@@ -121,8 +121,8 @@ void tables_free(struct tables *tables)
 }
 
 /*
- * Returns the number of rows at which leave_out() is to be called next, after it has kept `kept`
- * rows. The number is so large that sorting costs little per row.
+ * Returns the number of rows at which table_add() calls leave_out() again. kept: number of rows
+ * that the previous call kept. The number is large, so that sorting costs little per row.
  */
 static size_t limit_of(const struct table_bound *bound, size_t kept)
 {
@@ -183,7 +183,7 @@ void table_percent(struct table_cell *cell, uint64_t part, uint64_t whole)
 
 	if (!whole)
 		return;
-	/* in a damaged trace, the part may be larger than the whole */
+	/* limit the result: in a damaged trace, the part may be larger than the whole */
 	table_number(cell, hundredths < 0x1p63 ? (uint64_t)hundredths : INT64_MAX);
 	cell->weight = whole;
 }

@@ -25,10 +25,11 @@ enum table_kind {
 	 * a text, only in the first column; rows with the same text are adjacent and form a group
 	 */
 	TABLE_GROUP,
-	TABLE_TEXT,  /* may come from an untrusted file; the printer escapes it */
-	TABLE_NOTE,  /* a text that is printed on a line below the row, not in a column */
-	TABLE_TYPE,  /* likewise the type of the objects; "several types" if joined rows differ */
-	TABLE_COUNT, /* a number that can be added up */
+	TABLE_TEXT, /* may come from an untrusted file; the printer escapes it */
+	TABLE_NOTE, /* a text that is printed on a line below the row, not in a column */
+	/* like TABLE_NOTE: the type of the objects; "several types" if joined rows differ */
+	TABLE_TYPE,
+	TABLE_COUNT,	 /* a number that can be added up */
 	TABLE_PROCESSES, /* a number of processes; not printed if the run has only one process */
 	TABLE_NUMBER,	 /* a number that cannot be added up, such as a pid */
 	TABLE_BYTES,	 /* a count of bytes */
@@ -45,7 +46,7 @@ enum table_kind {
 	 */
 	TABLE_PART,
 	TABLE_PART_COUNT, /* a number that includes numbers of other rows or is included in them */
-	TABLE_CHANGE,	  /* difference of an amount: an int64_t */
+	TABLE_CHANGE,	  /* the difference between two amounts: an int64_t */
 	TABLE_NS,	  /* a duration in ns */
 	TABLE_LONGEST,	  /* the longest of several durations */
 	TABLE_TIME,	  /* a time in ns since the start of the run */
@@ -78,7 +79,7 @@ struct table_branch {
 	const struct naming_symbol *frames[];
 };
 
-/* tables_fold() examines only this many rows of a group, the largest ones */
+/* maximum number of rows of a group that tables_fold() examines, the first ones after sorting */
 #define TABLE_ROWS_READ 4096
 
 enum table_id {
@@ -161,7 +162,10 @@ struct table_group {
 /* Which rows of a group are needed: see tables_bound(). */
 struct table_bound {
 	const char *by;
-	/* number of rows of a group: the first ones in the order of column `by`; 0: all */
+	/*
+	 * maximum number of rows of a group to keep: the first ones in the order of column `by`; 0:
+	 * all
+	 */
 	size_t most;
 };
 
@@ -226,9 +230,9 @@ void tables_free(struct tables *tables);
 int tables_failure(const struct tables *tables, struct error *err);
 
 /*
- * Limits memory: promises that tables_finish() and tables_fold() will be called with these values
- * of `by` and `top` (not 0). A sorted table then stores only as many rows of each group as these
- * functions examine, and adds up the others. Call it before tables_begin().
+ * Limits the memory of the tables. The caller promises to call tables_finish() and tables_fold()
+ * with the same `by` and `top`; `top` must not be 0. A sorted table then stores only as many rows
+ * of each group as these functions examine, and adds up the others. Call it before tables_begin().
  */
 void tables_bound(struct tables *tables, const char *by, size_t top);
 
@@ -293,11 +297,11 @@ typedef const char *table_reading(void *user, const struct table *table,
 				  const struct table_cell *row);
 
 /*
- * Call it after tables_finish(), for output without addresses. Joins the rows of a group that have
- * the same text. The joined row has the sums of their numbers, or the maximum of their longest
- * times and of their averages, and the weight of its backtrace is their number. Joins only the
- * first TABLE_ROWS_READ rows of a group. Does not change tables with columns that cannot be joined.
- * by, top: the same as for tables_finish().
+ * Joins the rows of a group that have the same text, for output without addresses. Call it after
+ * tables_finish(). Numbers are added up; the joined row has the maximum of the longest durations,
+ * weighted means of averages and percentages, and the number of joined rows as the weight of its
+ * backtrace. Joins only the first TABLE_ROWS_READ rows of a group. Does not change tables with
+ * columns that cannot be joined. by, top: the same as for tables_finish().
  */
 int tables_fold(struct tables *tables, const char *by, size_t top, table_reading *reading,
 		void *user, struct error *err);

@@ -55,8 +55,8 @@ static void join_cell(enum table_kind kind, struct table_cell *cell, const struc
 		cell->weight = weight;
 	} else if (kind == TABLE_STEPS) {
 		/*
-		 * both arrays have the steps of the same run; each cell has its own copy, so it may
-		 * be changed
+		 * both arrays have the steps of the same run; each cell has its own copy of the
+		 * array, so this one can be changed in place
 		 */
 		for (uint64_t i = 0; i < cell->weight && i < other->weight; i++)
 			((uint64_t *)cell->steps)[i] += other->steps[i];
@@ -91,7 +91,7 @@ static bool fold_row(struct table *table, struct hash_table *by_text, struct tab
 	return false;
 }
 
-/* Joins rows of a group, and moves the remaining rows to the index *to, which is advanced. */
+/* Joins rows of a group, and moves the remaining rows to index *to. Advances *to past them. */
 static void fold_group(struct table *table, const struct table_group *group, size_t *to,
 		       table_reading *reading, void *user)
 {

@@ -17,7 +17,7 @@
 #include "base/order.h"
 #include "notes.h"
 
-/* the labels of a trace are among its first events: limit of events that are read */
+/* maximum number of events to read for the labels of a trace, which are among its first events */
 #define NOTES_READ 64
 
 /*

@@ -84,8 +84,8 @@ static int finish_file(struct output *output, int rc, struct error *err)
 }
 
 /*
- * Sets `path` to the resolver if it is in the directory of this program; otherwise to its name
- * alone, which is then searched in PATH.
+ * Sets `path` to the path of the resolver if it is in the directory of this program; otherwise to
+ * its bare name, which is searched in PATH.
  */
 static void find_resolver(char *path, size_t size)
 {

@@ -100,8 +100,8 @@ static int check_view(const struct options *options, struct error *err)
 }
 
 /*
- * Adds the names to the inputs. A name of a running process is replaced by the traces of its run so
- * far.
+ * Adds the names to the inputs. If a name is the pid of a running process, adds the traces that its
+ * run has written so far instead.
  */
 static int add_inputs(struct options *options, char **names, struct error *err)
 {
@@ -201,7 +201,7 @@ static void say_filters(struct options *options)
 						 options->values.given[i]);
 }
 
-/* Sets the reports from --table, if no report was named. */
+/* Sets options->report to the reports that have the tables of --table. */
 static void name_reports(struct options *options)
 {
 	size_t used = 0, length;

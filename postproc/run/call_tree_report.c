@@ -27,7 +27,7 @@ struct calls {
 	/* number of threads; last_thread: the thread that was counted last */
 	uint64_t threads, last_thread;
 	uint64_t id;	/* number of its row, from 1 */
-	uint32_t depth; /* number of rows on the path to its row */
+	uint32_t depth; /* number of ancestors of its row */
 };
 
 /*
@@ -51,7 +51,7 @@ struct thread {
 	ARRAY_OF(struct calls_sum) alone;
 };
 
-/* `count` calls of the next level are nested in calls with the path of `parent`. */
+/* The parent of the next `count` nodes that calltree_next() returns. */
 struct wave {
 	struct branch *parent;
 	uint64_t count;

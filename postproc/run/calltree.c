@@ -10,13 +10,13 @@
 #define DEPTH_UNKNOWN UINT32_MAX
 
 /*
- * The latest thread with a tid. Tids and pthread_t values are reused. Each thread that uses a tid
- * gets a number, its life.
+ * The latest thread that has a tid. Tids and pthread_t values are reused, so each thread also gets
+ * a number that is never reused, its life.
  */
 struct calltree_thread {
 	uint32_t id;
 	uint32_t life;	 /* number of the thread that now has the tid */
-	uint32_t handle; /* number of its handle (calltree.handle_list) */
+	uint32_t handle; /* index of its pthread_t in calltree.handle_list */
 	bool is_announced;
 	uint64_t pthread;
 	/* newest number of a call, and latest time, since this thread has the tid */
@@ -305,8 +305,8 @@ static void open_call(struct calltree *tree, const struct calltree_record *recor
 }
 
 /*
- * Returns how many of the open calls enclose the call of the record, and the number of open steps
- * inside the innermost of these calls.
+ * Returns how many open entries to keep: those up to the innermost call that encloses the record,
+ * and the steps of paths directly inside that call.
  */
 static uint32_t count_around(const struct calltree *tree, const struct calltree_record *record)
 {

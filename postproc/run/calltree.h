@@ -146,7 +146,7 @@ void calltree_init(struct calltree *tree, int directory);
 void calltree_add(struct calltree *tree, const struct event *event, uint32_t symbol, uint32_t path,
 		  const uint64_t extra[2]);
 
-/* Processes a note that the event's thread begins. */
+/* Processes the note about the start of the event's thread. */
 void calltree_begin_thread(struct calltree *tree, const struct event *event);
 
 /* Processes the time of an event. Calls that never return end at the latest of these times. */

@@ -13,7 +13,10 @@
 #include "naming/paths.h"
 #include "postproc/report/report.h"
 
-/* number of innermost functions that must be the same if another function was renamed */
+/*
+ * number of innermost functions that two paths must have in common to be matched despite a renamed
+ * function
+ */
 #define INNER	  2u
 #define WAITED_NS 1000000u /* in ns: smaller sums of waits are ignored */
 

@@ -20,11 +20,14 @@ struct failure {
 	const struct trace_node *backtrace;
 	uint32_t error;
 	/*
-	 * number of these calls; for a file name: calls that did not find it since the last one
-	 * that did
+	 * number of these calls; for a file name: number of calls that did not find the file since
+	 * the last call that found it
 	 */
 	uint64_t count;
-	/* for a file name: the largest `count`; `found`: the path found then; `last`: its call */
+	/*
+	 * for a file name: `most`: the largest `count`; `found`: the path found then; `last`: call
+	 * site of the last call that did not find the file
+	 */
 	uint64_t most;
 	const char *found;
 	const struct trace_node *last;

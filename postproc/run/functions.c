@@ -49,7 +49,10 @@ struct stats_state {
 	ARRAY_OF(struct total) totals;
 };
 
-/* The class of a call. A failed call has no object; its class is that of the hook. */
+/*
+ * The class of a call: that of its hook, because a failed call has no object. Without a hook, that
+ * of its object.
+ */
 static const char *class_of(const struct event *event)
 {
 	if (event->function->hook)

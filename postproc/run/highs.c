@@ -6,7 +6,7 @@
 
 #include "spans.h"
 
-#define SHIFT_FIRST 12u /* the first steps are 4 us long */
+#define SHIFT_FIRST 12u /* log2 of the initial length of a step in ns: 4096 ns */
 
 void highs_init(struct highs *highs)
 {

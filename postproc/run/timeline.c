@@ -5,7 +5,7 @@
 
 #include "postproc/report/report.h"
 
-#define SHIFT_FIRST 12u /* the first steps are 4 us long */
+#define SHIFT_FIRST 12u /* log2 of the initial length of a step in ns: 4096 ns */
 
 static void raise_step(struct timeline_step *step, const struct timeline_step *other)
 {

@@ -35,7 +35,8 @@ struct timeline {
 };
 
 /*
- * Extends the current levels to time_ns. Does nothing if time_ns is earlier than the latest time.
+ * Adds steps with the current levels up to time_ns. Does nothing if time_ns is earlier than the
+ * latest time.
  */
 void timeline_advance(struct timeline *timeline, uint64_t time_ns);
 

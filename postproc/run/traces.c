@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report on the traces in directories. It reads only their first bytes. */
+/* The report on the traces in directories. It reads only the first bytes of each trace. */
 #include <inttypes.h>
 #include <time.h>
 

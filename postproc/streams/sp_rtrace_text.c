@@ -342,8 +342,7 @@ static void print_backtrace(struct text_writer *writer, const struct backtrace *
 /* mappings that are printed a second time */
 
 /*
- * Returns the mapping that contains the address, for a program that has read the text up to this
- * line.
+ * Returns the mapping that a program uses for the address if it has read the text up to this line.
  */
 static const struct trace_mapping *last_printed(const struct text_writer *writer, uint64_t address)
 {

@@ -10,7 +10,7 @@
 #include "naming/runtime.h"
 #include "summary_fold.h"
 
-#define PLACES_MAX 256u /* limit of the call sites that map memory and are examined */
+#define PLACES_MAX 256u /* maximum number of call sites of mapped memory that are examined */
 /* limit of the frames that are examined, from the innermost outwards */
 #define FRAMES_MAX   32u
 #define RECORDED_MAX 2048u

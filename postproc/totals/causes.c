@@ -9,7 +9,7 @@
 #include "base/pool.h"
 #include "base/hash_table.h"
 
-/* only this many call sites, those with the largest sums, are joined */
+/* maximum number of call sites to join, the largest ones; the others are discarded */
 #define PLACES_READ 4096u
 
 /* ---- moves of memory ---- */

@@ -37,8 +37,9 @@ static struct coverage_thread *find_thread(const struct coverage *coverage, uint
 }
 
 /*
- * Returns the thread of an event. The main thread (tid = pid) begins with the recording. Another
- * thread without a birth event was already running before an attach.
+ * Returns the thread of an event. Adds a thread that has no birth event: the main thread (tid =
+ * pid) with the start of the recording as its birth; any other thread with an unknown birth,
+ * because it was already running when holdtrace attached.
  */
 static struct coverage_thread *thread_of(struct coverage *coverage, const struct event *event)
 {
@@ -61,7 +62,9 @@ static void add_wait(struct coverage *coverage, const struct hook *hook, const s
 		return;
 	thread = thread_of(coverage, event);
 	thread->recorded_ns += event->leave_ns - event->enter_ns;
-	/* the main thread calls pthread_exit(), and destructors that run after it may wait */
+	/*
+	 * the thread may wait after its recorded end, in destructors that run after pthread_exit()
+	 */
 	if (thread->ended_ns && thread->ended_ns < event->leave_ns)
 		thread->ended_ns = event->leave_ns;
 }

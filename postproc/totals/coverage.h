@@ -51,7 +51,7 @@ struct coverage_thread {
 	uint64_t ended_ns;    /* end of the thread; 0: it ended with its process */
 	uint64_t recorded_ns; /* sum of its recorded waits */
 	bool is_main, is_read;
-	/* the members of ~scheduled */
+	/* the arguments of the note ~scheduled */
 	uint64_t from, from_ran, from_queued, to, ran, queued, futex, other, in_recorded;
 };
 

@@ -109,8 +109,8 @@ static bool number_of(const struct event *event, const char *name, uint64_t *num
 }
 
 /*
- * If the call made a copy (dup), copies the kind and text of the original. Returns false if the
- * call did not make a copy.
+ * If the call made a copy (dup), copies the kind of the original and describes the descriptor as
+ * its copy. Returns false if the call did not make a copy.
  */
 static bool take_over(struct descriptors *descriptors, struct descriptor *descriptor,
 		      const struct event *event)
@@ -132,8 +132,8 @@ static bool take_over(struct descriptors *descriptors, struct descriptor *descri
 }
 
 /*
- * Describes the descriptor by the call's first argument whose name is in `names`, with the prefix
- * that belongs to that name.
+ * Describes the descriptor by the first of the arguments in `names` that the call has, with the
+ * prefix of that argument.
  */
 static void describe(struct descriptor *descriptor, const struct event *event)
 {
@@ -204,7 +204,7 @@ static void name_stream(struct descriptors *descriptors, const struct event *eve
 	descriptor = descriptors_find(descriptors, number);
 	if (!descriptor)
 		return;
-	/* a descriptor that no recorded call opened has no description */
+	/* if is_open is false, no recorded call opened the descriptor */
 	descriptor->stream = !descriptor->is_open			    ? NULL
 			     : event->resource->known == RESOURCE_DIRECTORY ? "DIR"
 									    : "FILE";

@@ -63,8 +63,8 @@ void descriptors_clear(struct descriptors *descriptors);
 void descriptors_note(struct descriptors *descriptors, const struct event *event);
 
 /*
- * Processes a call. *misuse: the error of the call, if it made one; *of: the descriptor that was
- * misused.
+ * Processes a call. *misuse: how the call misused a descriptor, or DESCRIPTOR_GOOD; *of: the
+ * misused descriptor, or NULL.
  */
 void descriptors_event(struct descriptors *descriptors, const struct event *event,
 		       enum descriptor_misuse *misuse, struct descriptor **of);

@@ -78,8 +78,8 @@ void peaks_process(struct peaks *peaks, uint32_t pid, const char *program);
 uint64_t peaks_weight(const struct peaks *peaks, uint32_t class, struct peaks_amount amount);
 
 /*
- * Sets *amount to the amount that was live at the peak of the class, of a call site of the run
- * (place). Returns false if the amount is 0.
+ * Sets *amount to the amount of a call site of the run (place) that was live at the peak of the
+ * class. Returns false if the amount is 0.
  */
 bool peaks_at(const struct peaks *peaks, uint32_t class, uint32_t place,
 	      struct peaks_amount *amount);

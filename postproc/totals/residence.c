@@ -59,8 +59,8 @@ static bool take_mapping(struct residence *residence, const struct event *event)
 }
 
 /*
- * Adds a run of pages, divided at the bounds of mappings. Ignores pages of a mapping that was
- * ignored.
+ * Splits a run of pages at the bounds of mappings, and adds the parts. Ignores pages outside the
+ * known mappings. Returns false if the run begins before the end of the previous one.
  */
 static bool add_run(struct residence *residence, uint64_t from, uint64_t to, char state)
 {

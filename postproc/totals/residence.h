@@ -41,7 +41,10 @@ struct residence_run {
 	uint64_t from, to;
 	uint32_t mapping; /* index of the mapping */
 	char state;
-	bool is_before; /* for use by the caller */
+	/*
+	 * set by the report `resident`: the pages may have blocks from before an attach or a fork
+	 */
+	bool is_before;
 };
 
 struct residence {

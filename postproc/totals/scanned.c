@@ -80,8 +80,8 @@ static void keep_lost(struct scanned *scanned)
 }
 
 /*
- * Whether the note belongs to the last scan for which the process was stopped. If it is the first
- * note of that scan, starts a new result.
+ * Whether the note belongs to the newest scan for which the process was stopped. On the first such
+ * note, discards the result of the previous scan.
  */
 static bool is_of_result(struct scanned *scanned, const struct event *event)
 {

@@ -24,7 +24,7 @@ enum scanned_fate {
 	SCANNED_NOT,
 	SCANNED_KEPT,
 	SCANNED_INSIDE, /* reachable, but only by pointers into the middle of blocks */
-	SCANNED_WEAK,	/* reachable, but only by words that may not be pointers */
+	SCANNED_WEAK,	/* reachable, but only by words that are perhaps not pointers */
 	SCANNED_LOST,
 	SCANNED_INDIRECT, /* unreachable, but another unreachable block points to it */
 	SCANNED_FATES,

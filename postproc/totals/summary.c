@@ -45,10 +45,7 @@ static void add_wait(struct summary *summary, uint32_t index, const struct event
 		  &call);
 }
 
-/*
- * Processes a call that neither acquired nor released an object. The hook shows the class that the
- * call is about.
- */
+/* Processes a call that neither acquired nor released an object. The class is that of the hook. */
 static void use(struct summary *summary, const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
@@ -152,7 +149,7 @@ void summary_count(struct summary *summary, const struct event *event)
 
 /*
  * Notes a child that was created by vfork or posix_spawn, with its program. The child of a vfork
- * executes the program before vfork returns; its call is recorded with the tid of the thread that
+ * calls exec before vfork returns; this exec call is recorded with the tid of the thread that
  * called vfork.
  */
 static void note_spawned(struct summary *summary, const struct event *event)
@@ -371,7 +368,7 @@ static void note_open(struct summary *summary, const struct event *event)
 
 	if (event->time_ns > fold->process.end_ns)
 		fold->process.end_ns = event->time_ns;
-	/* this may be the first event of the thread */
+	/* this may be the first event of the thread, so store its handle */
 	if (event->pthread)
 		map_set(&fold->threads, OF_HANDLE, event->pthread, event->thread);
 	if (!call || fold->open.count >= SUMMARY_BLOCKED_MAX || !may_block)

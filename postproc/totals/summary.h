@@ -48,7 +48,10 @@ struct summary_hot {
 	uint64_t object;
 	uint32_t pid;
 	uint64_t ns; /* sum of these waits */
-	/* call sites of the longest wait; NULL: unknown */
+	/*
+	 * call sites of the longest wait: of the waiter, and of the holder or the waker; NULL:
+	 * unknown
+	 */
 	const struct trace_node *waiter, *other;
 	/*
 	 * the call site that began the chain of wakes that led to `other`; may be the same as
@@ -65,7 +68,7 @@ struct summary_class {
 	bool is_counted;
 	uint64_t acquired, lost, failed; /* numbers of calls */
 	uint64_t strays; /* releases of objects whose acquisition was not recorded */
-	/* releases of objects that were acquired before holdtrace attached to the process */
+	/* releases of objects that were acquired before the attach or before --since */
 	uint64_t earlier;
 	/* locks that were acquired again at the end of a wait for a condition */
 	uint64_t retaken;
@@ -73,19 +76,16 @@ struct summary_class {
 	uint64_t temporary; /* objects that their thread released in its next call */
 	/* calls on closed descriptors (EBADF): close() and other calls */
 	uint64_t bad_closes, bad_uses;
-	/* for conditions: the part of `notified` for which no thread waited */
+	/* for conditions: how many of `notified` had no waiter */
 	uint64_t vain;
 	/* objects, and bytes of objects, that were live at the end of their processes */
 	uint64_t held, held_bytes;
 	/* numbers of the class are estimates, computed from samples */
 	bool is_estimate;
 	double held_variance;	       /* variance of held_bytes */
-	uint64_t killed, killed_bytes; /* blocks that the last scan found to be unreachable */
+	uint64_t killed, killed_bytes; /* live objects of killed processes, and their bytes */
 	uint64_t unkept, unkept_bytes; /* blocks that the last scan found unreachable */
-	/*
-	 * the number in `held` of objects that are parts of other objects, such as the descriptor
-	 * of a FILE
-	 */
+	/* how many of `held` are parts of other objects, such as the descriptor of a FILE */
 	uint64_t held_parts;
 	/* the classes of these other objects, as bits of enum resource */
 	uint32_t parts_of;
@@ -97,7 +97,10 @@ struct summary_class {
 	struct summary_hot hot;
 };
 
-/* Live objects of all processes at their end that were acquired with the same backtrace. */
+/*
+ * Objects that were acquired with the same backtrace, in any process, and were live when their
+ * process ended.
+ */
 struct summary_site {
 	uint32_t class;
 	bool is_part;
@@ -170,7 +173,8 @@ struct summary_poll {
 	const struct trace_node *backtrace;
 	const struct hook *hook;
 	struct wakes_site sums;
-	struct summary_calls calls; /* the waits that no thread of the process ended */
+	/* the waits that ended without a wakeup by a thread of the process */
+	struct summary_calls calls;
 };
 
 enum summary_end {
@@ -191,8 +195,9 @@ struct summary_process {
 	uint64_t session[2];
 	bool has_tails;
 	uint64_t start_ns, end_ns; /* on CLOCK_MONOTONIC */
-	uint64_t realtime_ns;	   /* to be added to such a time to get ns since 1970; 0: unknown */
-	uint64_t ended_ns;	   /* when the process reported its end; 0: it did not */
+	/* add it to start_ns or end_ns to get ns since 1970; 0: unknown */
+	uint64_t realtime_ns;
+	uint64_t ended_ns; /* when the process reported its end; 0: it did not */
 	uint64_t events, lost, late;
 	uint32_t threads;
 	enum summary_end end;
@@ -254,7 +259,7 @@ struct summary_process {
 	/* number of locks that were acquired without a wait, if such locks are only counted */
 	uint64_t uncontended;
 	double stalled_s; /* time in which its trace could not be written */
-	/* why this process may not be the one with that pid; NULL: no doubt */
+	/* why the events may be from another process; NULL: no doubt */
 	const char *doubt;
 	/* the stream has only some threads of a process, which has another stream, too */
 	bool is_part;
@@ -283,7 +288,7 @@ struct summary_loss {
 	uint64_t count;
 };
 
-/* A module whose calls of hooked functions bypass the library. */
+/* A module whose calls to hooked functions bypass the library. */
 struct summary_bypass {
 	/* path of the module; example: one of the functions; NULL: unknown */
 	const char *path, *example;
@@ -339,7 +344,6 @@ struct summary_passed {
 	struct wire_value *arguments;
 };
 
-/* A child of vfork or posix_spawn. It is recorded only after it has executed a program. */
 /*
  * A lock that a thread held when its process forked. fork() copies the lock, but only one of the
  * threads.
@@ -348,10 +352,12 @@ struct summary_forked {
 	uint32_t child;
 	uint64_t object;
 	uint32_t thread; /* the thread that held the lock */
-	bool is_copied;	 /* whether that thread called fork(), and so is the child's only thread */
+	/* whether that thread called fork(), so that its copy is the only thread of the child */
+	bool is_copied;
 	const struct trace_node *backtrace;
 };
 
+/* A child of vfork or posix_spawn, and the program that it executed. */
 struct summary_spawned {
 	uint32_t pid, process; /* pid: of the child; process: number of the parent */
 	const char *path;
@@ -381,9 +387,13 @@ struct summary {
 		struct summary_site *items; /* sorted by summary_end(), the largest first */
 		size_t count, capacity;
 		uint64_t whole; /* number of sites whose objects are not parts of others */
-	} sites;		/* empty without summary_watch(), like classes[].sites */
+		/* empty unless summary_watch() was called; classes[].sites is 0 then */
+	} sites;
 	struct {
-		/* sorted by summary_end(): deadlocks, then the longest waits */
+		/*
+		 * sorted by summary_end(): deadlocks, lost wakeups and waits for locks first, idle
+		 * waits last; otherwise the longest wait first
+		 */
 		struct summary_blocked *items;
 		size_t count, capacity;
 	} blocked;
@@ -405,10 +415,12 @@ struct summary {
 	/* blocks that were allocated before the attach and freed after it */
 	uint64_t earlier_blocks;
 	uint64_t earlier_others; /* the same for objects of all other classes except mappings */
-	uint64_t untold;	 /* call sites of which it is not known if they grow by unit */
-	bool is_unitless;	 /* the run has not enough units of work to tell that */
-	uint64_t pauses;	 /* maximum of the processes' numbers of pauses */
-	uint64_t pause_ns;	 /* the longest time for which one process was not recorded */
+	/* number of call sites of which it is unknown whether they grow with the units of work */
+	uint64_t untold;
+	/* there are too few units of work to tell whether call sites grow */
+	bool is_unitless;
+	uint64_t pauses;   /* the largest number of pauses of one process */
+	uint64_t pause_ns; /* the longest time for which one process was not recorded */
 	/* whether the trace has times in ns; only then do waits and peaks have times */
 	bool has_times;
 	/* calls were skipped (skips_calls), but are needed for the result */
@@ -423,19 +435,20 @@ struct summary {
 	struct locks locks;			/* locks of the current process */
 	struct gil gil;				/* GIL of the current process */
 	ARRAY_OF(struct summary_gil) gil_waits; /* index 0 is unused */
-	struct map gil_index;			/* of backtraces, and of gil_waits */
-	struct wakes signals;			/* signals of conditions in the current process */
-	struct wakes calls;			/* calls that blocked in the current process */
-	struct descriptors descriptors;		/* descriptors of the current process */
-	struct summary_calls called;		/* sums of `calls` of all processes */
+	/* numbers of backtraces, and indices in gil_waits */
+	struct map gil_index;
+	struct wakes signals;		     /* signals of conditions in the current process */
+	struct wakes calls;		     /* calls that blocked in the current process */
+	struct descriptors descriptors;	     /* descriptors of the current process */
+	struct summary_calls called;	     /* sums of `calls` of all processes */
 	ARRAY_OF(struct summary_poll) polls; /* until summary_end(), which adds them to `called` */
 	struct {
 		ARRAY_OF(const struct trace_node *) places; /* call sites that map memory */
 		const char *name, *module;
 		/*
 		 * for the process in which code other than malloc had most memory mapped at the
-		 * end: the number of these bytes, and the file that mapped most of them. bytes 0:
-		 * not significant
+		 * end: the size of this memory in bytes (0: not significant), and the file that
+		 * mapped the largest piece
 		 */
 		uint64_t bytes;
 		const char *mapper;
@@ -471,7 +484,8 @@ struct summary {
 	/* after summary_end(): only those that executed a program that was not traced */
 	ARRAY_OF(struct summary_spawned) spawned;
 	ARRAY_OF(struct summary_forked)
-		forked; /* locks at forks of children whose traces are read later */
+	/* locks that were held when children were forked whose traces are read later */
+	forked;
 	/* set by summary_end(); key: pid; value: index + 1 of the last image of the process */
 	struct map last_by_pid;
 	/* descriptors that exec passed to programs whose streams have not ended yet */
@@ -487,8 +501,9 @@ void summary_add_child(struct summary_children *children, uint32_t *first, uint3
 void summary_join_children(struct summary_children *children, uint32_t *first, uint32_t second);
 
 /*
- * Returns how many children of a list outlived their parent, and so were not left as zombies by it.
- * Children that were not recorded are not counted, because their end is not known. Call it after
+ * Returns how many children of a list were not left as zombies by their parent: those that outlived
+ * the parent, or all if the kernel reported that the parent had no zombie at its end. An unrecorded
+ * child is counted only in the second case, because its end is unknown. Call it after
  * summary_end().
  */
 uint64_t summary_orphans(const struct summary *summary, const struct summary_children *children,

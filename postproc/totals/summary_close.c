@@ -163,8 +163,8 @@ static void pass_descriptor(struct summary *summary, const struct ledger_held *h
 }
 
 /*
- * Removes the entries of this process that are among the first `count` entries of summary->passed:
- * the executed program has inherited these descriptors, or exec has closed them.
+ * Removes the entries of this process that are among the first `count` entries of summary->passed.
+ * They were for the program that has now ended; the later entries are for the next program.
  */
 static void forget_passed(struct summary *summary, uint32_t pid, size_t count)
 {
@@ -394,7 +394,7 @@ static void close_locks(struct summary *summary)
 /* The kinds of keys in gil_index. */
 enum { OF_GIL_SITE, OF_GIL_WAITS };
 
-/* A number of the backtrace, from 1; 0: NULL. */
+/* Returns a number that identifies the backtrace, from 1; 0 for NULL. */
 static uint32_t gil_site(struct summary *summary, const struct trace_node *backtrace)
 {
 	struct map_entry *entry;
@@ -517,8 +517,9 @@ void summary_note_fork(struct summary *summary, const struct event *event)
 }
 
 /*
- * Returns the thread that held the lock, for which the call waits, before the fork that created
- * this process. NULL: a thread of this process holds the lock, or no holder is known.
+ * If another process (the parent) held the lock that the call waits for when it forked this
+ * process, returns the entry of the lock. Returns NULL if a thread of this process holds the lock,
+ * or if no holder is known.
  */
 static const struct summary_forked *forked_holder(const struct summary *summary,
 						  const struct fold_open *open)
@@ -720,8 +721,8 @@ static void add_blocked(struct summary *summary, const struct fold_open *open)
 
 /*
  * Adds an open call to summary->blocked. Threads that wait in the same function for the same object
- * share an entry; in calls that block, only threads with the same backtrace do so. first: index of
- * the first entry of this process.
+ * share an entry, but not if they are deadlocked. For calls of RESOURCE_CALL, the backtraces must
+ * also be the same. first: index of the first entry of this process.
  */
 static void close_open(struct summary *summary, const struct fold_open *open, size_t first)
 {
@@ -731,7 +732,7 @@ static void close_open(struct summary *summary, const struct fold_open *open, si
 		if (blocked->object != open->object || strcmp(blocked->function, open->function) ||
 		    blocked->is_deadlock || open->is_deadlock)
 			continue;
-		/* calls without an object share an entry only if they have the same call site */
+		/* these calls may have no object, so compare the backtraces, too */
 		if (open->resource == RESOURCE_CALL &&
 		    blocked->backtrace !=
 			    space_backtrace(&summary->space, open->backtrace, open->index))
@@ -1066,8 +1067,8 @@ size_t summary_share(const struct summary *summary, const uint32_t *classes, siz
 		reserved = room / 2;
 	for (size_t from = 0, to; from < all && count < room; from = to) {
 		/*
-		 * if there is no memory, show only a few mappings, because loaders and allocators
-		 * make many
+		 * if the first class is mappings, not memory, show only a few of them, because
+		 * loaders and allocators make many
 		 */
 		bool is_plenty = from || summary->classes[classes[from]].known == RESOURCE_MAPPING;
 		size_t share = is_plenty ? share_of(summary, classes[from]) : room - reserved;

@@ -46,7 +46,7 @@ struct summary_fold {
 	struct waits waits;
 	struct map threads;    /* see enum fold_of */
 	uint64_t thread_count; /* number of threads that made a call */
-	uint64_t told_events;  /* number of events, which the end of the stream states */
+	uint64_t told_events;  /* number of events according to the end of the stream */
 	uint64_t silent;       /* number of threads that were created but made no call */
 	uint32_t thread_cache[FOLD_THREAD_CACHE];
 	ARRAY_OF(struct fold_open) open;

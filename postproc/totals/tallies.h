@@ -59,8 +59,7 @@ struct tallies {
 	 */
 	uint32_t *first;
 	size_t first_count;
-	/* 4 more than listeners: the summary and the report `leaks` have tallies without listeners
-	 */
+	/* the summary and the report `leaks` have 4 tallies without listeners */
 	struct tally list[LEDGER_LISTENERS + 4];
 	unsigned count;
 };
