@@ -5,8 +5,9 @@
 /*
  * The frames of CPython in backtraces. A Python function is described to the collector like a
  * module: a range of addresses that no process can have (PYTHON_BASE), whose path is PYTHON_MODULE,
- * the function's qualified name, a blank, and its file. A Python frame is the address of its line
- * in this range, plus 1 as in a return address. So all later code treats it as any other frame.
+ * the function's qualified name, a space, and the path of its source file. A Python frame is
+ * recorded as the address of its line in this range, plus 1, like a return address. So all later
+ * code treats a Python frame like any other frame.
  *
  * The frames that the interpreter runs are inserted at the C function that runs them:
  *
@@ -36,15 +37,15 @@
 struct python_frame {
 	uintptr_t frame, code;
 	uintptr_t instruction;
-	uint32_t place; /* number of C frames outwards of this frame */
+	uint32_t place; /* number of C frames that are outer to this frame */
 	uint64_t address;
 	uint64_t lines; /* first bytes of the code object's line table */
 };
 
 /*
- * A fingerprint of a code object, because another code object may later get its address and those
- * of its parts. It has the sizes of the texts and of the line table, and eight bytes from the end,
- * or from both ends, of each.
+ * Fingerprint of a code object. It detects that another code object has taken the address of this
+ * one and the addresses of its parts. It contains the sizes of the texts and of the line table, and
+ * eight bytes from the end, or from both ends, of each.
  */
 struct python_print {
 	uint64_t sizes;
@@ -65,7 +66,7 @@ struct python_line {
 struct python_memory {
 	uint32_t count;	       /* number of `frames` */
 	uint32_t merged_count; /* number of `merged` */
-	/* the interpreter's state of this thread, which find_state() has checked */
+	/* the interpreter's state for this thread; find_state() has checked it */
 	uintptr_t state;
 	struct python_frame frames[PYTHON_FRAMES_MAX]; /* outermost first */
 	uint64_t merged[CAPTURE_MEMORY_MAX];	       /* outermost first */
@@ -82,29 +83,30 @@ struct call;
 struct module;
 
 /*
- * Called in a child of fork and after a new attach, when the collector does not know any function
- * yet.
+ * Called in a child of fork, and when the library attaches again: the collector does not know any
+ * Python function yet.
  */
 void python_renew(bool is_child);
 
 /*
- * Called when a thread reports a module that has an interpreter. Of several that are loaded at a
- * time, the first counts.
+ * Called when a thread reports a module that has an interpreter. If several are loaded at the same
+ * time, only the first one is used.
  */
 void python_look_at(const struct module *module);
 
 /*
- * Called before a call that may unload the interpreter (dlclose): from then until python_resume(),
- * no thread reads its memory. Returns whether python_resume() must be called, after the call and
- * maps_check().
+ * Called before a dlclose that may unload the interpreter: from then until python_resume(), no
+ * thread reads the interpreter's memory. If this function returns true, the caller must call
+ * python_resume() after the dlclose and maps_check().
  */
 bool python_pause(void);
 void python_resume(void);
 
 /*
- * Merges the thread's remembered C frames, of which the outermost `same` are unchanged, with the
- * frames that the interpreter runs. before: number of C frames that were remembered before; 0:
- * none. Returns the number of outermost frames of the merged backtrace that are unchanged.
+ * Inserts the Python frames that the interpreter runs into the thread's remembered C frames. same:
+ * number of outermost C frames that have not changed since the previous backtrace. before: number
+ * of C frames in that backtrace; 0: there is no previous merged backtrace. Returns the number of
+ * outermost frames of the merged backtrace that have not changed.
  */
 uint32_t python_merge(const struct call *call, uint32_t before, uint32_t same);
 

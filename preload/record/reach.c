@@ -17,8 +17,7 @@
 #include "preload/ground/sys.h"
 
 #define RETRY_NS 1000000
-/* a collector that is busy with many ended processes still changes its heartbeat within this time
- */
+/* even a collector that is busy with many ended processes changes its heartbeat within this time */
 #define STILL_MS 50
 
 #define NOBODY		     65534u	 /* the user id `nobody`: kernel/sys.c, overflowuid */
@@ -59,8 +58,8 @@ char *reach_path(char *path, uint64_t pid, uint64_t fd)
 }
 
 /*
- * Connects, and tries again while the collector's queue is full: many programs of a run may start
- * at the same time, and the collector may be slow to accept.
+ * Connects to the collector. Tries again while the queue of the collector's socket is full: many
+ * programs of a run may start at the same time, and the collector may be slow to accept.
  */
 static int connect_in_time(int socket, const struct sockaddr_un *address, unsigned int size,
 			   int64_t patience_ms)
@@ -77,8 +76,8 @@ static int connect_in_time(int socket, const struct sockaddr_un *address, unsign
 }
 
 /*
- * Connects to the abstract socket, which also works after chroot and setuid and in another pid
- * namespace.
+ * Connects by the abstract name of the collector's socket. This also works after chroot and setuid,
+ * and in another pid namespace.
  */
 static int connect_by_name(int socket, int64_t patience_ms)
 {
@@ -92,8 +91,8 @@ static int connect_by_name(int socket, int64_t patience_ms)
 }
 
 /*
- * Connects to the socket with a path, which also works in another network namespace, but needs
- * /proc.
+ * Connects by the path of the collector's socket. This also works in another network namespace, but
+ * needs /proc.
  */
 static int connect_by_path(int socket, int64_t patience_ms)
 {
@@ -107,9 +106,9 @@ static int connect_by_path(int socket, int64_t patience_ms)
 }
 
 /*
- * Whether the peer is the collector. After the collector has ended, any process may take its name.
- * The kernel reports pid 0 for a process that we cannot see, and `nobody` for a user that this
- * namespace does not map.
+ * Whether the peer is the collector. After the collector has ended, any process may bind the name
+ * of its socket. The kernel reports pid 0 for a process that we cannot see, and `nobody` for a user
+ * that this namespace does not map.
  */
 static bool is_collector(int socket, uint32_t pid)
 {
@@ -122,7 +121,10 @@ static bool is_collector(int socket, uint32_t pid)
 		return false;
 	if (!collector.owner_is_known || peer.uid == collector.owner)
 		return true;
-	/* user ids may differ from those at the start of the run (user_namespaces(7)) */
+	/*
+	 * in another user namespace, the kernel may not be able to map the collector's user id, and
+	 * reports `nobody` (user_namespaces(7))
+	 */
 	return peer.uid == NOBODY &&
 	       !sys_statx(AT_FDCWD, "/proc/self/ns/user", 0, STATX_INO, &space) &&
 	       space.stx_ino != FIRST_USER_NAMESPACE;
@@ -167,7 +169,7 @@ long reach_say(int socket, const void *data, size_t size, const int *fd)
 }
 
 /*
- * While the collector cannot keep up with the short processes that end, a new process waits here
+ * While short-lived processes end faster than the collector can handle, a new process waits here
  * before it starts. The owner's processes wait only for other processes of the owner, so that no
  * other user can delay them. If the collector makes no progress, no process waits: the collector
  * may have been killed or stopped.

@@ -22,9 +22,9 @@ void reach_name(const char *id);
 void reach_owner(uint32_t user);
 
 /*
- * Whether the control page's owner has full control of this process anyway: it is the same user, or
- * root. False for the user id `nobody`, which represents every user that this namespace does not
- * map.
+ * Whether the control page's owner has full control of this process anyway: the owner is the same
+ * user, or root. False for the user id `nobody`, which represents every user that this namespace
+ * does not map.
  */
 bool reach_is_trusted(void);
 

@@ -13,8 +13,8 @@
 #include "thread.h"
 
 /*
- * The heartbeat of the stalled collector for which a producer stopped waiting; 0: the collector is
- * not stalled.
+ * The collector's heartbeat when a producer stopped waiting for the stalled collector; 0: no
+ * producer has.
  */
 static uint64_t stalled_beat;
 
@@ -62,8 +62,8 @@ static inline uint64_t heartbeat(void)
 }
 
 /*
- * Called when the collector makes no progress: whether it has ended or is a zombie. True if we may
- * not make system calls.
+ * Called when the collector makes no progress: whether the collector has ended or is a zombie. Also
+ * true if this process must not make system calls and so cannot find out.
  */
 static bool collector_is_dead(void)
 {
@@ -90,10 +90,10 @@ static bool collector_is_dead(void)
 }
 
 /*
- * Wakes the collector if it sleeps, once for each sleep; again: even if it was woken before.
- * Programs can only read the control page, so `woken` is a private variable that stores the sleep
- * in which this process has woken it. A collector that is about to sleep may miss the wake; then it
- * sleeps for some milliseconds at most.
+ * Wakes the collector if it sleeps. Each process does this only once for each sleep, unless `again`
+ * is set. Programs can only read the control page, so the private variable `woken` stores the
+ * number of the last sleep from which this process has woken the collector. A collector that is
+ * about to sleep may miss the wake; then it sleeps for some milliseconds at most.
  */
 static void wake_collector(bool again)
 {
@@ -144,8 +144,8 @@ static inline struct record *record_at(const struct thread *thread, uint64_t at,
 }
 
 /*
- * Returns the collector's tail if it is plausible, else the last plausible one: other processes may
- * be able to write to the slot.
+ * Returns the slot's tail if it is plausible, else the last plausible tail: other processes may be
+ * able to write to the slot.
  */
 static uint64_t look_at_tail(const struct thread *thread)
 {
@@ -156,10 +156,10 @@ static uint64_t look_at_tail(const struct thread *thread)
 }
 
 /*
- * Whether waiting is useless because the collector waits for this thread. Either it has read all
- * visible records, or the next record is incomplete (this code runs in a signal handler that
- * interrupted the record's writer, or a jump left the writer). Or no collector reads this ring: it
- * is the ring of a parent, or the library was detached.
+ * Whether waiting is useless because the collector waits for this thread. Either the collector has
+ * read all visible records, or the next record is incomplete (this code runs in a signal handler
+ * that interrupted the record's writer, or a jump left the writer). Or no collector reads this
+ * ring, because it is the ring of the parent process, or the library was detached.
  */
 static bool waits_for_us(const struct thread *thread, uint64_t tail)
 {
@@ -193,10 +193,10 @@ struct wait {
 };
 
 /*
- * Whether to give up a wait: the collector has made no progress for --patience; or it has read all
- * rings several times, for longer than --patience, but nothing from this ring; or the wait has
- * lasted twenty times --patience. With --patience=forever a wait ends only if the collector is
- * dead, or has no stream for this process although it has read all rings.
+ * Whether to give up a wait: the collector has made no progress for the time of --patience; or the
+ * collector has read all rings several times during more than this time, but nothing from this
+ * ring; or the wait has lasted twenty times --patience. With --patience=forever a wait ends only if
+ * the collector is dead, or has no stream for this process although it has read all rings.
  */
 static bool has_waited_enough(struct wait *wait)
 {
@@ -227,8 +227,8 @@ static bool has_waited_enough(struct wait *wait)
 /*
  * Waits until the collector has moved the tail. While the collector makes progress, slowing the
  * program down is better than dropping events: a dropped free would be reported as a leak. If a
- * thread has stopped waiting for a collector that makes progress, it does not wait again before the
- * tail has moved.
+ * thread has given up waiting although the collector makes progress, it does not wait again before
+ * the tail has moved.
  */
 static bool wait_for_room(struct thread *thread, uint64_t tail)
 {
@@ -256,9 +256,9 @@ static bool wait_for_room(struct thread *thread, uint64_t tail)
 }
 
 /*
- * Makes the ring four times as large. This is possible only if every unread byte keeps its offset
- * in the larger ring, so all unread bytes must be within the first quarter of a lap of the larger
- * ring. Returns whether the ring is larger now, even if a signal handler enlarged it.
+ * Makes the ring four times as large, if every unread byte keeps its offset in the larger ring, so
+ * all unread bytes must be in the first quarter of the larger ring. Returns whether the ring is
+ * larger now, also if a signal handler has enlarged it.
  */
 static bool grow_ring(struct thread *thread, uint64_t reserved)
 {
@@ -352,8 +352,8 @@ static inline uint64_t show_head(struct thread *thread)
 }
 
 /*
- * Abandons incomplete records. Checks their lengths, since other processes may be able to write to
- * the ring.
+ * Abandons incomplete records. Checks the lengths of the records, because other processes may be
+ * able to write to the ring.
  */
 static uint32_t abandon(struct thread *thread)
 {
@@ -393,8 +393,7 @@ uint32_t ring_settle(struct thread *thread)
 }
 
 /*
- * Wakes the collector and returns the record. Not inlined, so that the caller can end with a jump
- * to it.
+ * Wakes the collector and returns the record. Not inlined, so that the caller can make a tail call.
  */
 static __attribute__((noinline)) struct record *wake_for(struct record *record)
 {
@@ -402,7 +401,7 @@ static __attribute__((noinline)) struct record *wake_for(struct record *record)
 	return record;
 }
 
-/* Writes the headers of a reservation: that of the padding, if any, and that of the record. */
+/* Writes the header of the padding, if there is padding, and the header of the record. */
 static inline __attribute__((always_inline)) struct record *
 put_headers(struct thread *thread, enum record_kind kind, uint32_t length, uint64_t reserved,
 	    uint32_t pad)
@@ -433,7 +432,7 @@ reserve_slowly(struct thread *thread, enum record_kind kind, uint32_t length)
 	return NULL;
 }
 
-/* The rare cases are tail calls, so the frequent case saves no registers. */
+/* The rare cases are tail calls, so that the frequent case does not have to save registers. */
 struct record *ring_reserve(struct thread *thread, enum record_kind kind, uint32_t length)
 {
 	uint64_t reserved, at, bytes;

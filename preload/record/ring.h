@@ -3,10 +3,10 @@
 #define RING_H
 
 /*
- * The producer's side of a ring: one thread writes, and the collector reads. A signal handler of
- * the thread may interrupt it between any two instructions and write, too. The code takes no lock
- * and allocates nothing; it makes a system call only to wait while the ring is full or to wake a
- * sleeping collector.
+ * The producer's side of a ring: one thread writes, and the collector reads. A signal handler that
+ * runs in this thread may interrupt the writer between any two instructions and write records, too.
+ * The code takes no lock and allocates nothing; it makes a system call only to wait while the ring
+ * is full or to wake a sleeping collector.
  */
 
 #include <stdbool.h>
@@ -37,8 +37,9 @@ static inline void ring_publish(struct record *record)
 uint32_t ring_settle(struct thread *thread);
 
 /*
- * Makes the library stop using system calls: a filter that the program has installed may kill the
- * program for a system call. A thread then waits for space in a full ring in a busy loop.
+ * Makes the library stop using system calls, because a seccomp filter that the program has
+ * installed may kill the program for one. From then on, a thread waits for space in a full ring in
+ * a busy loop.
  */
 void ring_be_quiet(void);
 bool ring_is_quiet(void);

@@ -30,9 +30,9 @@ static uint64_t seed_generator(void)
 }
 
 /*
- * -log2(`number` / 2^64) as a fixed-point number with 32 fractional bits; `number` is not 0.
- * Uses integers only: floating-point operations would set exception flags that the program can
- * read.
+ * Returns -log2(`number` / 2^64) as a fixed-point number with 32 fractional bits. `number` must not
+ * be 0. Uses integers only: floating-point operations would set exception flags that the program
+ * can read.
  */
 static uint64_t bits_below(uint64_t number)
 {
@@ -87,16 +87,17 @@ void sampling_forked(void)
 /* ---- which blocks are recorded ---- */
 
 /*
- * A hash table of several levels, each eight times as large as the previous one. A bucket is one
- * cache line. A block is in its bucket on the first level on which that bucket had a free entry; a
- * full bucket is marked SPILLED. So a look-up reads one cache line, seldom two, and few blocks use
- * few lines. One atomic store sets or clears an entry; only the owner of a block looks it up.
+ * A hash table of the recorded blocks, with several levels, each eight times as large as the
+ * previous one. A bucket is one cache line. A block is stored in its bucket of the first level
+ * where that bucket had a free entry; a bucket that was full is marked SPILLED. So a look-up reads
+ * one cache line, rarely two, and a small number of blocks uses a small number of cache lines. One
+ * atomic store sets or clears an entry. Only the thread that owns a block looks it up.
  */
 #define BUCKET	   8u
-#define LEVELS	   5u /* the last level is the neighbouring bucket on the level before */
+#define LEVELS	   5u /* the last level uses the neighbouring bucket in the previous level */
 #define FIRST_BITS 6u
 #define STEP_BITS  3u
-/* in a bucket's first entry: some blocks of the bucket are on the next level */
+/* in a bucket's first entry: some blocks of this bucket are stored in the next level */
 #define SPILLED 1ull
 
 static SPARSE uint64_t first[(1u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
@@ -186,8 +187,8 @@ static __attribute__((noinline)) bool take_sampled(uint64_t key)
 }
 
 /*
- * In nearly all cases the block is not in the table, and its bucket on the first level is enough to
- * see this.
+ * In nearly all cases the block is not in the table, and its bucket of the first level already
+ * shows this.
  */
 bool sampling_take(uintptr_t block)
 {

@@ -3,14 +3,15 @@
 #define SAMPLING_H
 
 /*
- * Sampling of memory (--sample=BYTES): which blocks, with their frees, are recorded.
+ * Sampling of memory (--sample=BYTES): decides which blocks are recorded. The free of a block is
+ * recorded if the block is.
  *
  * Samples are a Poisson process over the bytes that a thread allocates: on average, one sample in
- * life.sample bytes. A block is recorded if a sample is in it: with probability 1 - exp(-size /
- * sample), independent of other blocks. Each thread counts the bytes to its next sample. A call
- * that does not reach it only subtracts its size and calls the real function. The addresses of
- * recorded blocks are in a table in the process's private memory, which fork copies and exec
- * discards.
+ * life.sample bytes. A block is recorded if it contains a sample: the probability is 1 - exp(-size
+ * / sample), independent of other blocks. Each thread counts the bytes to its next sample. A call
+ * that does not reach the sample only subtracts the size of its block from this count and calls the
+ * real function. The addresses of recorded blocks are in a table in the process's private memory,
+ * which fork copies and exec discards.
  */
 
 #include <stdbool.h>
@@ -35,15 +36,18 @@ enum sampling_pick {
 };
 
 /*
- * Called if the next sample is in this new block of `bytes` bytes, or for the thread's first block.
+ * Called if the next sample is in a new block of `bytes` bytes, and for the thread's first block.
  * Returns whether the block is recorded.
  */
 bool sampling_hit(uint64_t bytes);
 
-/* Called in a child of fork, so that it samples other bytes than its parent and its siblings. */
+/*
+ * Called in a child of fork, so that the child samples other bytes than its parent and its
+ * siblings.
+ */
 void sampling_forked(void);
 
-/* Called when a new recording begins: empties the table. Hooks must not be armed. */
+/* Called when a new recording begins: empties the table. All hooks must be disarmed. */
 void sampling_renew(void);
 
 /* Adds a recorded block, so that its free will be recorded. Returns false if the table is full. */
@@ -56,8 +60,8 @@ bool sampling_put(uintptr_t block);
 bool sampling_take(uintptr_t block);
 
 /*
- * Whether a sample is in a new block of this size. A block of 0 bytes counts as one byte, because
- * it can leak, too.
+ * Whether a new block of this size contains a sample. A block of 0 bytes counts as one byte,
+ * because it can leak, too.
  */
 static inline bool sampling_wants(size_t size)
 {
@@ -87,7 +91,7 @@ static inline enum sampling_pick sampling_pick(uint8_t armed, uintptr_t old, siz
 	return pick ? (enum sampling_pick)pick : SAMPLING_PASSES;
 }
 
-/* Whether this call frees a block that is not recorded, and so is not recorded itself. */
+/* Whether this call frees a block that is not recorded. Such a call is not recorded, either. */
 static inline bool sampling_passes_free(uint8_t armed, const void *block)
 {
 	return unlikely(armed & LIFE_SAMPLES) && !sampling_take((uintptr_t)block);
@@ -98,16 +102,16 @@ struct call_event;
 
 /*
  * Called at return, when the event is complete: reduces the event to the part that is sampled, and
- * adds the new block to the table. Returns false if there is nothing to record. Counts a dropped
- * sample if the table is full.
+ * adds the new block to the table. Returns false if no part is recorded. Counts a dropped sample if
+ * the table is full.
  */
 bool sampling_settle(struct call *call, struct call_event *event, enum sampling_pick pick,
 		     uintptr_t old);
 
 /*
- * Called around a real function that may call malloc or realloc itself: these calls are not
- * sampled, because the block was already decided on. Pass the returned value to
- * sampling_end_pass().
+ * Called before a real function that may itself call malloc or realloc: these inner calls are not
+ * sampled, because it was already decided whether the block is recorded. Pass the returned value to
+ * sampling_end_pass() after the call.
  */
 static inline uint64_t sampling_begin_pass(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks at the entry of a call: which thread makes it, and which earlier calls the stack has left
- * without a return (by longjmp, an exception or cancellation). Those calls are closed.
+ * Checks, at the entry of a hooked call, which thread makes the call, and which open calls the
+ * stack has left without a return (by longjmp, an exception or cancellation). Closes these open
+ * calls.
  */
 #include "call.h"
 
@@ -18,7 +19,7 @@ static const uint8_t class_of_hook[HOOK_COUNT] = {
 #include "hooks.def"
 };
 
-/* Number of frames that are searched for a call that the stack may have left. */
+/* Number of frames in which led_here() searches for a call. */
 #define LED_HERE_MAX 64
 
 struct thread *call_attach(void)
@@ -49,8 +50,8 @@ struct thread *call_attach(void)
 
 /*
  * Two tasks that write to one ring would corrupt it, and could crash the program. Only the kernel
- * can distinguish them; under a seccomp filter we may not ask it. A child of vfork counts as the
- * thread, since the parent sleeps until the child ends.
+ * can distinguish the tasks; under a seccomp filter, the library must not ask the kernel. A child
+ * of vfork counts as the thread that called vfork, since the parent sleeps until the child ends.
  */
 bool call_is_of_thread(struct thread *thread, uintptr_t cfa)
 {
@@ -86,7 +87,7 @@ static bool on_known_stack(const struct thread *thread, uintptr_t address)
 
 /*
  * Records one part of a call whose frame the stack has left: longjmp, an exception or cancellation
- * ended it without a return. The record's backtrace is the caller alone.
+ * ended it without a return. The record's backtrace contains only the caller.
  */
 static void tell_unwound(struct thread *thread, const struct arena_open *open, uint32_t depth,
 			 const struct call_event *event)
@@ -130,10 +131,11 @@ bool call_owns_mutex(const struct thread *thread, uint64_t mutex)
 }
 
 /*
- * Closes a call that did not return. Records an acquisition of the object that the first half of
- * the call released: a thread whose join was cancelled still exists; and a thread that is cancelled
- * while it waits for a condition holds the mutex again before its first cleanup handler runs. (A
- * thread that jumped out of the wait does not hold the mutex.)
+ * Closes a call that did not return. If the first half of the call recorded a release that did not
+ * take effect, records that the object is acquired again: a thread whose join was cancelled still
+ * exists; and a thread that is cancelled while it waits for a condition holds the mutex again
+ * before its first cleanup handler runs. (A thread that jumped out of the wait does not hold the
+ * mutex.)
  */
 static void close_unwound(struct thread *thread, const struct arena_open *open, uint32_t depth)
 {
@@ -157,7 +159,7 @@ static void close_unwound(struct thread *thread, const struct arena_open *open, 
 			     .failed = true, .object = open->object, .related = open->related });
 }
 
-/* Called when a jump has left the writer of the event that was being recorded. */
+/* Called when a jump, for example longjmp, has left the code that was recording an event. */
 static void drop_left_writer(struct thread *thread)
 {
 	/* the writer may not have reserved its record yet */
@@ -172,8 +174,8 @@ static void drop_left_writer(struct thread *thread)
 }
 
 /*
- * Whether the call is in the current backtrace; also true if the backtrace is too short to show
- * that.
+ * Whether the open call is in the current backtrace. Also true if the backtrace is incomplete and
+ * does not contain the call.
  */
 static bool led_here(const struct thread *thread, const struct arena_open *open,
 		     const struct origin *origin)
@@ -189,17 +191,17 @@ static bool led_here(const struct thread *thread, const struct arena_open *open,
 }
 
 /*
- * Whether the stack has left the call. Frames below the call's own frame belong to functions that
- * it called, to a signal handler, or to functions that its caller called after the call was
- * unwound, such as the destructor of a lock. After a first half, the difference matters for held
- * objects, so the whole stack is walked.
+ * Whether the stack has left the call. Frames below the frame of the call may belong to functions
+ * that the call has called, to a signal handler, or to functions that the caller called after the
+ * call was unwound, such as the destructor of a lock. If the first half of the call was recorded,
+ * this difference decides which objects are held, so the stack is walked.
  */
 static bool is_left(const struct thread *thread, const struct arena_open *open,
 		    const struct origin *origin)
 {
 	/*
-	 * read the frame only once: other processes may write this table, and we are about to read
-	 * memory at this address
+	 * read the frame only once: other processes may write to this table, and the memory at this
+	 * address is read below
 	 */
 	uintptr_t frame = __atomic_load_n(&open->frame, __ATOMIC_RELAXED);
 
@@ -243,9 +245,9 @@ static bool has_left(const struct thread *thread, const struct origin *origin)
 }
 
 /*
- * Called when the stack seems to have left a call: whether another task runs on this thread's stack
- * instead (see call_is_of_thread()). If so, recording stops for good, because the two tasks can be
- * distinguished only at such a moment.
+ * Called when the stack seems to have left a call: checks whether another task runs on this
+ * thread's stack instead (see call_is_of_thread()). If so, recording stops for good, because the
+ * two tasks can be distinguished only at such a moment.
  */
 static bool is_other_task(const struct thread *thread)
 {
@@ -289,20 +291,20 @@ static bool settle_thread(struct thread *thread, const struct origin *origin)
 	close_left(thread, origin);
 	thread_busy_end(thread, before);
 	/*
-	 * if open calls remain, the low watermark stays set; if all were left, one of them had set
-	 * it
+	 * restore the low watermark; if no open call remains, clear it, because one of the closed
+	 * calls had set it
 	 */
 	thread_set_watermark(thread, thread->open_count ? watermark : 0);
 	return true;
 }
 
 /*
- * Whether this call is a part of the innermost open call: the real function of that call makes it,
- * from its own module or by a jump from the stub itself, for the same object of the same class. For
- * example, glibc's reallocarray calls realloc through the procedure linkage table, and so through
- * our stub. For memory any object counts: an allocator's realloc may call its malloc. Calls of
- * signal handlers and callbacks are not parts: they come from another module or are for another
- * object.
+ * Whether this call is a part of the innermost open call: the real function of the open call makes
+ * this call, from its own module or by a jump from the stub itself, for the same object of the same
+ * class. For example, glibc's reallocarray calls realloc through the procedure linkage table, and
+ * so through our stub. For memory any object counts: an allocator's realloc may call its malloc.
+ * Calls by signal handlers and callbacks are not parts: they come from another module or are for
+ * another object.
  */
 static bool is_part(const struct thread *thread, const struct origin *origin, enum hook_number hook,
 		    uint64_t object)

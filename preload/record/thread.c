@@ -17,12 +17,13 @@
 #include "ring.h"
 
 #define BIRTHS 1024
-/* limit of the bytes between the first frame and the thread's descriptor */
+/* maximum number of bytes between the outermost frame and the thread's descriptor */
 #define BLOCK_TOP_MAX (1u << 20)
 
 /*
  * The TLS model is initial-exec, because other models may call malloc in the middle of a hook. It
- * is a single pointer because static TLS is scarce: a later dlopen lacks the bytes that we use.
+ * is a single pointer because static TLS is scarce: libraries that are loaded later by dlopen
+ * cannot use the bytes that we use.
  */
 __thread struct thread *thread_self;
 
@@ -37,7 +38,7 @@ static uint32_t crowded_at;
 
 /*
  * Initialises a block for a thread without events. The ring of a fresh block is empty; any other
- * ring still has records of an earlier thread.
+ * ring may still contain records of an earlier thread.
  */
 static void prepare_block(struct thread *thread, bool fresh)
 {
@@ -51,7 +52,7 @@ static void prepare_block(struct thread *thread, bool fresh)
 		ring_settle(thread);
 	}
 	thread->busy.frame = 0;
-	/* The lowest possible watermark: the thread may publish records of any time. */
+	/* The lowest possible watermark: the thread may still publish records with any time. */
 	thread_set_watermark(thread, 1);
 	thread_set_open(thread, 0);
 	thread->slot->stack_count = 0;
@@ -65,7 +66,9 @@ static void prepare_block(struct thread *thread, bool fresh)
 	thread->vfork_return = 0;
 }
 
-/* Writes a record that says which thread writes the following records of the ring. */
+/*
+ * Writes a record that tells the collector which thread writes the records that follow in the ring.
+ */
 static void announce_thread(struct thread *thread, const struct birth *birth)
 {
 	struct record_thread *record = (struct record_thread *)ring_reserve(
@@ -97,8 +100,9 @@ static bool is_crowded(void)
 }
 
 /*
- * The kernel's id of the thread. Makes no system call, which may be forbidden: libc stores the id
- * in a locked mutex. Only for a thread that libc did not create, it asks the kernel.
+ * The kernel's id of the thread. System calls may be forbidden, so the id is read from a mutex:
+ * libc stores the id of the owner in a locked mutex. Only if libc did not create the thread is the
+ * kernel asked.
  */
 int32_t thread_id(void)
 {
@@ -174,7 +178,10 @@ void birth_leave(struct birth *birth)
 	__atomic_sub_fetch(&birth->users, 1, __ATOMIC_RELEASE);
 }
 
-/* Called at the start of a new thread. top: the top of its stack that our caller knows. */
+/*
+ * Called at the start of a new thread. top: the highest address of the thread's stack that the
+ * caller knows.
+ */
 static void begin_thread(struct birth *birth, uintptr_t top)
 {
 	/*

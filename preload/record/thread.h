@@ -31,8 +31,8 @@ struct busy {
 #define THREAD_TAKEN_MAX 16
 
 /*
- * Size of the cache of stack pieces, such as those of coroutines' stacks, on which this thread was
- * found to run.
+ * Size of the cache of pieces of other stacks, such as coroutine stacks, on which this thread is
+ * known to run.
  */
 #define THREAD_PIECES_BITS 6
 #define THREAD_PIECES_WAYS 4
@@ -59,33 +59,37 @@ struct thread {
 	uint32_t shown_all;    /* number of all frames in slot.stack */
 	/* number of the remembered backtrace; changes whenever its addresses change */
 	uint32_t serial;
-	struct record_model model; /* the values that short records leave out */
+	struct record_model model; /* the values that short records omit */
 	uint64_t last;		   /* the newest time of the thread */
 	uint64_t calls;		   /* calls so far */
 	int *error;		   /* this thread's errno */
-	uint32_t mark; /* life.fork_mark at the attach; if it has changed, another life has begun */
+	/*
+	 * life.fork_mark when the thread attached; if the mark has changed since, another life has
+	 * begun
+	 */
+	uint32_t mark;
 	struct busy busy;
 	uint32_t modules;     /* number of modules reported so far */
 	uint32_t taken_count; /* recorded locks that the thread holds: contended.h */
 	uint64_t taken[THREAD_TAKEN_MAX];
 	struct thread_inner {
-		/* number of the innermost open call of a function of hand_allocators.c */
+		/* number of the innermost open call to a function in hand_allocators.c */
 		uint64_t call;
 		uintptr_t address; /* entry of that function */
 	} inner;
 	bool has_python; /* the remembered backtrace includes Python frames and is in `python` */
-	/* libunwind walks the stack for this thread, and its calls are not recorded */
+	/* libunwind is walking this thread's stack; calls that libunwind makes are not recorded */
 	bool in_libunwind;
 	struct stack_bounds stack;
-	uintptr_t asked; /* piece of another stack that was checked last: call_is_of_thread() */
+	uintptr_t asked; /* the piece of another stack that call_is_of_thread() checked last */
 	uint32_t turn;	 /* number of threads that have used this block */
 	uintptr_t
 		vfork_return; /* where the parent of vfork continues; 0: no child uses our memory */
 	uint32_t vfork_open;  /* saved number of open calls, restored when the parent continues */
 	struct capture_memory memory;
-	/* frames of a signal handler that interrupts the writing of an event */
+	/* backtrace of a signal handler that has interrupted the writing of an event */
 	uintptr_t aside[CAPTURE_DEPTH_MAX];
-	/* pieces of other stacks that were checked: call_is_of_thread() */
+	/* pieces of other stacks that call_is_of_thread() has checked */
 	uint64_t own_pieces[1 << THREAD_PIECES_BITS][THREAD_PIECES_WAYS];
 	struct python_memory python;
 };
@@ -104,7 +108,8 @@ extern uint32_t thread_modules_told;
 
 /* The data that pthread_create passes to the new thread. */
 struct birth {
-	uint32_t users; /* creator and new thread; the last user to leave frees it */
+	/* references: one of the creator, one of the new thread; 0: this struct is unused */
+	uint32_t users;
 	int32_t creator;
 	uint64_t call;	 /* number of the creating call */
 	uint64_t breath; /* ticks: when the new thread started; 0: not yet */
@@ -117,15 +122,15 @@ struct birth {
 };
 
 /*
- * Gives the calling thread a slot, and writes a record about the thread to its ring. bounds: those
- * of its stack, or NULL if unknown. Returns NULL if no slot is left.
+ * Gives the calling thread a slot, and writes a record about the thread to the slot's ring. bounds:
+ * the bounds of the thread's stack, or NULL if unknown. Returns NULL if no slot is left.
  */
 struct thread *thread_attach(const struct stack_bounds *bounds, const struct birth *birth);
 
-/* Takes an unused birth, with two users; NULL if all are in use. */
+/* Returns an unused struct birth with two references, or NULL if all are in use. */
 struct birth *birth_take(void);
 
-/* Releases one of the two references. */
+/* Releases one of the two references of birth_take(). */
 void birth_leave(struct birth *birth);
 
 /* Start routines of all threads that the hooks create; the argument is a struct birth. */
@@ -138,7 +143,7 @@ int32_t thread_id(void);
 /* Bounds of the first thread's stack. */
 struct stack_bounds thread_main_stack(void);
 
-/* Called in a child of fork before anything else: forgets the parent's thread. */
+/* Called first in a child of fork: forgets the parent's thread. */
 void thread_forget(void);
 
 /*
@@ -147,9 +152,9 @@ void thread_forget(void);
 void thread_renew(void);
 
 /*
- * Sets the low watermark: all records that the thread has not yet published have this time or a
- * later one; 0: it has none. The release order makes records visible before a watermark that no
- * longer covers them.
+ * Sets the low watermark: every record that the thread has not yet published has this time or a
+ * later time; 0: there is no such record. The store has release order, so that the collector sees
+ * all published records before it sees a higher watermark.
  */
 static inline void thread_set_watermark(struct thread *thread, uint64_t watermark)
 {
@@ -181,8 +186,8 @@ static inline struct busy thread_busy_begin(struct thread *thread, const struct 
 }
 
 /*
- * Restores the state that thread_busy_begin() returned. That state may be of another event, whose
- * writer a signal handler has interrupted.
+ * Restores the state that thread_busy_begin() returned. That state may belong to another event, if
+ * this code runs in a signal handler that has interrupted the writer of that event.
  */
 static inline void thread_busy_end(struct thread *thread, struct busy before)
 {

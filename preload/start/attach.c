@@ -30,11 +30,13 @@
 
 #define ENVIRONMENT_MAX 2048
 #define START_SECONDS	10
-/* limit of the wait for the control page. --patience does not apply, because it is on that page */
+/*
+ * maximum wait for the control page. --patience does not apply, because its value is on that page
+ */
 #define ANSWER_MS 500
 #define RETRY_NS  1000000
 
-/* The run that the environment names: "IDSECRET:PID:FD", and CONTROL_FIRST. */
+/* The run that an environment variable names: "IDSECRET:PID:FD", and CONTROL_FIRST. */
 struct run {
 	char id[33];
 	uint64_t session[2], secret[2]; /* the upper half is at index 1 */
@@ -60,8 +62,8 @@ static bool parse_number(const char *text, uint64_t number[2])
 }
 
 /*
- * Parses the run. Removes CONTROL_FIRST from the environment: programs that this program starts or
- * executes are not the run's first program.
+ * Parses the environment variable that names the run. Removes CONTROL_FIRST from it, because
+ * programs that this program starts or executes are not the run's first program.
  */
 static bool parse_run(char *text, struct run *run)
 {
@@ -110,8 +112,8 @@ static int receive_descriptor(int socket)
 }
 
 /*
- * Asks the collector for the control page: used if the collector belongs to another user or is in
- * another namespace. The content of the page shows whether the sender is the collector.
+ * Asks the collector for the control page. Used if the collector runs as another user or in another
+ * namespace. The content of the page proves that the sender is the collector.
  */
 static int ask_control(const struct run *run)
 {
@@ -138,9 +140,9 @@ static int ask_control(const struct run *run)
 
 /*
  * Maps the control page read-only, with a shared flock. Returns NULL if the file cannot be a
- * control page. The collector seals that file before any process can open it, so no process can
- * truncate or write it. The control page contains the addresses of libc's functions, so no unsealed
- * file is accepted, even the owner's.
+ * control page. The collector seals the file before any process can open it, so no process can
+ * truncate or change the file. The control page contains the addresses of libc's functions, so no
+ * unsealed file is accepted, even the owner's.
  */
 static const struct control_page *map_control(int fd)
 {
@@ -163,8 +165,8 @@ static const struct control_page *map_control(int fd)
 
 /*
  * Whether this process can take part in the run. An emulated program (qemu-user) cannot take part
- * in a native run that uses the processor's counter: it would read another counter than the native
- * programs.
+ * in a native run that uses the processor's counter: it would read a different counter than the
+ * native programs.
  */
 static bool can_join(const struct control_page *control, const struct run *run)
 {
@@ -195,7 +197,7 @@ static int join_run(const struct run *run, const struct control_page **control)
 	char path[64];
 	int fd;
 
-	/* the fast way: a process of the same user opens the page through /proc */
+	/* the fast way: if the collector runs as the same user, open the page through /proc */
 	reach_path(path, run->pid, run->fd);
 	fd = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	reach_name(run->id);
@@ -210,7 +212,7 @@ static int join_run(const struct run *run, const struct control_page **control)
 	return fd < 0 ? fd : 0;
 }
 
-/* Tries again with a higher RLIMIT_NOFILE if the process has no free descriptor. */
+/* Joins the run. If the process has no free descriptor, tries again with a higher RLIMIT_NOFILE. */
 static const struct control_page *join_anyway(const struct run *run)
 {
 	struct rlimit descriptors;
@@ -246,8 +248,8 @@ static void fill_control(struct control_page *control)
 }
 
 /*
- * Makes a control page in *fd, which is writable until the collector seals it. Returns NULL on
- * failure.
+ * Creates a control page in a new file, *fd, which is writable until the collector seals it.
+ * Returns NULL on failure.
  */
 static struct control_page *make_control(int *fd)
 {
@@ -286,10 +288,10 @@ static char *write_digits(char *at, const uint64_t number[2])
 }
 
 /*
- * Names the run in the environment for the programs that this program executes. There is no space
- * for a new entry in the memory that the kernel made for the environment, so the entry replaces one
- * of our settings, which are no longer needed. If there is no such setting, those programs start
- * runs of their own.
+ * Adds the name of the run to the environment, for the programs that this program executes. The
+ * kernel left no space for a new entry in the environment, so the new entry replaces one of
+ * holdtrace's settings, which are no longer needed. If the environment has no such setting, these
+ * programs start their own runs.
  */
 static void name_run(char **environment, const struct control_page *control, int fd, char *text)
 {
@@ -310,7 +312,7 @@ static void name_run(char **environment, const struct control_page *control, int
 	}
 }
 
-/* The descriptor to which the settings direct the stream, or -1. */
+/* Returns the descriptor to which the settings direct the stream, or -1. */
 static int sink_of(const struct settings *settings)
 {
 	uint64_t fd;
@@ -330,8 +332,8 @@ static bool look_at_file(const char *path, struct statx *found)
 }
 
 /*
- * Writes the path of the file from which this library was loaded, without links. Returns its
- * length; 0: unknown.
+ * Writes the path of the file from which this library was loaded, with symbolic links resolved.
+ * Returns the path's length; 0: unknown.
  */
 static size_t find_own_file(char *path)
 {
@@ -354,8 +356,8 @@ static size_t find_own_file(char *path)
 /*
  * Finds the collector that was built with this library: in the same directory, in the build tree,
  * or at the installed path relative to the library. A collector next to a copy of the library could
- * belong to any user, so it must belong to root, to the library's owner or to this user, and the
- * collector's directory must not be open to other users.
+ * have been put there by any user. So its file must belong to root, to the library's owner or to
+ * this user, and the collector's directory must not be open to other users.
  */
 static bool find_collector(char *path, const char *relative)
 {
@@ -403,9 +405,10 @@ static __attribute__((noreturn)) void become_collector(int fd, int sink, char **
 }
 
 /*
- * Makes a child without an exit signal, so that the program's wait() does not return it and no
- * SIGCHLD is sent. qemu-user does not support this; there the SIGCHLD is harmless, because no
- * constructor of the program has run yet, so the program cannot have a handler.
+ * Creates a child process without an exit signal, so that the program's wait() does not return it
+ * and no SIGCHLD is sent. qemu-user does not support this; there, a SIGCHLD is sent, but it is
+ * harmless, because no constructor of the program has run yet, so the program cannot have a
+ * handler.
  */
 static int quiet_child(void)
 {
@@ -415,9 +418,9 @@ static int quiet_child(void)
 }
 
 /*
- * Starts the collector in a grandchild. The child ends immediately, so the collector is not the
- * program's child. Signals are blocked while it starts, so that no handler of the program runs in
- * the child.
+ * Starts the collector in a grandchild. The child ends immediately, so the collector is not a child
+ * of the program. All signals are blocked meanwhile, so that no handler of the program runs in the
+ * child.
  */
 static bool start_collector(int fd, int sink, char **environment)
 {
@@ -441,7 +444,8 @@ static bool start_collector(int fd, int sink, char **environment)
 }
 
 /*
- * Waits until the collector reports that the output exists. Returns false if the collector fails.
+ * Waits until the collector reports that it has created the output. Returns false if the collector
+ * fails.
  */
 static bool wait_for_collector(struct control_page *control)
 {
@@ -503,7 +507,7 @@ static bool start_run(struct control_page *control, int fd, char **environment, 
 	return true;
 }
 
-/* Maps the control page read-only, as all other processes do. Closes fd. */
+/* Maps the control page read-only, like every other process of the run. Closes fd. */
 static const struct control_page *take_control(const struct control_page *made, int fd)
 {
 	char path[32], id[33];
@@ -523,8 +527,9 @@ static const struct control_page *take_control(const struct control_page *made, 
 }
 
 /*
- * Without the launcher: makes the control page and starts the collector; leaves no child,
- * descriptor or signal in the traced program. Returns NULL if the process is not traced.
+ * Used if the program was not started by the launcher: creates the control page and starts the
+ * collector. Leaves no child, descriptor or signal in the traced program. Returns NULL if the
+ * process is not traced.
  */
 static const struct control_page *begin_run(char **environment, const char *name)
 {

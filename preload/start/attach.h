@@ -4,15 +4,15 @@
 
 /*
  * Finds the control page: gets it from the collector of the run that the environment names, or
- * makes one and starts a collector.
+ * creates a control page and starts a collector.
  */
 
 #include "arena.h"
 
 /*
- * Maps the control page and keeps no descriptor of it. The mapping holds a shared flock, by which
- * the collector detects the end of the last process. name: the program's name in the trace. Returns
- * NULL if the process is not traced.
+ * Maps the control page and closes its descriptor. The mapping keeps a shared flock on the file, so
+ * that the collector can detect when the last process has ended. name: the program's name in the
+ * trace. Returns NULL if the process is not traced.
  */
 const struct control_page *attach_control(char **environment, const char *name);
 

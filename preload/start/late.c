@@ -21,14 +21,15 @@
 #include "start.h"
 
 #define FEW_DESCRIPTORS 64
-#define FREE_ENOUGH	2 /* descriptors that the library needs at once, to join a run */
+/* number of descriptors that the library needs at the same time to join a run */
+#define FREE_ENOUGH 2
 
 #define CONTROL_SIZE ((sizeof(struct control_page) + 0xfff) & ~0xffful)
 
 static void obey_order(struct late_order *order);
 
 /*
- * The injector finds this entry by its mark in the library's file, and stores the address of the
+ * The injector finds this variable in the library's file by its mark, and stores the address of the
  * order in it.
  */
 static volatile struct late_entry entry_point __attribute__((used, aligned(16))) = {
@@ -50,10 +51,7 @@ bool late_is_injected(void)
 
 /* ---- the control page ---- */
 
-/*
- * Maps the control page over the old one atomically: another thread may be about to read the old
- * one.
- */
+/* Maps the control page over the old one atomically: another thread may be reading the old one. */
 static void put_control(const struct control_page *control, const struct control_page *place)
 {
 	if (!place ||
@@ -65,8 +63,8 @@ static void put_control(const struct control_page *control, const struct control
 }
 
 /*
- * Replaces the control page by a private copy in which recording is paused, for calls that are
- * still open.
+ * Replaces the control page by a private copy in which recording is paused. Calls that are still
+ * open continue to read the copy.
  */
 static void keep_control(void)
 {
@@ -85,12 +83,14 @@ static void keep_control(void)
 #define PRELOAD "LD_PRELOAD"
 
 /*
- * Most bytes of the stack that a changed environment may use. A larger environment is passed on
+ * Maximum number of bytes of the stack for a changed environment. A larger environment is passed on
  * unchanged.
  */
 #define ROOM_MAX 16384
 
-/* Returns the value of LD_PRELOAD, or "", and counts the entries. */
+/*
+ * Returns the value of LD_PRELOAD in the environment, or "". Sets *count to the number of entries.
+ */
 static const char *look_through(char *const *environment, size_t *count)
 {
 	const char *value = "";
@@ -106,8 +106,8 @@ static const char *look_through(char *const *environment, size_t *count)
 #define NO_PAGE (~(uintptr_t)0)
 
 /*
- * Whether the aligned word at `address` is readable. page: the page last found readable, which is
- * not checked again; NO_PAGE: none.
+ * Whether the aligned word at `address` is readable. *page: the page that was last found to be
+ * readable, which is not checked again; NO_PAGE: none.
  */
 static bool can_read(const void *address, uintptr_t *page)
 {
@@ -122,9 +122,9 @@ static bool can_read(const void *address, uintptr_t *page)
 }
 
 /*
- * Whether a whole environment is readable. The kernel refuses an environment with a bad pointer
- * (EFAULT), but our reading it must not crash the program. False if we may not make a system call:
- * the environment is then passed unchanged.
+ * Whether all parts of an environment are readable. For a bad pointer, the kernel only returns
+ * EFAULT, so the library must not crash the program by reading it. Also false if the library must
+ * not make system calls; the environment is then passed unchanged.
  */
 static bool can_read_all(char *const *environment)
 {
@@ -184,7 +184,7 @@ char *const *late_environment(void *room, char *const *environment)
 	return entries;
 }
 
-/* The entry of LD_PRELOAD that names the library, or NULL. */
+/* Returns the part of LD_PRELOAD that names this library, or NULL. */
 static const char *find_own(const char *value, size_t *length)
 {
 	while (*value) {
@@ -201,7 +201,7 @@ static const char *find_own(const char *value, size_t *length)
 }
 
 /*
- * Whether the file that `own`, an entry of LD_PRELOAD, names does not exist. Names without a slash,
+ * Whether the file that `own` (a part of LD_PRELOAD) names does not exist. Names without a slash,
  * which the loader searches for in several directories, and names with $, which it expands, are
  * never reported as missing. The copy of the name has exactly the name's size, because the stack
  * may be a small signal stack.
@@ -224,9 +224,9 @@ static bool is_missing(const char *own, size_t length)
 }
 
 /*
- * Counts the descriptors that the program to be executed can open, up to FREE_ENOUGH, under its
- * soft and its hard limit. Limits above FEW_DESCRIPTORS are taken as enough, because each
- * descriptor costs a system call.
+ * Sets *soft and *hard to the number of descriptors that the program to be executed can still open
+ * under its soft and hard limits. If the soft limit is above FEW_DESCRIPTORS, sets both to
+ * FREE_ENOUGH without counting, because a check costs one system call per descriptor.
  */
 static void count_free(uint64_t *soft, uint64_t *hard)
 {
@@ -238,7 +238,8 @@ static void count_free(uint64_t *soft, uint64_t *hard)
 	    limit.rlim_cur > FEW_DESCRIPTORS)
 		return;
 	for (uint64_t fd = 0; fd < limit.rlim_cur; fd++)
-		open += sys_fcntl((int)fd, F_GETFD, 0) == 0; /* FD_CLOEXEC: closed by the exec */
+		/* a descriptor with FD_CLOEXEC does not count: exec closes it */
+		open += sys_fcntl((int)fd, F_GETFD, 0) == 0;
 	*soft = limit.rlim_cur - open;
 	*hard = limit.rlim_max - open;
 }
@@ -310,7 +311,7 @@ static enum late_result begin_attached(struct late_order *order)
 	plain_copy(library, order->library, sizeof(library));
 	maps_own_path = *library ? library : NULL;
 	control = attach_control(environment, order->name);
-	/* copy it after attach_control() has removed the mark CONTROL_FIRST */
+	/* copied only here, after attach_control() has removed the mark CONTROL_FIRST */
 	plain_copy(run_entry, text, sizeof(run_entry));
 	if (!control)
 		return LATE_NO_RUN;
@@ -330,8 +331,8 @@ static void tell_counts(struct late_order *order, const struct patch_counts *cou
 }
 
 /*
- * Attaches. Recording starts only when all calls lead to stubs; otherwise a block could be
- * allocated by a recorded call and freed by an unrecorded one.
+ * Attaches. Recording starts only after all calls have been redirected to the stubs; otherwise a
+ * block could be allocated by a recorded call and freed by an unrecorded call.
  */
 static enum late_result attach_by_order(struct late_order *order)
 {
@@ -386,8 +387,8 @@ static void obey_order(struct late_order *order)
 	else if (order->command == LATE_DETACH)
 		result = detach_by_order(order);
 	/*
-	 * close the file here, because the injector would have to stop the thread twice more for
-	 * that
+	 * close the file here, because otherwise the injector would have to stop the thread two
+	 * more times to have it closed
 	 */
 	sys_close(order->file);
 	order->file = -1;

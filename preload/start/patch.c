@@ -16,14 +16,16 @@
 #define PAGE 4096ul
 
 /*
- * The addresses of our own public functions, from our symbol table. Using their names here would
- * yield other definitions, because a library that is loaded late is last in the search order.
+ * The addresses of our own public functions, from our own symbol table. Code that refers to these
+ * functions by name would get the definitions of other modules, because a library that is loaded
+ * late is last in the search order.
  */
 static SPARSE uintptr_t stubs[HOOK_COUNT];
 static struct linkage self;
 
 /*
- * Fills in `stubs`. `self` is set last, so that a child that is forked in the middle begins again.
+ * Fills in `stubs`. Sets `self` last, so that a child forked in the middle of this function starts
+ * again.
  */
 static bool find_stubs(void)
 {
@@ -47,7 +49,10 @@ static bool find_stubs(void)
 
 /* ---- pages ---- */
 
-/* The access rights of the segment at `address`, from the program headers; 0: in no segment. */
+/*
+ * Returns the access rights of the segment that contains `address`, according to the program
+ * headers; 0: no segment contains it.
+ */
 static uint32_t rights_of(const struct linkage *linkage, uintptr_t address)
 {
 	for (unsigned int i = 0; i < linkage->segment_count; i++) {
@@ -62,8 +67,8 @@ static uint32_t rights_of(const struct linkage *linkage, uintptr_t address)
 }
 
 /*
- * Whether `address` is in memory that the loader makes read-only after relocation. That memory
- * consists of whole pages, as in the loader.
+ * Whether `address` is in memory that the loader makes read-only after relocation. As in the
+ * loader, the range is rounded to whole pages.
  */
 static bool is_relro(const struct linkage *linkage, uintptr_t address, uintptr_t *from,
 		     uintptr_t *to)
@@ -106,8 +111,8 @@ static void close_pages(struct opened *opened)
 /* ---- slots ---- */
 
 /*
- * Finds the hook of this name, if `value` is the address that is to be replaced: that of the real
- * function (on) or of the stub.
+ * Finds the hook with this name, if `value` is the address to be replaced: the address of the real
+ * function if `on`, else the address of the stub.
  */
 static bool find_hook(bool on, const char *name, uintptr_t value, unsigned int *hook)
 {
@@ -162,7 +167,7 @@ static void patch_slot(const struct linkage *linkage, const ElfW(Rela) * entry, 
 
 /*
  * Finds the value of the hook's symbol in the module. Returns NULL if the module does not define
- * the symbol, or its value is not the one to be replaced.
+ * the symbol, or if its value is not the address to be replaced.
  */
 static uint64_t *find_value(const struct linkage *linkage, unsigned int hook, bool on)
 {
@@ -178,7 +183,7 @@ static uint64_t *find_value(const struct linkage *linkage, unsigned int hook, bo
 }
 
 /*
- * Makes the pages of all values that are to be changed writable in one step, because each mprotect
+ * Makes the pages of all values to be changed writable by one mprotect, because each mprotect
  * splits a mapping. Does not touch a table in an executable segment: no page may be writable and
  * executable.
  */
@@ -246,11 +251,11 @@ void patch_all(bool on, struct patch_counts *counts)
 /* ---- programs that were started with the library ---- */
 
 #define DEFINERS_MAX 16	 /* modules that define hooked functions: libc, an allocator, … */
-#define PATIENCE     200 /* times to check whether another thread has finished */
+#define PATIENCE     200 /* maximum number of checks whether another thread has finished */
 
 /*
- * Changes the symbols of the modules that define the hooked functions. Finds these modules by the
- * loader's own table, which needs no lock: they were loaded with the program and stay loaded.
+ * Changes the symbols of the modules that define the hooked functions. Finds these modules in the
+ * loader's own table. This needs no lock: they were loaded with the program and stay loaded.
  */
 static void patch_definers(void)
 {
@@ -307,15 +312,14 @@ void patch_before_deep(void)
 /* ---- functions that libc lacks ---- */
 
 /*
- * Writes a word, even to a page that is read-only or code, without changing the page's access
- * rights.
+ * Writes a word, even to a read-only or executable page, without changing the page's access rights.
  */
 static void write_word(int memory, const void *where, uint64_t word)
 {
 	sys_call4(__NR_pwrite64, memory, (long)&word, sizeof(word), (long)where);
 }
 
-/* Whether the value is that of one of our symbols whose real function is missing. */
+/* Whether the value is the address of one of our functions whose real function libc lacks. */
 static bool is_missing(const struct linkage *own, uintptr_t value)
 {
 	for (unsigned int i = 0; i < real_count; i++) {

@@ -51,7 +51,7 @@ static bool gate_is_closed(void)
 {
 	const char *name;
 
-	/* the environment comes from a user with fewer rights than the program */
+	/* the environment may come from a user with fewer rights than the program */
 	if (self_auxiliary(AT_SECURE))
 		return true;
 	name = plain_last_part(self_path());
@@ -110,8 +110,8 @@ static bool is_listed(const char *list, const char *name)
 }
 
 /*
- * Whether the name that was passed to exec leads to the running program, perhaps by a link. The
- * name of a script does not: it leads to a file that an interpreter runs.
+ * Whether the name that was passed to exec leads to the running program, perhaps through a link.
+ * The name of a script does not: the running program is the script's interpreter.
  */
 static bool is_program(const char *path)
 {
@@ -140,9 +140,9 @@ static bool gate_follows(const char *choice, bool is_first)
 }
 
 /*
- * Maps a page that the kernel zeroes in every child, whichever call creates the child. Only by such
- * a page can the library recognise a child without a system call. Kernels before 4.14 do not
- * support it; there a child of fork would write to its parent's slot, so the library does not
+ * Maps a page that the kernel zeroes in every child, whichever call creates the child. Such a page
+ * is the only way to recognise a child without a system call. Kernels before 4.14 do not support
+ * such pages; there, a child of fork would write to its parent's slot, so the library does not
  * trace.
  */
 static bool mark_process(void)
@@ -161,8 +161,8 @@ static bool mark_process(void)
 }
 
 /*
- * The columns that arm_hooks() needs, without pointers. hook_table has a thousand pointers, which
- * the loader would relocate in each process, page by page.
+ * The columns of hook_table that arm_hooks() needs, without pointers. hook_table has a thousand
+ * pointers, which the loader would relocate in each process, page by page.
  */
 #define RESOURCE_WORD_MAX 32
 
@@ -218,8 +218,8 @@ static void arm_hooks(void)
 	uint8_t armed[HOOK_COUNT] = { 0 };
 
 	/*
-	 * In a list of classes, "memory" includes the program's own mappings, but not the blocks
-	 * that the program makes in them.
+	 * In the user's list of classes, "memory" includes the program's own mappings, but not the
+	 * blocks that the program allocates in these mappings.
 	 */
 	for (unsigned int i = 0; i < HOOK_COUNT; i++) {
 		uint8_t resource = armings[i].resource;
@@ -241,8 +241,9 @@ static void arm_hooks(void)
 			armed[i] |= LIFE_CONTENDED;
 	}
 	/*
-	 * In a running program, arm the hooks that release first; they are last in the table.
-	 * Otherwise an object could be recorded as acquired while its release is missed.
+	 * In a running program, the hooks of functions that release objects must be armed first;
+	 * they are last in the table. Otherwise an object could be recorded as acquired while its
+	 * release is missed.
 	 */
 	for (unsigned int i = HOOK_COUNT; i-- > 0;)
 		__atomic_store_n(&life_armed[i], armed[i], __ATOMIC_RELEASE);
@@ -269,9 +270,9 @@ static void read_settings(const struct settings *settings)
 /* ---- the signal that pauses and resumes recording ---- */
 
 /*
- * Asks the collector to pause or resume, and waits a moment until it has informed all processes and
- * noted the time in all streams. So the change applies to everything that the program does after
- * the signal handler. errno is not changed.
+ * Asks the collector to pause or resume, and waits, for a limited time, until the collector has
+ * informed all processes and has recorded the time in all streams. So the change applies to
+ * everything that the program does after the signal handler. errno is not changed.
  */
 static void toggle_recording(int number)
 {
@@ -291,9 +292,9 @@ static void toggle_recording(int number)
 }
 
 /*
- * Installs the handler by libc's sigaction: the system call needs a return stub (SA_RESTORER), and
- * unwinders know libc's. The function is looked up by name, so that the library depends on it only
- * if the options name a signal.
+ * Installs the handler by libc's sigaction: the bare system call would need a return stub of our
+ * own (SA_RESTORER), but unwinders know only that of libc. The function is looked up by name, so
+ * that the library depends on it only if the options name a signal.
  */
 static void install_toggle(int number)
 {
@@ -310,7 +311,7 @@ static void install_toggle(int number)
 
 /* ---- the start ---- */
 
-/* The last part of the program's path, as the name of the program's trace. */
+/* Returns the last part of the program's path, which is used as the name of its trace. */
 static const char *short_name(const char *path)
 {
 	const char *name = plain_last_part(path);
@@ -318,10 +319,7 @@ static const char *short_name(const char *path)
 	return *name == '-' && name[1] ? name + 1 : name;
 }
 
-/*
- * Prepares everything that the process needs to record, except the control page, which already
- * exists.
- */
+/* Prepares everything that the process needs for recording. The control page must already exist. */
 static bool prepare_process(const struct memory_image *image)
 {
 	struct stack_bounds stack = thread_main_stack();
@@ -356,8 +354,8 @@ static bool start_tracing(int argc, char **argv, char **environment)
 		return false;
 	if (!gate_follows(life.control->settings.follow, attach_is_first())) {
 		/*
-		 * the control page stays mapped: the collector waits for processes that this
-		 * process may start
+		 * the control page stays mapped, so that the collector waits for processes that
+		 * this process may start
 		 */
 		reach_leave_out(name);
 		return false;
@@ -410,8 +408,9 @@ static void start_once(int argc, char **argv, char **environment)
 }
 
 /*
- * The first hooked call may precede every constructor, even ours, if ld.so or the program's preinit
- * functions make it. Then the arguments and environment are read from where the kernel stored them.
+ * The first hooked call may precede every constructor, even ours, if ld.so or a preinit function of
+ * the program makes it. In this case, the arguments and the environment are read from the memory
+ * where the kernel stored them.
  */
 bool start_wake(enum hook_number hook)
 {
@@ -425,7 +424,10 @@ bool start_wake(enum hook_number hook)
 	return life_armed[hook];
 }
 
-/* Opens a library without recording the calls of the loader and of the library's constructors. */
+/*
+ * Opens a library by open(), without recording the calls that the loader and the library's
+ * constructors make.
+ */
 static int open_quietly(int (*open)(void))
 {
 	uint8_t armed[HOOK_COUNT];
@@ -443,7 +445,7 @@ static int open_quietly(int (*open)(void))
 
 /*
  * Linked with -z initfirst: runs before the constructors of all other libraries and of the program.
- * 101: before the library's other constructor, too.
+ * Priority 101: also before the other constructor of this library.
  */
 __attribute__((constructor(101))) static void start_construct(int argc, char **argv,
 							      char **environment)
@@ -461,15 +463,16 @@ __attribute__((constructor(101))) static void start_construct(int argc, char **a
 		return;
 	if (life.control->settings.unwind == UNWIND_LIBUNWIND) {
 		life.is_remote = open_quietly(remote_open) == 0;
-		/*
-		 * without libunwind, backtraces may differ from those that the user has requested
-		 */
+		/* without libunwind, backtraces may differ from those that libunwind would make */
 		if (life.depth)
 			facts_tell_walker(life.is_remote);
 	}
 }
 
-/* With -z initfirst this destructor also runs after all others, so it records the end of exit(). */
+/*
+ * Because of -z initfirst, this destructor runs after all others, so the time at which it runs is
+ * the end of exit().
+ */
 __attribute__((destructor)) static void start_destruct(void)
 {
 	struct arena *head = memory_head();

@@ -3,8 +3,9 @@
 #define START_H
 
 /*
- * Starts the tracing of a process: finds the control page, or makes it and a collector; makes an
- * arena; and arms hooks. Called by our constructor, or by the first hooked call if that is earlier.
+ * Starts the tracing of a process: finds the control page, or creates a control page and starts a
+ * collector; creates an arena; and arms the hooks. Called by our constructor, or by the first
+ * hooked call if that is earlier.
  */
 
 #include <stdbool.h>
@@ -14,15 +15,18 @@
 struct late_order;
 
 /*
- * Does everything in a running program except start recording. Returns false if there is not enough
- * memory.
+ * Prepares a running program for tracing, but does not start recording. Returns false if there is
+ * not enough memory.
  */
 bool start_attached(const struct late_order *order);
 
 /* Starts recording. */
 void start_recording(void);
 
-/* Starts the library, unless its start has begun. Returns whether the hook may record now. */
+/*
+ * Starts the library, unless it has already been started. Returns whether the hook may record its
+ * call.
+ */
 bool start_wake(enum hook_number hook);
 
 #endif
