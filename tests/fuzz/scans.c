@@ -19,13 +19,16 @@ struct run {
 	struct encoder encoder;
 	uint8_t *output;
 	size_t size;
+	bool is_cut;
 };
 
 static volatile size_t seen;
 
 static void flush(struct run *run)
 {
-	if (run->size + run->encoder.used <= OUTPUT_MAX) {
+	/* what does not fit is missing in the stream, which is damaged then */
+	run->is_cut |= run->size + run->encoder.used > OUTPUT_MAX;
+	if (!run->is_cut) {
 		memcpy(run->output + run->size, run->encoder.buffer, run->encoder.used);
 		run->size += run->encoder.used;
 	}
@@ -135,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	result.bytes = copy;
 	begin(&run);
 	take(&run, &result);
-	if (run.size < OUTPUT_MAX)
+	if (!run.is_cut)
 		view(&run);
 	free(copy);
 	return 0;
