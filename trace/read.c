@@ -767,8 +767,6 @@ static bool is_former_note(const struct event *event)
 
 	if (!strcmp(name, NOTE_END))
 		return event_argument(event, "lost");
-	if (!strcmp(name, NOTE_SCAN))
-		return event_argument(event, "lost") || event_argument(event, "unkept");
 	return !strcmp(name, "~lost") || !strcmp(name, "~left-out");
 }
 
