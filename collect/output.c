@@ -167,7 +167,7 @@ static bool is_closing(struct output *output)
 
 /*
  * Writes a piece. If the disk is full, a flight recorder tries again for some time, so that the
- * file has no gap. Meanwhile, the traced programs count the events that they must drop.
+ * file has no gap. During this time the traced programs count the events that they must drop.
  */
 static int write_piece(struct output *output, struct pack_piece piece, struct error *err)
 {

@@ -28,7 +28,7 @@ enum watch_end {
 	WATCH_KILLED, /* status: the signal */
 	/* the process executed a new image; status: enum watch_exec */
 	WATCH_EXEC,
-	/* the process was still running when the collector was told to end */
+	/* the process was still running when the collector was asked to end */
 	WATCH_LEFT,
 	WATCH_DETACHED, /* the process continues without being recorded */
 	/* the process has ended; it is unknown how */

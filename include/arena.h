@@ -594,7 +594,7 @@ enum control_command {
 
 /*
  * A request to the collector's socket, which carries no descriptor. The answer to CONTROL_SNAPSHOT
- * is a list of paths, one per line; a last line "+N" stands for N further paths that did not fit.
+ * is a list of paths, one per line; a last line "+N" means N further paths that did not fit.
  */
 struct control_request {
 	uint64_t contract;
@@ -688,8 +688,8 @@ struct record_call {
  * in the last record of a call in the ring (struct record_model). The struct is followed by the
  * related object in 8 bytes (if SHORT_RELATED is set), by struct short_more and the arguments (if
  * SHORT_MORE is set), and by `fresh` frames. The backtrace is encoded as in record_call; if there
- * is none, `kept` is SHORT_NO_BACKTRACE. SHORT_SPLIT means MOMENT_SPLIT: SHORT_RELATED is set, too,
- * the call succeeded, and the time is the time of entry, when the first event happened.
+ * is no backtrace, `kept` is SHORT_NO_BACKTRACE. SHORT_SPLIT means MOMENT_SPLIT: SHORT_RELATED is
+ * set, too, the call succeeded, and the time is the time of entry, when the first event happened.
  */
 struct record_short {
 	struct record record; /* more: the hook's number */
@@ -764,7 +764,7 @@ struct record_model {
 };
 
 /*
- * Number of the part that a record with MOMENT_SPLIT adds. Such a record stands for two events:
+ * Number of the part that a record with MOMENT_SPLIT adds. Such a record describes two events:
  * `related` was released at entry, as this part of the call, and `object` was acquired at return.
  * So one record is enough for a realloc().
  */

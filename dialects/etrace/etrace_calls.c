@@ -39,7 +39,7 @@ static void set_fd(const struct etrace_call *call, uint64_t fd, const char *path
 }
 
 /*
- * Whether the argument was a readable text. In a trace, "" stands for a NULL pointer and "*" for an
+ * Whether the argument was a readable text. In a trace, "" means a NULL pointer and "*" an
  * unreadable text.
  */
 static bool is_there(const char *text)

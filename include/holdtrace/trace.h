@@ -56,7 +56,7 @@ struct holdtrace_options {
 };
 
 /*
- * Opens the traces of a run. paths: `count` files or directories; a directory stands for all traces
+ * Opens the traces of a run. paths: `count` files or directories; a directory means all traces
  * in it. Several traces are merged in time order. `options` may be NULL. After success, the caller
  * must close *trace. Returns 0, or: -ENOENT and other errors of the file; -ENODATA: a file is
  * empty; -EBADMSG: a file is not a trace; -EPROTO: this library does not know the version of a

@@ -419,8 +419,8 @@ static int quiet_child(void)
 
 /*
  * Starts the collector in a grandchild. The child ends immediately, so the collector is not a child
- * of the program. All signals are blocked meanwhile, so that no handler of the program runs in the
- * child.
+ * of the program. All signals are blocked in the meantime, so that no handler of the program runs
+ * in the child.
  */
 static bool start_collector(int fd, int sink, char **environment)
 {

@@ -4,7 +4,7 @@
 
 /*
  * Executes the injector's orders in a program that was already running. The loader's lock is held
- * meanwhile.
+ * in the meantime.
  */
 
 #include <stdbool.h>
