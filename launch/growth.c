@@ -11,6 +11,7 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@
 #define RUNS_MAX    32u
 
 struct growth_runs {
-	char directory[1024];
+	char *directory;
 	char *paths[RUNS_MAX];
 	size_t count;
 };
@@ -52,22 +53,33 @@ static int record(const char *command, const char *units, char *path, struct err
 	char *words[] = { (char *)"record", (char *)"-q",      (char *)"-o", path,   label,
 			  (char *)"--",	    (char *)"/bin/sh", (char *)"-c", filled, NULL };
 	int status = 0, code;
+	/* as system(3): an interrupt ends the program alone, and the files are removed */
+	void (*interrupt)(int) = signal(SIGINT, SIG_IGN);
+	void (*quit)(int) = signal(SIGQUIT, SIG_IGN);
 	pid_t pid = fork();
 
 	if (!pid) {
 		struct error inner = { 0 };
 
 		/* standard output is for the result of the check */
+		signal(SIGINT, interrupt);
+		signal(SIGQUIT, quit);
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 		status = command_record((int)(sizeof(words) / sizeof(*words)) - 1, words, &inner);
 		if (inner.number)
 			say("%s", inner.text);
 		_exit(status);
 	}
+	if (pid < 0)
+		error_system(err, errno, "check: cannot start \"%s\"", filled);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	signal(SIGINT, interrupt);
+	signal(SIGQUIT, quit);
+	if (pid < 0)
+		return STATUS_OWN_FAILURE;
 	code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	if (pid > 0 && !code)
+	if (!code)
 		return 0;
 	error_set(err, EIO, "check: \"%s\" ended with status %d, so its growth is unknown", filled,
 		  code);
@@ -104,6 +116,8 @@ int command_check(int argc, char **argv, struct error *err)
 	struct growth_runs runs = { .count = 0 };
 	cleanup_free char **words = memory_zalloc((size_t)argc + RUNS_MAX + 2, sizeof(*words));
 	const char *parent = getenv("TMPDIR");
+	cleanup_free char *directory =
+		memory_format("%s/holdtrace-check.XXXXXX", parent && *parent ? parent : "/tmp");
 	size_t used = 0;
 	int at = 1, status;
 
@@ -112,10 +126,9 @@ int command_check(int argc, char **argv, struct error *err)
 		at++;
 	if (at + 2 >= argc)
 		return command_report(argc, argv, err);
-	if ((size_t)snprintf(runs.directory, sizeof(runs.directory), "%s/holdtrace-check.XXXXXX",
-			     parent && *parent ? parent : "/tmp") >= sizeof(runs.directory) ||
-	    !mkdtemp(runs.directory)) {
-		error_system(err, errno ? errno : ENAMETOOLONG, "TMPDIR: cannot make a directory");
+	runs.directory = mkdtemp(directory);
+	if (!runs.directory) {
+		error_system(err, errno, "%s", directory);
 		return STATUS_OWN_FAILURE;
 	}
 	status = record_all(&runs, argv[at + 1], argv[at + 2], err);

@@ -515,7 +515,7 @@ static void add_function(struct patches *plan, const struct file *file, const El
 			: plan_code(patch, code, symbol->st_size < rest ? symbol->st_size : rest);
 }
 
-/* Adds the functions of an allocator without a prefix, either the private or the public ones. */
+/* Adds the functions of the allocator with this prefix: the private ones, or the public ones. */
 static void add_allocator(struct patches *plan, const struct file *file, const char *prefix,
 			  bool is_program, bool is_private)
 {

@@ -46,7 +46,7 @@ struct found {
 	uint64_t handles; /* number of unreachable handles */
 	/*
 	 * compared: number of unreachable blocks in processes that were scanned before; since:
-	 * number of those that were still reachable in the earlier scan
+	 * number of those that the earlier scan did not find unreachable
 	 */
 	uint64_t compared[FATES], since[FATES], since_bytes[FATES];
 	/* owner of the largest reachable block; the first one if several are equally large */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/pool.h"
 #include "notes.h"
 #include "postproc/report/report.h"
@@ -59,6 +60,15 @@ static void merge_points(struct unit_point *points)
 	memset(points + UNIT_POINTS / 2, 0, UNIT_POINTS / 2 * sizeof(*points));
 }
 
+static struct unit_point *new_points(struct pool *pool)
+{
+	struct unit_point *points = pool_zalloc(pool, UNIT_POINTS * sizeof(*points));
+
+	if (!points)
+		memory_none();
+	return points;
+}
+
 /*
  * Adds the amount at the ends of the units from entry->marks on to the points: it has not changed
  * since then.
@@ -66,7 +76,7 @@ static void merge_points(struct unit_point *points)
 static void reach(struct units_state *state, struct entry *entry, uint64_t marks, unsigned shift)
 {
 	if (!entry->points)
-		entry->points = pool_zalloc(&state->pool, UNIT_POINTS * sizeof(*entry->points));
+		entry->points = new_points(&state->pool);
 	for (; entry->shift < shift; entry->shift++)
 		merge_points(entry->points);
 	while (entry->marks < marks) {
@@ -155,8 +165,7 @@ static void units_merge(void *user, void *of_run, const void *of_process)
 	size_t count = state->ended_marks >> state->ended_shift, live = 0;
 
 	if (state->current < UNIT_POINTS && !run->points)
-		run->points =
-			pool_zalloc(&state->run->summary->pool, UNIT_POINTS * sizeof(*run->points));
+		run->points = new_points(&state->run->summary->pool);
 	if (state->current < UNIT_POINTS)
 		run->points[state->current].most += process.amount;
 	if (!state->ended_marks)

@@ -599,7 +599,7 @@ static void put_long_holds(struct model_state *state, struct table *table)
 
 /*
  * Counts the spans of a call site separately for each process, unless their number then exceeds the
- * limit and the steps of time would have to be longer.
+ * limit.
  */
 static void split_processes(struct model_state *state, struct folding *folding)
 {

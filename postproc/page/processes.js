@@ -4,7 +4,7 @@
 const FAMILY = sheet('processes');
 const FAMILY_MOST = 120; /* limit of rows that are drawn */
 
-/* The colour of a process's end: whether it was normal, a failure, or unknown. */
+/* The colour of a process's end: good: normal, or not recorded; bad: a failure; else side. */
 const endColour = end => /^(exit 0|exec|_exit 0)\b/.test(end) || !end ? 'good' : /^(exit|killed)/.test(end) ? 'bad' : 'side';
 
 /*

@@ -483,9 +483,8 @@ struct summary {
 	uint32_t unwaited;
 	/* after summary_end(): only those that executed a program that was not traced */
 	ARRAY_OF(struct summary_spawned) spawned;
-	ARRAY_OF(struct summary_forked)
 	/* locks that were held when children were forked whose traces are read later */
-	forked;
+	ARRAY_OF(struct summary_forked) forked;
 	/* set by summary_end(); key: pid; value: index + 1 of the last image of the process */
 	struct map last_by_pid;
 	/* descriptors that exec passed to programs whose streams have not ended yet */

@@ -46,7 +46,7 @@ struct thread_life {
 	uint64_t waited_ns[THREAD_WAITS];
 	bool is_first; /* it is the first thread of the process */
 	bool is_detached, is_joined;
-	bool has_ended; /* it has called pthread_exit() */
+	bool has_ended; /* it has called pthread_exit() or thrd_exit() */
 	/* time at which a thread that waited in a join noticed the end; 0: unknown */
 	uint64_t ended_ns;
 	/* the function in which the thread was when the process ended; "": none */

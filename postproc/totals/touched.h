@@ -17,7 +17,7 @@ struct touched {
 		struct touched_backtrace {
 			const struct backtrace *backtrace;
 			uint64_t events; /* number of events of the current process */
-			uint64_t index;	 /* indexed by id of the backtrace */
+			uint64_t index;	 /* of its first event in the current process */
 		} * items;		 /* entries by id of the backtrace */
 		size_t count, capacity;
 	} backtraces;

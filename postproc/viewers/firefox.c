@@ -17,7 +17,7 @@
 
 /* ---- memory ---- */
 
-/* Returns the index of a site's backtrace in file->places, or 0. */
+/* Returns the index of a site's backtrace in file->places. */
 static uint32_t place_of(struct firefox *file, uint32_t index)
 {
 	struct map_entry *entry = map_put(&file->numbers, 0, index);

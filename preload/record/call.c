@@ -173,7 +173,7 @@ static void fill_record(struct record_call *record, const struct call *call,
 /* The part of the backtrace that differs from the backtrace of the previous record. */
 struct change {
 	uint32_t kept, fresh;
-	/* the new frames, innermost first; NULL: they are in thread->memory or thread->python / */
+	/* the new frames, innermost first; NULL: they are in thread->memory or thread->python */
 	const uintptr_t *aside;
 	uint16_t cut;
 	uint8_t flags;

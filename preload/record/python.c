@@ -30,7 +30,7 @@ struct layout {
 	uint8_t scale;		     /* unit of the offset `at`, in bytes */
 	uint16_t previous, code, at; /* in the frame */
 	uint16_t is_entry;	     /* in the frame: it is the outermost frame of its cframe */
-	/* in the frame: if it is OWNED_BY_C, the frame is an entry frame */
+	/* in the frame: from OWNED_BY_C on, the frame is an entry frame */
 	uint16_t owner;
 	uint16_t file, name, first, lines, instructions; /* in PyCodeObject */
 	uint8_t ascii, compact; /* sizes of PyASCIIObject and PyCompactUnicodeObject */

@@ -82,7 +82,7 @@ bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *m
 /* Compiles a rule without using the table. For cfi_find() and tests. */
 void cfi_compile(uintptr_t ip, struct cfi_rule *rule);
 
-/* Removes the rules of an unloaded module. */
+/* Marks the rules of an unloaded module as unused. */
 void cfi_forget(unsigned int module);
 
 #endif
