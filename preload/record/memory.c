@@ -19,6 +19,8 @@
 
 #define BLOCK_SIZE  ((sizeof(struct thread) + 0xfff) & ~0xfffull)
 #define GROWTH_WAIT 20 /* times 100 ms: limit of a wait for a thread that makes a chunk */
+/* The limit without system calls: reads of `growth`, together some tens of milliseconds. */
+#define GROWTH_READS 50000000u
 
 /* Slots of the chunk that is made before the program forbids system calls. */
 #define PREPARED 64u
@@ -520,12 +522,31 @@ static void end_growth(void)
 }
 
 /*
+ * Waits until another thread has ended the growth whose number is `seen`. If system calls may be
+ * forbidden, reads the number again and again: taking a spare needs a microsecond, unless the other
+ * thread has lost its processor. Returns false if the limit has passed.
+ */
+static bool wait_for_growth(uint32_t seen)
+{
+	static const struct timespec step = { .tv_nsec = 100000000 };
+	bool may_sleep = !ring_is_quiet();
+	uint32_t most = may_sleep ? GROWTH_WAIT : GROWTH_READS;
+
+	for (uint32_t i = 0; i < most; i++) {
+		if (!(seen & 1) || __atomic_load_n(&growth, __ATOMIC_ACQUIRE) != seen)
+			return true;
+		if (may_sleep)
+			sys_futex_wait(&growth, seen, &step, 0);
+	}
+	return false;
+}
+
+/*
  * Makes a chunk, or waits until another thread has made one. Returns whether there may be more
  * slots now.
  */
 static bool grow_or_wait(void)
 {
-	static const struct timespec step = { .tv_nsec = 100000000 };
 	uint32_t before = __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE);
 	uint32_t seen = __atomic_load_n(&growth, __ATOMIC_ACQUIRE);
 	uint32_t slots = ARENA_SLOTS_FIRST;
@@ -540,15 +561,8 @@ static bool grow_or_wait(void)
 		end_growth();
 		return grown;
 	}
-	if (ring_is_quiet() ||
-	    __atomic_load_n(&grower, __ATOMIC_RELAXED) == (uintptr_t)&thread_self)
-		return false;
-	for (int i = 0; i < GROWTH_WAIT; i++) {
-		if (!(seen & 1) || __atomic_load_n(&growth, __ATOMIC_ACQUIRE) != seen)
-			return true;
-		sys_futex_wait(&growth, seen, &step, 0);
-	}
-	return false;
+	return __atomic_load_n(&grower, __ATOMIC_RELAXED) != (uintptr_t)&thread_self &&
+	       wait_for_growth(seen);
 }
 
 void memory_prepare(void)
