@@ -111,6 +111,27 @@ static int record_all(struct growth_runs *runs, const char *command, const char 
 	return status;
 }
 
+/*
+ * Finds `--growth 'COMMAND {N}'` or `--growth='COMMAND {N}'`. Returns the command, or NULL if there
+ * is none; stores in *at the place of the option, and in *next that of the word after the command.
+ */
+static const char *find_command(int argc, char **argv, int *at, int *next)
+{
+	static const char option[] = "--growth";
+	const char *command;
+
+	for (*at = 1; *at < argc; ++*at) {
+		if (strncmp(argv[*at], option, strlen(option)))
+			continue;
+		command = argv[*at] + strlen(option);
+		*next = *at + 1 + !*command;
+		command = *command ? command : argv[*at + 1];
+		if (command && strstr(command, PLACEHOLDER))
+			return command + (*command == '=');
+	}
+	return NULL;
+}
+
 int command_check(int argc, char **argv, struct error *err)
 {
 	struct growth_runs runs = { .count = 0 };
@@ -119,24 +140,23 @@ int command_check(int argc, char **argv, struct error *err)
 	cleanup_free char *directory =
 		memory_format("%s/holdtrace-check.XXXXXX", parent && *parent ? parent : "/tmp");
 	size_t used = 0;
-	int at = 1, status;
+	int at, next, status;
+	const char *command = find_command(argc, argv, &at, &next);
 
-	while (at + 2 < argc &&
-	       (strcmp(argv[at], "--growth") || !strstr(argv[at + 1], PLACEHOLDER)))
-		at++;
-	if (at + 2 >= argc)
+	if (!command)
 		return command_report(argc, argv, err);
 	runs.directory = mkdtemp(directory);
 	if (!runs.directory) {
 		error_system(err, errno, "%s", directory);
 		return STATUS_OWN_FAILURE;
 	}
-	status = record_all(&runs, argv[at + 1], argv[at + 2], err);
+	status = record_all(&runs, command, next < argc ? argv[next] : "-", err);
 	words[used++] = program_invocation_name;
 	words[used++] = (char *)INVOCATION_COMMAND "check";
 	for (int i = 1; i < argc; i++)
-		if (i != at + 1 && i != at + 2)
+		if (i < at || i > next)
 			words[used++] = argv[i];
+	words[used++] = (char *)"--growth";
 	for (size_t i = 0; i < runs.count; i++)
 		words[used++] = runs.paths[i];
 	if (!status)
