@@ -51,9 +51,10 @@ static uint64_t least_limit(char *directory, size_t root, const char *name)
 }
 
 /*
- * Finds the directory of a line of /proc/self/cgroup, which is "0::/path" in version 2 and
- * "4:memory:/path" in version 1. Returns the length of the part above the hierarchy's root, or 0 if
- * the line describes a hierarchy that does not limit memory.
+ * Makes the directory of a control group from its line of /proc/self/cgroup. The line is "0::/path"
+ * in version 2 and "4:memory:/path" in version 1. Returns the length of the directory's first part,
+ * the hierarchy's root. Returns 0 if the line describes a hierarchy that does not limit memory, or
+ * the root's path is too long.
  */
 static size_t directory_of_line(char *line, const char *mount, char directory[2 * PATH_MAX],
 				bool *is_second)

@@ -27,11 +27,11 @@ struct chunk {
 	struct arena *head;
 	char *slot_base, *rings;
 	uint32_t slots, ring_size;
+	struct chunk_layout layout;
 	/*
 	 * number of spare slots in a first chunk, for child processes that cannot create memory
 	 * themselves (sandboxed processes)
 	 */
-	struct chunk_layout layout;
 	uint32_t spares;
 	/* a page could not be read (SIGBUS), and empty pages have replaced the chunk */
 	volatile bool is_lost;

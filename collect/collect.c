@@ -332,8 +332,8 @@ static void leave_run(struct collector *collector, uint32_t place)
 }
 
 /*
- * Receives all late guests (those for whose users no time was left) before the last stream ends,
- * since a later refusal could not be reported in any stream.
+ * Receives all late guests before the last stream ends, since a later refusal could not be reported
+ * in any stream. A guest is late if its user had no time left in earlier rounds.
  */
 static void receive_late(struct collector *collector, const struct member *next)
 {
@@ -348,8 +348,8 @@ static void receive_late(struct collector *collector, const struct member *next)
 }
 
 /*
- * Finishes the members that have ended. If `is_full` (the file is full), finishes none: their last
- * records still wait in their rings.
+ * Finishes the members that have ended. If `is_full` (the file is full), finishes no member, since
+ * their last records are still in their rings.
  */
 static void finish_ended(struct collector *collector, bool is_full)
 {

@@ -182,9 +182,12 @@ struct collector {
 	struct left_out left_out[LEFT_OUT_NAMES]; /* counts that were not written to a stream yet */
 	/* control requests of holdtrace ctl that still need an answer */
 	struct guest *requests;
-	/* guests for whose users no time was left in the round in which they came */
+	/*
+	 * guests that wait because their users had no time left in the round in which they arrived
+	 */
 	struct guest *late;
-	bool is_late;	     /* work of this round waits for the next one: collect_has_turn() */
+	/* some work of this round was left for the next one: collect_has_turn() */
+	bool is_late;
 	bool is_last_chance; /* all users' work must be done now, not in a later round */
 	struct user *users;
 	struct bounds_used used;
@@ -205,7 +208,7 @@ struct collector {
 };
 
 /*
- * Whether time is left for the user in this round (merge_has_time()). If not, the caller leaves its
+ * Whether the user has time left in this round (merge_has_time()). If not, the caller leaves its
  * work for the next round, which then follows immediately.
  */
 bool collect_has_turn(struct collector *collector, struct user *user);
@@ -214,8 +217,9 @@ bool collect_has_turn(struct collector *collector, struct user *user);
 void collect_charge(struct collector *collector, struct user *user, uint64_t begun_ns);
 
 /*
- * Moves the heartbeat while nothing is taken from the rings. Opening and closing the streams of
- * many short processes can take longer than the time after which producers give up.
+ * Increments the heartbeat while the collector takes no records from the rings. Opening and closing
+ * the streams of many short processes can take longer than the time after which producers stop
+ * waiting for the collector.
  */
 void collect_beat(struct collector *collector);
 
@@ -345,12 +349,12 @@ void collect_receive_spares(struct collector *collector);
 void collect_crowd(struct collector *collector, struct member *member, bool is_of_crowd);
 
 /*
- * Called when the process has ended or executed another program. The next rounds pass on its
+ * Called when the process has ended or executed another program. The next rounds hand out its
  * remaining records.
  */
 void collect_end_member(struct collector *collector, struct member *member);
 
-/* Reads how children of traced processes ended, as wait(2) reported it to their parents. */
+/* Reads from the memory of traced parents how their children ended, as wait(2) reported it. */
 void collect_hear_ends(struct collector *collector);
 
 /*
@@ -378,7 +382,7 @@ void collect_say_waiting(struct collector *collector, struct member *member);
 void collect_say_past(struct collector *collector, struct member *member);
 
 /*
- * Called for a process that has ended, when all its records were passed on. Writes its last notes,
+ * Called for a process that has ended, when all its records were handed out. Writes its last notes,
  * releases its slots and closes its stream. From then on its phase is PHASE_CLOSING.
  */
 void collect_finish(struct collector *collector, struct member *member);

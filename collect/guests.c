@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 /*
- * maximum number of turns in which guests are accepted: as many as can wait at a time
- * (net.core.somaxconn)
+ * maximum number of turns in which one call accepts guests: enough for all that can be in the queue
+ * of a socket (net.core.somaxconn)
  */
 #define TURNS_MAX    64
 #define LABELS_BYTES 1000 /* maximum length of all labels, so that they fit into a note */
@@ -756,8 +756,8 @@ static void receive_guest(struct collector *collector, struct guest *guest)
 }
 
 /*
- * Receives the guests from *at on in the order of arrival. Those for whose user no time is left in
- * this round stay in the list. Returns the end of the list.
+ * Receives the guests from *at on in the order of arrival. A guest whose user has no time left in
+ * this round stays in the list. Returns the end of the list.
  */
 static struct guest **receive_guests(struct collector *collector, struct guest **at)
 {

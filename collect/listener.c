@@ -40,25 +40,26 @@ struct visitor {
 	bool is_stranger;
 };
 
-/* maximum of open connections of the owner, and of all other users together */
+/* maximum number of open connections of the owner, and of all other users together */
 #define VISITORS_MOST 256
-/* maximum of open connections of each user other than the owner */
+/* maximum number of open connections of each user other than the owner */
 #define VISITORS_USER 64
-#define OTHERS_TURN   64 /* maximum of connections of other users that are accepted in one turn */
+/* maximum number of other users' connections that are accepted in one turn */
+#define OTHERS_TURN 64
 /*
  * newcomers wait while the sum of waiting guests and of unfinished ended processes is at least this
  */
 #define CROWD 128
 /*
- * Maximum of waiting guests of a user other than the owner: guests with memory (GUESTS_USER),
- * guests with a message only (SAYINGS_USER). Users whose ids have the same remainder modulo USERS
- * share a maximum.
+ * Maximum number of waiting guests of a user other than the owner: guests that sent memory
+ * (GUESTS_USER), guests that sent only a request (SAYINGS_USER). Users whose ids have the same
+ * remainder modulo USERS share a maximum.
  */
 #define GUESTS_USER   512
 #define SAYINGS_USER  16384
 #define USERS	      256
 #define CLOSINGS_MOST 8
-#define EVENTS_MOST   16      /* maximum of events that one epoll_wait() returns */
+#define EVENTS_MOST   16      /* maximum number of events that one epoll_wait() returns */
 #define PAUSE_NS      2000000 /* pause between two turns of the thread */
 #define NOBODY	      65534 /* uid of all users without a mapping in this user namespace (overflowuid) */
 /*

@@ -43,7 +43,8 @@
 #define OTHERS_NS 20000000u
 /* how long the merge waits for memory that a process has created but not yet sent */
 #define MISSING_NS 50000000u
-#define RUNS_BEAT  256u /* the heartbeat moves once in this many calls to hand_out_run() */
+/* the heartbeat is incremented once in this many calls to hand_out_run() */
+#define RUNS_BEAT 256u
 
 struct merge *merge_create(struct control_page *control, const struct merge_handler *handler)
 {

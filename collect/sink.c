@@ -247,8 +247,8 @@ static bool is_trap(const struct sink *sink, const struct stat *st)
 }
 
 /*
- * Opens a named pipe. Gives up after FIFO_PATIENCE, so that a pipe without a reader does not block
- * the traced program forever.
+ * Opens a named pipe. Fails after FIFO_PATIENCE, so that a pipe without a reader does not block the
+ * traced program forever.
  */
 static int open_fifo(struct sink *sink)
 {
@@ -323,10 +323,10 @@ static bool has_its_name(const struct sink *sink, int flags)
 /*
  * Opens and locks an existing file. The lock may belong to another collector that is about to exit,
  * since a launcher does not wait for its collector's exit. So this function waits for the lock, but
- * not as long as traced programs wait for a collector that makes no progress. With --keep, another
- * collector may have replaced the file by a shorter one and write to that, so the file is opened by
- * its name again before each attempt. Returns 0 or a negative errno; -EBUSY: another collector is
- * writing the file.
+ * for a shorter time than traced programs wait for a collector that makes no progress. With --keep,
+ * another collector may have replaced the file by a shorter one and write to that, so the file is
+ * opened by its name again before each attempt. Returns 0 or a negative errno; -EBUSY: another
+ * collector is writing the file.
  */
 static int open_soon(struct sink *sink, bool follow)
 {

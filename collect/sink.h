@@ -5,7 +5,7 @@
 /*
  * The destination of one stream: a file, an inherited descriptor or the input of a command. The
  * output is compressed with zstd if the file's name requests it. A sink does not parse the bytes;
- * it only knows whether they are packets or an .htr.
+ * it only distinguishes packets from an .htr.
  */
 
 #include <stdbool.h>

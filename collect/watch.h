@@ -64,7 +64,7 @@ struct watch {
  */
 int watch_open(int32_t pid);
 
-/* What is known about a process when the watch begins. */
+/* The caller's information about a process when the watch begins. */
 struct watch_start {
 	int32_t pid; /* the pid in the namespace of the process */
 	/*

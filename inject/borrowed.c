@@ -42,7 +42,7 @@
 #define LOCK_CONTENDED 2     /* value of the futex of a libc mutex while threads wait for it */
 #define MUTEX_KINDS    512   /* all of libc's mutex kinds are smaller */
 #define HELD_MOST      64    /* limit of threads that stay traced until we exit */
-#define HOLD_MS	       2000  /* how long continue_traced() waits at most */
+#define HOLD_MS	       2000  /* limit of the wait in continue_traced() */
 /* a thread waits this long for us before it restores its registers itself */
 #define HEAL_SECONDS 2
 #define SPIN	     20
@@ -479,10 +479,10 @@ static bool is_loaders(const struct target *target, uint64_t address)
 }
 
 /*
- * Whether the thread, which waits for the lock at address `lock`, already owns one of the two locks
- * before that lock. Returns true also if the owners cannot be read. The loader's locks are adjacent
- * and are taken in the order of their addresses. If the thread already owns one of them, its call
- * cannot be undone.
+ * Whether the thread, which waits for the lock at address `lock`, already owns another lock of the
+ * loader: one of the two that precede `lock` in memory. Returns true also if the owners cannot be
+ * read. The loader's locks are adjacent and are taken in the order of their addresses. If the
+ * thread already owns one of them, its call cannot be undone.
  */
 static bool has_taken(const struct remote *remote, uint64_t lock)
 {

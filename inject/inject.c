@@ -152,9 +152,9 @@ static void pause_ns(long ns)
 }
 
 /*
- * Returns the pass of choose_once() that tries the thread: 0: it sleeps in a call that can simply
- * be repeated; 1: it sleeps in another call, whose remaining time only the kernel knows; 2: it
- * runs; -1: no pass tries it.
+ * Returns the number of the pass of choose_once() that tries the thread: 0 if it sleeps in a call
+ * that can simply be repeated; 1 if it sleeps in another call, whose remaining time only the kernel
+ * knows; 2 if it runs; -1 if no pass tries it.
  */
 static int turn_of(const struct stopping *stopping, const char **where)
 {
