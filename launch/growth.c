@@ -29,7 +29,7 @@ struct growth_runs {
 	size_t count;
 };
 
-/* The command with each {N} replaced. */
+/* Returns the command with each {N} replaced by the number of units. The caller frees it. */
 static char *fill_in(const char *command, const char *units)
 {
 	char *text = memory_text(""), *longer;
@@ -53,7 +53,10 @@ static int record(const char *command, const char *units, char *path, struct err
 	char *words[] = { (char *)"record", (char *)"-q",      (char *)"-o", path,   label,
 			  (char *)"--",	    (char *)"/bin/sh", (char *)"-c", filled, NULL };
 	int status = 0, code;
-	/* as system(3): an interrupt ends the program alone, and the files are removed */
+	/*
+	 * as in system(3), this process ignores Ctrl-C, which ends only the program, so that it can
+	 * remove the files
+	 */
 	void (*interrupt)(int) = signal(SIGINT, SIG_IGN);
 	void (*quit)(int) = signal(SIGQUIT, SIG_IGN);
 	pid_t pid = fork();
@@ -112,8 +115,9 @@ static int record_all(struct growth_runs *runs, const char *command, const char 
 }
 
 /*
- * Finds `--growth 'COMMAND {N}'` or `--growth='COMMAND {N}'`. Returns the command, or NULL if there
- * is none; stores in *at the place of the option, and in *next that of the word after the command.
+ * Finds `--growth 'COMMAND {N}'` or `--growth='COMMAND {N}'`. Returns the command, and sets *at to
+ * the index of the option and *next to the index of the argument after the command. Returns NULL if
+ * there is no such option.
  */
 static const char *find_command(int argc, char **argv, int *at, int *next)
 {

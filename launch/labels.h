@@ -29,8 +29,8 @@ void labels_add_attributes(struct settings *settings);
 void labels_finish(struct settings *settings);
 
 /*
- * Replaces %h, %j and %r in the path of the output by host, job and rank ("none" if there is none).
- * The collector replaces %e and %p, the program and its pid. Returns 0 or -ENAMETOOLONG.
+ * Replaces %h, %j and %r in the path of the output by host, job and rank, each by "none" if it is
+ * unknown. The collector replaces %e and %p, the program and its pid. Returns 0 or -ENAMETOOLONG.
  */
 int labels_expand(struct settings *settings, struct error *err);
 

@@ -205,7 +205,11 @@ static void put_code(struct patch *patch, const void *bytes, uint8_t size)
 	patch->length = (uint8_t)(patch->length + size);
 }
 
-/* Adds a fix for the four bytes at offset `at` of the instruction that ends at offset `end`. */
+/*
+ * Adds an entry that makes patching write the distance to `target` into the four bytes at offset
+ * `at`, relative to offset `end`, where the instruction ends. end 0: the entry is the eight bytes
+ * of the address itself.
+ */
 static void put_fix(struct patch *patch, uint8_t at, uint8_t end, uint64_t target)
 {
 	patch->fix[patch->fixes++] = (struct patch_fix){ at, end, target };
@@ -528,7 +532,10 @@ static void add_allocator(struct patches *plan, const struct file *file, const c
 
 		if (!name || strncmp(name, prefix, length) ||
 		    (!length && is_public(symbol) == is_private) ||
-		    /* the library's stub precedes those of a library */
+		    /*
+		     * our stub precedes the public function of a library, so the function needs no
+		     * jump
+		     */
 		    (!length && !is_private && !is_program && hook_find(name)))
 			continue;
 		function = find_function(name + length,

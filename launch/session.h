@@ -71,7 +71,7 @@ void session_tell(struct session *session, pid_t pid, int status);
 
 /*
  * session_left_out(): number of processes that --follow excluded. session_left_unsaid(): number of
- * those that no trace mentions.
+ * those processes that no trace mentions.
  */
 unsigned session_left_out(const struct session *session);
 unsigned session_left_unsaid(const struct session *session);

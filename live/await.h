@@ -39,12 +39,16 @@ struct await {
 	int owner;	  /* thread id in the process's pid namespace; 0: no owner or unknown */
 	bool has_ended;	  /* the owner thread has ended */
 	bool is_elsewhere; /* the owner is in another process that is in another pid namespace */
-	int owner_pid; /* process of the owner, if that is another process, or process that holds a
-			  file's lock; 0: none or unknown */
+	/*
+	 * process of the owner, if that is another process, or process that holds a file's lock; 0:
+	 * none or unknown
+	 */
+	int owner_pid;
 	char owner_name[LIVE_NAME_MAX]; /* name of the process that holds a file's lock */
 	uint32_t readers;		/* number of threads that hold a read-write lock */
-	/* thread ids of threads that may hold the lock (live/look.c), the first of
-	 * their number
+	/*
+	 * thread ids of threads that may hold the lock (live/look.c). may_hold_count may be larger
+	 * than the array, which then has only the first of them.
 	 */
 	int may_hold[AWAIT_MAY_HOLD_MAX];
 	size_t may_hold_count;
@@ -65,7 +69,7 @@ const char *await_word(enum await_kind kind);
 /*
  * Finds the deadlock cycle that begins with threads[start]. Each thread of the cycle waits for a
  * lock of the next thread, and the last thread for a lock of the first. Writes the threads' indexes
- * to `ring`. Returns the length of the cycle, or 0 if there is none.
+ * to `ring`. Returns the length of the cycle, or 0 if the thread is not in a cycle.
  */
 size_t await_ring(const struct live_process *process, const struct await *awaits, size_t start,
 		  size_t *ring, size_t max);

@@ -23,18 +23,16 @@ struct file_lock {
 	bool is_write;
 	unsigned high, low;	  /* major and minor number of the device */
 	uint64_t inode, from, to; /* from, to: first and last byte of the range */
-	int taker; /* process that locked the file; -1: the lock belongs to an open file description
-		    */
+	int taker; /* process that locked the file; -1: an open file description has the lock */
 	int pid;   /* process that holds the lock; 0: unknown */
-	int fd; /* descriptor of the file in that process; -1: the lock was found in proc_locks(5)
-		 */
+	/* descriptor of the file in that process; -1: the lock was found in proc_locks(5) */
+	int fd;
 };
 
 struct file_locks {
 	struct file_lock *items;
 	size_t count, capacity;
-	size_t left; /* number of descriptors that may still be read; 0: some descriptors were not
-			read */
+	size_t left; /* number of descriptors that may still be read; 0: some were not read */
 };
 
 /* ---- held locks ---- */

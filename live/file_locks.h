@@ -30,10 +30,10 @@ struct file_ring {
 };
 
 /*
- * Finds the cycle that begins with a process. Returns false if there is none, or if one of its
- * locks may still be released: by another thread of a process, by another process that has the open
- * file, or because of a timeout, which is assumed if a process catches SIGALRM. If two calls return
- * the same cycle, none of its processes has run between the calls.
+ * Finds the cycle that begins with a process. Returns false if the process is not in a cycle, or if
+ * one of the cycle's locks may still be released: by another thread of a process, by another
+ * process that has the open file, or because of a timeout, which is assumed if a process catches
+ * SIGALRM. If two calls return the same cycle, none of its processes has run between the calls.
  */
 bool file_ring_find(struct file_ring *ring, int pid);
 

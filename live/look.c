@@ -16,7 +16,7 @@
  * Infers which threads may hold a lock that does not store its owner: one that uses a futex but
  * does not belong to pthread. A thread that holds a lock usually has the lock's address on its
  * stack, because it needs the address to release the lock. But a thread that only uses the lock may
- * have the address there, too, and the holder of a lock at a constant address need not have it. The
+ * have the address there, too, and the holder of a lock at a constant address may not have it. The
  * stacks of running threads are not searched.
  */
 
@@ -135,8 +135,9 @@ static bool may_stay(const struct live_process *process, const struct await *awa
 
 /*
  * Finds the threads that wait for each other in cycles without a time limit, as far as owners are
- * known or inferred. in_cycle: by thread. Such threads need not be deadlocked: a thread that is not
- * in the cycle may hold one of its locks, too. Returns whether there are any.
+ * known or inferred. in_cycle: indexed by thread. Such threads are not certainly deadlocked: a
+ * thread that is not in the cycle may hold one of its locks, too. Returns whether there are any
+ * such threads.
  */
 static bool holders_find_cycles(const struct live_process *process, const struct await *awaits,
 				bool *in_cycle)

@@ -22,7 +22,8 @@ struct look {
 	size_t rings;	  /* number of deadlock cycles */
 	/*
 	 * threads that seem to wait for each other, by owners that are partly inferred
-	 * (live/look.c): by thread, and their number. They are in no cycle of is_in_ring.
+	 * (live/look.c): is_inferred is indexed by thread, `inferred` is their number. None of
+	 * these threads is in a cycle of is_in_ring.
 	 */
 	bool *is_inferred;
 	size_t inferred;
@@ -51,7 +52,7 @@ bool look_is_held_up(const struct await *await);
 /* Whether the holder of the lock has ended, so that the lock will never be released. */
 bool look_is_orphaned(const struct await *await);
 
-/* The number of threads for whose wait is_one() returns true. */
+/* Returns the number of threads for whose wait is_one() returns true. */
 size_t look_count(const struct look *look, bool (*is_one)(const struct await *await));
 
 /* Returns the owner of the lock if it is a thread of this process, else NULL. */

@@ -25,8 +25,11 @@
 #define FOLLOW_STREAMS_MAX 256u
 
 struct follow_stream {
-	int input; /* end of the pipe that is written to; -1: not open, or the reader closed its end
-		    */
+	/*
+	 * end of the pipe to which the stream is written; -1: not open, or the reader closed its
+	 * end
+	 */
+	int input;
 	void *reader;  /* set by begins() */
 	uint64_t next; /* bytes written to the pipe so far */
 };

@@ -55,7 +55,7 @@ struct sample {
 	uint64_t events, dropped, damages;
 	double event_rate;
 	size_t running, ended;
-	/* resident memory of the running processes; 0: not known of all of them */
+	/* resident memory of the running processes; 0: unknown for at least one of them */
 	uint64_t resident_bytes;
 	uint64_t sample; /* largest sampling interval of memory, in bytes; 0: all memory is
 			  * recorded */

@@ -30,14 +30,14 @@ const char *proc_value(const char *text, const char *name);
 int64_t proc_status(int32_t pid, int32_t thread, const char *name, int base);
 
 /*
- * Returns the names in a directory that are numbers; the caller frees them. NULL: there are none,
- * and *count is 0.
+ * Returns the names in a directory that are numbers; the caller frees them. Returns NULL, and sets
+ * *count to 0, if the directory has no such names.
  */
 int32_t *proc_numbers(const char *path, size_t *count);
 
 /*
- * Returns the ids of the process's threads; the caller frees them. NULL: there are none, and *count
- * is 0.
+ * Returns the ids of the process's threads; the caller frees them. Returns NULL, and sets *count to
+ * 0, if the process has no threads.
  */
 int32_t *proc_threads(int32_t pid, size_t *count);
 
