@@ -385,7 +385,7 @@ static void ask_for_all(void **found)
 	loader_forget_error();
 }
 
-/* Fails as a function whose system call the kernel lacks. */
+/* Fails like a function whose system call does not exist in the kernel. */
 static int not_there(void)
 {
 	errno = ENOSYS;

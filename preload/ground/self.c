@@ -96,7 +96,10 @@ static bool enter_link(struct way *way, const char *target, const char *rest)
 	return true;
 }
 
-/* Resolves one component. Gives up in /proc and /dev, whose links may lead anywhere. */
+/*
+ * Resolves one component. Returns false if the path is too long, has . or .., or leads into /proc
+ * or /dev, whose links only the kernel can resolve.
+ */
 static bool follow_component(struct way *way)
 {
 	const char *from = way->left, *end = from;

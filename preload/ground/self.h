@@ -13,8 +13,8 @@ extern void *__libc_stack_end;
 
 /*
  * The path of the file that this process runs, as in /proc/self/exe; "" if unknown. It is
- * determined only once, because a child of fork runs the same file; the gate calls this function
- * first, at the start.
+ * determined only once, because a child of fork runs the same file. The first call is made at the
+ * start (gate_is_closed()).
  */
 const char *self_path(void);
 

@@ -3,9 +3,9 @@
 #define HAND_H
 
 /*
- * For the bodies of HOOK_BY_HAND rows: functions that a row cannot describe, because they take a
+ * For the bodies of HOOK_BY_HAND rows: functions that a row cannot describe, because they have a
  * variable argument list, return twice or not at all, or start a thread or a program. The bodies
- * take all facts that the row states from the row.
+ * use the constants below instead of repeating what the row states.
  */
 
 #include "each.h"

@@ -38,8 +38,8 @@ static SPARSE struct changed changed[PATCHES_MAX];
 /* ---- calls ---- */
 
 /*
- * Calls the function. Calls that its module makes in this time, of other functions of the allocator
- * or of malloc, are parts of this call (settle.c).
+ * Calls the real function. While it runs, calls that its module makes to malloc or to other
+ * functions of the allocator are parts of this call (settle.c).
  */
 #define REALLY(own, result)                                                         \
 	{                                                                           \

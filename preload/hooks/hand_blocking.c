@@ -4,7 +4,9 @@
 
 #define FDS_MAX 1024 /* the other ends of higher descriptors are not tracked */
 
-/* By descriptor: the other end plus 1; 0: not known. Descriptors are often closed without a hook.
+/*
+ * indexed by descriptor: its other end plus 1; 0: unknown. A descriptor may be closed without a
+ * hooked call, so an entry may be out of date.
  */
 static uint16_t other_ends[FDS_MAX];
 

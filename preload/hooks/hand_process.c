@@ -44,9 +44,9 @@ void library_closed(struct call *call, struct call_event *event)
 }
 
 /*
- * Records the start of a child. In the child of a fork, the call belongs to the parent's thread,
- * and the child first stops using its parent's shared memory. The next hook sees the fork mark and
- * maps an arena for the child.
+ * Records the start of a child. Only the parent records the call. In the child of a fork,
+ * life_child_of() first ends the use of the parent's shared memory. The next hooked call in the
+ * child finds that the kernel has zeroed life.fork_mark, and maps an arena for the child.
  */
 
 static pid_t child_event(struct call *call, pid_t pid)
@@ -153,8 +153,8 @@ void child_told(struct call *call, struct call_event *event, const siginfo_t *in
 
 /*
  * vfork returns twice on one stack, and its child destroys the frame of any function between vfork
- * and its caller. So the stub is assembly that leaves no frame on the stack; the thread's memory
- * keeps the return address.
+ * and its caller. So the stub is assembly that leaves no frame on the stack; the return address is
+ * kept in the thread's memory.
  */
 struct vfork_target {
 	pid_t (*real)(void);
@@ -292,7 +292,7 @@ void exec_begins(struct call *call, struct call_event *event)
 	life_note_end(true);
 }
 
-/* exec returns only if it has failed, whatever its result is. */
+/* exec returns only if it has failed, whatever value it returns. */
 void exec_failed(struct call *call, struct call_event *event)
 {
 	(void)call;

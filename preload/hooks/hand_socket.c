@@ -262,7 +262,8 @@ static void message_waited(struct call *call, int sockfd, bool has_failed,
 						       .arguments = arguments });
 }
 
-/* A call that cannot block is recorded after it has returned, and only if it received descriptors.
+/*
+ * A call that cannot block is recorded after it has returned, and only if it received descriptors.
  */
 EXPORT ssize_t recvmsg(int sockfd, struct msghdr *message, int flags)
 {

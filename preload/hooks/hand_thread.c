@@ -188,9 +188,10 @@ void thread_joined(struct call *call, struct call_event *event, uint64_t thread)
 }
 
 /*
- * The end of a thread is recorded before it happens, because pthread_exit does not return. Neither
- * will the open calls of the thread. They are closed when unwinding leaves them, by the first hook
- * in a cleanup handler or by the thread's first function; the collector does not wait for them.
+ * The end of a thread is recorded before it happens, because pthread_exit does not return. The open
+ * calls of the thread will not return either. They are closed when unwinding leaves them, by the
+ * first hook in a cleanup handler or by the thread's first function; the collector does not wait
+ * for them.
  */
 static void end_call(struct call *call, const struct call_argument *arguments)
 {

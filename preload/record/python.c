@@ -127,7 +127,7 @@ static const struct layout layouts[] = {
 		 .compact = 56 },
 };
 
-/* Offsets of objects, the same in all versions. */
+/* offsets in objects, which are the same in all versions */
 #define OBJECT_TYPE  8
 #define BYTES_SIZE   16
 #define BYTES_DATA   32
@@ -137,12 +137,14 @@ static const struct layout layouts[] = {
 #define TEXT_COMPACT 0x20u
 #define TEXT_ASCII   0x40u
 
-#define PAUSE_YIELDS 10000 /* how often python_pause() waits for other threads */
+/* how often python_pause() lets other threads run while it waits for readers */
+#define PAUSE_YIELDS 10000
 
-#define LINES_MAX 0xffffeu /* a line number must fit the range of its function */
+/* maximum line number: the addresses of a function's lines must fit into its range */
+#define LINES_MAX 0xffffeu
 
 static struct {
-	const struct layout *layout; /* NULL: not known yet */
+	const struct layout *layout; /* NULL: the version is not known yet */
 	int minor;
 	uintptr_t code_type;
 	uintptr_t (*state)(void);
@@ -151,11 +153,15 @@ static struct {
 	const struct module *module;
 	uint32_t is_full; /* 1: a function had no free entry in `functions` */
 	uint32_t begun;	  /* 1: a thread has called python_look_at() for `module` */
-	uint32_t pauses;  /* python_pause(): no thread may begin to read */
+	/*
+	 * number of calls of python_pause() in progress; unless it is 0, no thread begins to read
+	 */
+	uint32_t pauses;
 	uint32_t readers; /* threads that read the interpreter's memory, if it may be unloaded */
 	bool may_unload;  /* the interpreter is in a library, not in the program */
-	uint32_t life;	  /* changes when a new collector knows no function: python_renew() */
-	bool is_told;	  /* facts_tell_python() was called since `life` changed */
+	/* changed by python_renew(), so that each function is described again to a new collector */
+	uint32_t life;
+	bool is_told; /* facts_tell_python() was called since `life` changed */
 } python = { .life = 1 };
 
 bool python_is_found;
@@ -274,7 +280,7 @@ void python_renew(bool is_child)
 {
 	python.life++;
 	python.is_told = false;
-	/* the other threads of the parent are not in the child */
+	/* the counts include the parent's other threads, which do not exist in the child */
 	if (is_child)
 		python.pauses = python.readers = 0;
 }
@@ -284,7 +290,10 @@ bool python_pause(void)
 	if (!python_is_found || !python.may_unload)
 		return false;
 	__atomic_fetch_add(&python.pauses, 1, __ATOMIC_SEQ_CST);
-	/* a thread that left its event by longjmp() never ends its reading */
+	/*
+	 * the wait is limited, since a thread that left its event by longjmp() remains counted as a
+	 * reader
+	 */
 	for (int i = 0; i < PAUSE_YIELDS && __atomic_load_n(&python.readers, __ATOMIC_SEQ_CST); i++)
 		sys_call0(__NR_sched_yield);
 	return true;
@@ -298,7 +307,7 @@ void python_resume(void)
 		choose_layout(0);
 		__atomic_store_n(&python.begun, 0, __ATOMIC_RELEASE);
 	}
-	/* 0 in a child that was forked during the pause */
+	/* in a child that was forked during the pause, the count is already 0 */
 	if (__atomic_load_n(&python.pauses, __ATOMIC_SEQ_CST))
 		__atomic_fetch_sub(&python.pauses, 1, __ATOMIC_SEQ_CST);
 }
@@ -377,8 +386,8 @@ static inline bool is_readable(uintptr_t address, size_t size)
 }
 
 /*
- * Whether this is a living code object. One that is being freed has no references, and its parts
- * may already be freed.
+ * Whether this is a living code object. A code object that is being freed has no references, and
+ * its parts may already be freed.
  */
 static inline bool is_code(uintptr_t code)
 {
@@ -471,8 +480,8 @@ static int64_t find_line(struct table table, int64_t line, int64_t at)
 }
 
 /*
- * Finds the line by a line table of 3.10: pairs of the size of a range in bytes and the difference
- * of its line.
+ * Finds the line by a line table of 3.10. The table has pairs of numbers: the size of a range in
+ * bytes, and the difference between its line and the line of the range before it.
  */
 static int64_t find_line_310(struct table table, int64_t line, int64_t at)
 {
@@ -490,8 +499,8 @@ static int64_t find_line_310(struct table table, int64_t line, int64_t at)
 }
 
 /*
- * Finds the line by a line table before 3.10: pairs of a step of the address and a step of the
- * line.
+ * Finds the line by a line table before 3.10. The table has pairs of numbers: a step of the address
+ * and a step of the line.
  */
 static int64_t find_line_39(struct table table, int64_t line, int64_t at)
 {
@@ -613,7 +622,10 @@ static uint64_t define(const struct call *call, uintptr_t code, int32_t at)
 	uint64_t hash = 14695981039346656037ull;
 	int32_t number;
 
-	/* the name of CPython's own code between two frames (3.13) is also its file */
+	/*
+	 * CPython 3.13 has code of its own between two frames, whose name and file are the same
+	 * text
+	 */
 	if (word_at(code + layout->file) == word_at(code + layout->name))
 		return 0;
 	if (!is_readable(lines, BYTES_DATA) ||
@@ -762,7 +774,11 @@ static inline bool is_same(const struct call *call, const struct layout *layout,
 	return true;
 }
 
-/* state: the interpreter's state of this thread; 0: there are no Python frames. */
+/*
+ * Merges the thread's C frames and Python frames into memory->merged, outermost first. state: the
+ * interpreter's state of this thread; 0: there are no Python frames. before, same: see
+ * python_merge().
+ */
 static uint32_t merge(const struct call *call, uintptr_t state, uint32_t before, uint32_t same)
 {
 	struct python_memory *memory = &call->thread->python;

@@ -3,8 +3,8 @@
 #define PRELOAD_LATE_H
 
 /*
- * Executes the injector's orders in a program that was already running. The loader's lock is held
- * in the meantime.
+ * Executes the injector's orders in a program that was already running, while the loader's lock is
+ * held.
  */
 
 #include <stdbool.h>

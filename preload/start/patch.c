@@ -299,8 +299,8 @@ void patch_before_deep(void)
 		return;
 	}
 	/*
-	 * give up after a while, because this may be a signal handler that interrupted the patching
-	 * thread
+	 * stop waiting after a while, because this may be a signal handler that interrupted the
+	 * patching thread
 	 */
 	for (int i = 0; i < PATIENCE; i++) {
 		if (__atomic_load_n(&patcher, __ATOMIC_ACQUIRE) == PATCHED)

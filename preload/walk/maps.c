@@ -17,9 +17,9 @@
 #include "preload/ground/plain.h"
 
 /*
- * How the library notices, without asking the loader about each frame, that an address range now
- * belongs to another module. When the loader unloads an object, it frees the link map by the
- * program's malloc, which is our stub. It does this after it has removed the object from
+ * This is how the library notices, without asking the loader about each frame, that an address
+ * range now belongs to another module. When the loader unloads an object, it frees the link map by
+ * the program's free(), which is our stub. It does this after it has removed the object from
  * _dl_find_object's table, and while it holds its own lock, so at that call the object is surely
  * absent. Therefore capture_walk() runs maps_check() for calls that the loader makes (at the start,
  * in dlopen and dlclose, for a thread's TLS; 25 ns a module). If malloc's hooks are off, the hook
@@ -289,7 +289,10 @@ static uint64_t round_up(uint64_t size, uint64_t alignment)
 	return (size + alignment - 1) & ~(alignment - 1);
 }
 
-/* alignment: that of the parts of a note: 8 if the segment's alignment is 8, else 4. */
+/*
+ * Reads the build-id and the mark of Go from notes. alignment: that of the parts of a note: 8 if
+ * the segment's alignment is 8, else 4.
+ */
 static void read_notes(struct module *module, uintptr_t from, size_t size, uint64_t alignment)
 {
 	while (size >= sizeof(ElfW(Nhdr))) {
@@ -416,8 +419,9 @@ static uintptr_t address_of(const struct linkage *linkage, const char *name)
 }
 
 /*
- * Describes the interpreter that a module has; NULL: it has none. Debug builds (Py_REF_DEBUG) and
- * builds without a GIL export functions for counts of references that other builds lack.
+ * Describes the interpreter that a module has. Returns NULL if it has none. Debug builds
+ * (Py_REF_DEBUG) and builds without a GIL export functions for counts of references that other
+ * builds lack.
  */
 static const struct maps_python *find_python(const struct link_map *map)
 {
