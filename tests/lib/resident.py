@@ -3,6 +3,7 @@
 with the numbers of the kernel, and with the memory that the kernel gets back when the program frees the blocks
 that pin it. HOW: light, scan, attach or fork."""
 import json
+import mmap
 import os
 import subprocess
 import sys
@@ -13,6 +14,18 @@ sys.path.insert(0, os.path.dirname(__file__))
 import tap
 
 how, seeds = sys.argv[1], sys.argv[2:]
+
+
+def has_zero_page():
+    """Whether this kernel maps its page of zeros where memory is only read: some virtual machines do not."""
+    memory = mmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    before = smaps(os.getpid())[0]
+    for at in range(0, 1 << 20, PAGE):
+        memory[at]
+    return smaps(os.getpid())[0] - before < 1 << 19
+
+
 tap.NAME = how
 PAGE = 4096
 
@@ -124,5 +137,8 @@ for seed in seeds:
     tap.same(f'seed {seed}: the pinned memory breaks a limit', status, 1)
     tap.holds(f'seed {seed}: to free its blocks returns 95 % of its own pages',
               fall >= 0.95 * first['alone_bytes'] > 4 * MIB, f"{fall} of {first['alone_bytes']}")
-    tap.holds(f'seed {seed}: pages of zeros are named, and not counted',
-              sum(row.get('zero_bytes') or 0 for row in rows(tables, 'resident_parts')) >= MIB)
+    title = f'seed {seed}: pages of zeros are named, and not counted'
+    if has_zero_page():
+        tap.holds(title, sum(row.get('zero_bytes') or 0 for row in rows(tables, 'resident_parts')) >= MIB)
+    else:
+        tap.skip(title, 'this kernel gives memory that is only read pages of its own')
