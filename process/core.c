@@ -261,18 +261,57 @@ static bool is_of_system(const char *path)
 	return !strncmp(path, "/usr/", 5) || !strncmp(path, "/lib", 4);
 }
 
+/* A module whose first page is in the core file. */
+struct module_start {
+	const char *path; /* NULL: none yet */
+	uint64_t address;
+};
+
+/*
+ * Whether the module's program headers say that the part of its file at `offset` (bytes) is code.
+ * Returns true also if they do not cover the offset or cannot be read. page_size: in bytes.
+ */
+static bool can_be_code(const struct subject *subject, const struct module_start *module,
+			uint64_t offset, uint64_t page_size)
+{
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+	bool is_code = true;
+
+	if (subject_get(subject, module->address, &header, sizeof(header)) ||
+	    header.e_phentsize != sizeof(segment))
+		return true;
+	for (uint32_t i = 0; i < header.e_phnum && i < HEADERS_MAX; i++) {
+		if (subject_get(subject, module->address + header.e_phoff + i * sizeof(segment),
+				&segment, sizeof(segment)))
+			return true;
+		/* of two segments that share a page, the later one begins a mapping there */
+		if (segment.p_type == PT_LOAD && offset + page_size > segment.p_offset &&
+		    offset < segment.p_offset + segment.p_filesz)
+			is_code = segment.p_flags & PF_X;
+	}
+	return is_code;
+}
+
 /*
  * Adds a mapping of a file that gcore has omitted because the program did not change it. The core
  * file then does not state its access rights: it is treated as code if it can be code, otherwise as
- * memory that the program may write.
+ * memory that the program may write, except in modules, whose other omitted parts are constants.
  */
-static void add_left_out(struct maps *maps, const struct mapping *like, const char *module)
+static void add_left_out(const struct subject *subject, struct maps *maps,
+			 const struct mapping *like, const struct module_start *module,
+			 uint64_t page_size)
 {
-	bool is_code = is_of_system(like->path) || (module && !strcmp(module, like->path));
+	bool is_module = module->path && !strcmp(module->path, like->path);
 	struct mapping *mapping = ARRAY_ADD(maps);
 
 	*mapping = *like;
-	mapping->flags |= MAPPING_READ | (unsigned)(is_code ? MAPPING_EXECUTE : MAPPING_WRITE);
+	mapping->flags |= MAPPING_READ;
+	if (is_module ? can_be_code(subject, module, like->offset, page_size)
+		      : is_of_system(like->path))
+		mapping->flags |= MAPPING_EXECUTE;
+	else if (!is_module)
+		mapping->flags |= MAPPING_WRITE;
 }
 
 ORDER_FUNCTION(by_start, struct mapping, ORDER(a->from, b->from))
@@ -284,7 +323,8 @@ ORDER_FUNCTION(by_start, struct mapping, ORDER(a->from, b->from))
 static void take_files(const struct subject *subject, struct maps *maps, const struct note *note)
 {
 	uint64_t head[2], entry[3], inode = 0;
-	const char *path, *end = (const char *)note->bytes + note->size, *last = "", *module = NULL;
+	const char *path, *end = (const char *)note->bytes + note->size, *last = "";
+	struct module_start module = { 0 };
 	size_t count = maps->count; /* the rest is not in order yet */
 
 	if (note->size < sizeof(head))
@@ -309,10 +349,10 @@ static void take_files(const struct subject *subject, struct maps *maps, const s
 		like.flags = is_memory(path) ? MAPPING_SHARED : 0;
 		if (!like.offset && subject_get(subject, like.from, magic, SELFMAG) == 0 &&
 		    !memcmp(magic, ELFMAG, SELFMAG))
-			module = path;
+			module = (struct module_start){ path, like.from };
 		first = ARRAY_SEARCH(count, at, maps->items[at].to <= like.from);
 		if (like.from < like.to && (first == count || maps->items[first].from >= like.to))
-			add_left_out(maps, &like, module);
+			add_left_out(subject, maps, &like, &module, head[1]);
 		/* the mapping may be divided into several segments */
 		for (; first < count && maps->items[first].from < like.to; first++) {
 			struct mapping *mapping = &maps->items[first];

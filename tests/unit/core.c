@@ -15,7 +15,9 @@
 #define PAGES  5u
 #define MODULE 0x400000ull
 #define DATA   0x401000ull
-#define STACK  0x7ffd0000f000ull
+#define CODE \
+	0x410000ull /* of the module, not in the core file, as the page of constants above it */
+#define STACK 0x7ffd0000f000ull
 
 static uint8_t bytes[PAGES * PAGE];
 static int file;
@@ -63,13 +65,15 @@ static void make_module(uint8_t *at)
 {
 	Elf64_Ehdr header = { .e_ident = ELFMAG,
 			      .e_phentsize = sizeof(Elf64_Phdr),
-			      .e_phnum = 1,
+			      .e_phnum = 3,
 			      .e_phoff = sizeof(header) };
-	Elf64_Phdr segment = { .p_type = PT_NOTE, .p_offset = 512, .p_filesz = 32 };
+	Elf64_Phdr segments[3] = { { .p_type = PT_NOTE, .p_offset = 512, .p_filesz = 32 } };
 	Elf64_Nhdr note = { .n_namesz = 4, .n_descsz = 4, .n_type = NT_GNU_BUILD_ID };
 
 	memcpy(at, &header, sizeof(header));
-	memcpy(at + sizeof(header), &segment, sizeof(segment));
+	put_segment(&segments[1], CODE, 1, PAGE, PF_R | PF_X);
+	put_segment(&segments[2], CODE + PAGE, 2, PAGE, PF_R);
+	memcpy(at + sizeof(header), segments, sizeof(segments));
 	memcpy(at + 512, &note, sizeof(note));
 	memcpy(at + 512 + sizeof(note), "GNU\0\x12\x34\x56\x78", 8);
 }
@@ -86,9 +90,13 @@ static void make_core(void)
 	/* one argument and two texts of the environment */
 	const uint64_t start[] = { 1, STACK + 300, 0, STACK + 310, STACK + 320, 0 };
 	struct {
-		uint64_t head[2], entries[3];
-		char paths[16];
-	} files = { { 1, PAGE }, { MODULE, MODULE + PAGE, 0 }, "/none/module" };
+		uint64_t head[2], entries[3][3];
+		char paths[3][13];
+	} files = { { 3, PAGE },
+		    { { MODULE, MODULE + PAGE, 0 },
+		      { CODE, CODE + PAGE, 1 },
+		      { CODE + PAGE, CODE + 2ull * PAGE, 2 } },
+		    { "/none/module", "/none/module", "/none/module" } };
 	struct elf_prpsinfo about = { .pr_pid = 77 };
 	Elf64_Phdr segments[4] = { { .p_type = PT_NOTE, .p_offset = PAGE } };
 	uint8_t *at = bytes + PAGE;
@@ -152,9 +160,12 @@ static void read_whole(void)
 	ok(core.pid == 77 && core.signal == 11 && core.threads.count == 2 &&
 		   core.threads.items[1].tid == 78 && core.threads.items[1].sp == STACK + 64,
 	   "it has the process, its signal and its threads");
-	ok(subject.maps.count == 3 && !strcmp(subject.maps.items[0].path, "/none/module") &&
-		   !strcmp(subject.maps.items[2].path, "[stack]"),
+	ok(subject.maps.count == 5 && !strcmp(subject.maps.items[0].path, "/none/module") &&
+		   !strcmp(subject.maps.items[4].path, "[stack]"),
 	   "its mappings have the names of their files, and the stack its own");
+	ok(maps_at(&subject.maps, CODE)->flags == (MAPPING_READ | MAPPING_EXECUTE) &&
+		   maps_at(&subject.maps, CODE + PAGE)->flags == MAPPING_READ,
+	   "of the parts of a module that the file leaves out, the code alone can be executed");
 	ok(core.stack_start == STACK + 128, "the arguments are found on the stack");
 	ok(core_build_id(&subject, -1, MODULE, id) == 4 && id[3] == 0x78,
 	   "the build-id of a module is read from its memory");
