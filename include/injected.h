@@ -38,6 +38,8 @@ enum late_result {
 	LATE_IS_OFF, /* detach: the library is not attached */
 	/* the collector cannot be reached, or memory ran out; nothing was changed */
 	LATE_NO_RUN,
+	/* detach: another thread is enlarging the recorder's memory; nothing was changed */
+	LATE_BUSY,
 	LATE_NO_MALLOC, /* no allocator was found in the program; nothing was changed */
 };
 

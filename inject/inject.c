@@ -27,12 +27,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_NS   10000000000ull /* limit for finding a thread that may be borrowed */
-#define LEADER_NS     5000000000ull /* for this time, only the first thread of the process is tried */
-#define RETRY_NS      20000000
-#define LIBRARY_MOST  (64u << 20)
-#define SEGMENTS_MOST 32
-#define LEFT_MOST     64
+#define PATIENCE_NS    10000000000ull /* limit for finding a thread that may be borrowed */
+#define LEADER_NS      5000000000ull /* for this time, only the first thread of the process is tried */
+#define RETRY_NS       20000000
+#define UNANSWERED_MAX 4u /* attempts after which the collector counts as not reachable */
+#define LIBRARY_MOST   (64u << 20)
+#define SEGMENTS_MOST  32
+#define LEFT_MOST      64
 
 /* The library's file, and the position of its entry point. */
 struct library {
@@ -490,6 +491,18 @@ static int with_thread(struct work *work, struct remote *remote, struct error *e
 	return status;
 }
 
+/*
+ * Whether the library refused the order for a reason that may have passed at the next attempt: a
+ * thread of the program is making memory, or a busy collector did not answer in time.
+ */
+static bool is_passing(const struct work *work)
+{
+	uint32_t result = work->order->result;
+
+	return result == LATE_BUSY ||
+	       (result == LATE_NO_RUN && work->result->retries < UNANSWERED_MAX);
+}
+
 /* Makes one attempt; -EDEADLK: try again later. */
 static int try_order(struct work *work, struct error *err)
 {
@@ -531,7 +544,8 @@ int inject_order(int pid, const char *library, struct late_order *order,
 	if (!status && order->command == LATE_DETACH && !work.entry_point)
 		order->result = LATE_IS_OFF;
 	else if (!status)
-		while ((status = try_order(&work, err)) == -EDEADLK &&
+		while (((status = try_order(&work, err)) == -EDEADLK ||
+			(!status && is_passing(&work))) &&
 		       clock_ns() - begun < PATIENCE_NS) {
 			result->retries++;
 			/*

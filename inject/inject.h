@@ -16,7 +16,7 @@
 struct inject_result {
 	uint64_t pause_ns; /* time for which the thread was stopped */
 	unsigned stops;	   /* threads that were stopped until one could be borrowed */
-	unsigned retries;  /* attempts that failed because another thread had the loader's lock */
+	unsigned retries;  /* attempts that failed for a reason that may pass */
 };
 
 /*

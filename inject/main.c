@@ -44,6 +44,9 @@ static const char *words_of(uint32_t result)
 	case LATE_NO_RUN:
 		return "the process cannot reach the collector, or has no memory left; it was not "
 		       "changed";
+	case LATE_BUSY:
+		return "the process is still being recorded: its threads needed memory for "
+		       "recording in each of many attempts to detach; try again";
 	case LATE_NO_MALLOC:
 		return "no allocator was found in the process; it was not changed";
 	default:

@@ -238,19 +238,21 @@ void life_forked(void)
 	life_silence();
 }
 
-bool life_detach(void)
+enum late_result life_detach(void)
 {
 	struct arena *head = memory_head();
 
-	if (!life_is_running() || !head || !memory_hold())
-		return false;
+	if (!life_is_running() || !head)
+		return LATE_IS_OFF;
+	if (!memory_hold())
+		return LATE_BUSY;
 	life_note_namespaces();
 	life.is_off = true;
 	life_silence();
 	__atomic_store_n(&head->ended, clock_now_ordered(), __ATOMIC_RELAXED);
 	__atomic_fetch_or(&head->flags, PROCESS_DETACHED, __ATOMIC_RELEASE);
 	memory_detach();
-	return true;
+	return LATE_DONE;
 }
 
 void life_renew(void)

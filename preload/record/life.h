@@ -12,6 +12,7 @@
 
 #include "arena.h"
 #include "hooks.h"
+#include "injected.h"
 
 /* State that every event needs. It is written at the start and in a child of fork. */
 struct life {
@@ -69,10 +70,11 @@ bool life_begin(void);
 bool life_begin_again(void);
 
 /*
- * Detaches: from then on nothing is recorded, and open calls write to private memory. Returns false
- * if the process does not record, or if another thread is making memory all the time.
+ * Detaches: from then on nothing is recorded, and open calls write to private memory. Returns
+ * LATE_DONE; LATE_IS_OFF if the process does not record; or LATE_BUSY if another thread, or the
+ * code that this thread was borrowed from, is making memory.
  */
-bool life_detach(void);
+enum late_result life_detach(void);
 
 /* Begins a new life after a detach: threads attach again, and all facts are reported again. */
 void life_renew(void);

@@ -365,9 +365,10 @@ static enum late_result attach_by_order(struct late_order *order)
 static enum late_result detach_by_order(struct late_order *order)
 {
 	struct patch_counts counts;
+	enum late_result result = life_detach();
 
-	if (!life_detach())
-		return LATE_IS_OFF;
+	if (result != LATE_DONE)
+		return result;
 	keep_control();
 	patch_all(false, &counts);
 	tell_counts(order, &counts);
