@@ -6,6 +6,7 @@
  */
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ struct node {
 
 struct node *lists[4][LISTS];
 static __thread struct node *last;
+static atomic_int working; /* threads */
 
 static struct node *add_node(struct node *next)
 {
@@ -52,6 +54,8 @@ static void *work(void *own)
 	struct node **list = own;
 	unsigned number = (unsigned)(list - lists[0]) + 1;
 
+	free(malloc(1));
+	working++;
 	for (;;) {
 		struct node **at;
 
@@ -73,17 +77,24 @@ int main(int argc, char **argv)
 {
 	unsigned seed = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
 	const char *how = argc > 2 ? argv[2] : "abort";
+	int count = strcmp(how, "alone") ? 3 : 0;
 	pthread_t threads[3];
 
 	if (!strcmp(how, "stop")) {
 		printf("%d\n", (int)getpid());
 		fflush(stdout);
 	}
-	for (int i = 0; i < 3 && strcmp(how, "alone") != 0; i++)
+	for (int i = 0; i < count; i++)
 		pthread_create(&threads[i], NULL, work, lists[i + 1]);
 	for (unsigned i = 0; i < 200; i++)
 		use(malloc(70 + i % 7));
 	wipe_stack();
+	/*
+	 * the kernel leaves out of a core file what was mapped and never touched, such as the arena
+	 * of a thread that is about to allocate, as it leaves out what the program excluded
+	 */
+	while (working < count)
+		usleep(100);
 	lists[0][0] = add_node(add_node(add_node(NULL)));
 	usleep(2000 + seed * 7919 % 30000);
 	if (!strcmp(how, "stop"))
