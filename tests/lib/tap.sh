@@ -65,6 +65,12 @@ skip()
 	echo "ok $number - $1 # SKIP $2"
 }
 
+# in_long_run: whether the tests may take their time, as in continuous integration (LONG=1 make check)
+in_long_run()
+{
+	[ "${LONG:-0}" != 0 ]
+}
+
 plan()
 {
 	echo "1..$number"
