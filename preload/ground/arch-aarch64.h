@@ -29,7 +29,7 @@ static inline long arch_call3(long number, long a, long b, long c)
 	return arch_call6(number, a, b, c, 0, 0, 0);
 }
 
-/* A call leaves the return address in x30; in a signal frame, the pc has a field of its own. */
+/* A call leaves the return address in x30; the pc of a signal frame has another number. */
 #define ARCH_WALKS	1
 #define DWARF_REGISTERS 33
 #define DWARF_FP	29
@@ -135,7 +135,7 @@ static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 	"	.cfi_endproc\n"                    \
 	".size vfork, .-vfork\n"
 
-/* syscall()'s seventh argument (the sixth of the system call) is in a register, too. */
+/* syscall()'s seventh argument (the sixth of the system call) is passed in a register, too. */
 #define ARCH_SIXTH_PARAMETER , long sixth
 #define ARCH_SIXTH(cfa)	     sixth
 

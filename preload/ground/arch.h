@@ -11,12 +11,12 @@
  *   DWARF_REGISTERS            number of DWARF registers in a frame
  *   DWARF_FP, DWARF_SP         DWARF numbers of the frame pointer, of the stack pointer,
  *   DWARF_RA, DWARF_PC         of the return address, of the pc in a signal frame
- *   ARCH_LIBUNWIND             libunwind's name of the processor, where frames are walked; its
- *                              registers must have DWARF's numbers
+ *   ARCH_LIBUNWIND             libunwind's name of the processor, if ARCH_WALKS; libunwind must
+ *                              number the registers as DWARF does
  *   ARCH_RED_ZONE              bytes below sp that a signal does not overwrite
  *   arch_registers             reads the registers of the calling function
- *   arch_thread_pointer        base of glibc's __rseq_offset (0 where the compiler cannot
- *                              read it: ARCH_HAS_THREAD_POINTER)
+ *   arch_thread_pointer        the thread pointer, from which glibc's __rseq_offset counts (0
+ *                              where ARCH_HAS_THREAD_POINTER is 0)
  *   ARCH_SIGNS_ADDRESSES       1: return addresses on the stack may be signed (pointer
  *                              authentication)
  *   arch_plain_address         strips the signature of a return address
@@ -24,7 +24,7 @@
  *   ARCH_VFORK                 the stub of vfork (if absent, vfork is not recorded)
  *   ARCH_DLOPEN                the stub of dlopen (if absent, calls of modules that were loaded
  *                              with RTLD_DEEPBIND are not recorded)
- *   ARCH_DLMOPEN               the stub of dlmopen, where there is one of dlopen
+ *   ARCH_DLMOPEN               the stub of dlmopen; defined if ARCH_DLOPEN is
  *   ARCH_SYSCALL               the stub of syscall (if absent, syscall is not recorded). If the
  *                              call is not recorded, the stub executes at most eight
  *                              instructions before libc's function. Otherwise it jumps to

@@ -12,7 +12,7 @@
 #include "plain.h"
 
 #define MODULES_MAX 64
-#define MODULES_FEW 8 /* most programs have at most this many */
+#define MODULES_FEW 8 /* most programs have at most this many modules */
 
 #if __SIZEOF_POINTER__ == 8
 #define SYMBOL_TYPE(info)   ELF64_ST_TYPE(info)
@@ -22,8 +22,8 @@
 #define SYMBOL_SCOPE(other) ELF32_ST_VISIBILITY(other)
 #endif
 
-#define VERSION_HIDDEN 0x8000u /* in an entry of DT_VERSYM: not the default version */
-#define VERSION_FIRST  2u      /* lower numbers: local, and global without a version */
+#define VERSION_HIDDEN 0x8000u /* flag of an entry in DT_VERSYM: not the default version */
+#define VERSION_FIRST  2u      /* 0: a local symbol; 1: a global symbol without a version */
 
 /* DT_GNU_HASH consists of a Bloom filter, buckets, and chains; the last hash of a chain is odd. */
 struct module {
@@ -49,8 +49,8 @@ static struct module *module_at(unsigned int i)
 }
 
 /*
- * The address that a dynamic entry contains. The loader has relocated it, unless the section is
- * read-only.
+ * Returns the address that an entry of the dynamic section contains. The loader has relocated it,
+ * unless the section is read-only.
  */
 static const void *address_of(const struct link_map *map, const ElfW(Dyn) * entry)
 {

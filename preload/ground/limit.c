@@ -18,7 +18,7 @@ uint64_t limit_lift(int which, struct rlimit *before)
 	if (before->rlim_cur == most.rlim_cur)
 		return before->rlim_max;
 	/*
-	 * keeps the limit: another thread could use the raised limit, or set a limit that
+	 * do not raise the limit: another thread could use the raised limit, or set a limit that
 	 * limit_restore() would undo
 	 */
 	if (!clock_is_alone()) {

@@ -48,7 +48,7 @@ struct linkage {
  */
 const struct link_map *linkage_first(void);
 
-/* Returns false for a module without symbols (the vDSO). */
+/* Reads a module. Returns false if it has no symbols or is missing in the loader's table. */
 bool linkage_read(struct linkage *linkage, const struct link_map *map);
 
 /* Whether the module is this library or the loader. */

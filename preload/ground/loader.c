@@ -30,7 +30,7 @@ static const void *find_in(const struct link_map *map, const char *name)
 	return symbol ? (const void *)(map->l_addr + symbol->st_value) : NULL;
 }
 
-/* The first definition in libc, in the loader, or in another module after this library. */
+/* Finds a symbol in libc, in the loader or, if `is_elsewhere`, in a module after this library. */
 static const void *find_symbol(const struct link_map *ld, const char *name, bool is_elsewhere)
 {
 	const void *found = find_in(libc_map, name);
@@ -152,7 +152,8 @@ static int fill_table(struct dl_phdr_info *info, size_t size, void *user)
 	(void)size;
 	if (!filling->table) {
 		/*
-		 * this is a signal handler that interrupted fill_table(), or the table is current
+		 * do nothing in a signal handler that interrupted fill_table(), or if the table is
+		 * current
 		 */
 		if (is_filling || (info->dlpi_adds == adds && info->dlpi_subs == subs))
 			return 1;

@@ -4,7 +4,7 @@
 
 /*
  * The few functions of string.h that the library needs, as plain loops: the path of an event must
- * not call libc, and no code may call libc before it has been relocated.
+ * not call libc, and no code may call libc before the loader has relocated libc.
  */
 
 #include <stdbool.h>

@@ -12,7 +12,7 @@
 #include "plain.h"
 #include "sys.h"
 
-/* dlsym itself needs some hundred bytes; an early constructor may need more. */
+/* The pool, in bytes. dlsym itself needs some hundred; an early constructor may need more. */
 #define POOL_SIZE (256u << 10)
 #define POOL_STEP 16u
 
@@ -202,8 +202,8 @@ static bool read_libc(struct linkage *libc)
 
 /*
  * The address of libc's own function, if another module's function of the same name precedes it and
- * so is the hook's real function; else 0. Then only modules that look up names in libc before all
- * other modules call libc's own function.
+ * so is the hook's real function; else 0. Only modules that look up names in libc before all other
+ * modules (RTLD_DEEPBIND) call such a hidden function.
  */
 static uintptr_t hidden_of(const struct linkage *libc, unsigned int i)
 {

@@ -134,8 +134,8 @@ void *real_of(enum hook_number hook);
 
 /*
  * Returns the name of exported function number `i` if this process's libc lacks the function, else
- * NULL. The function need not be a hook. A function for which real_stand_in() has set a pointer is
- * not missing.
+ * NULL. The function may also be one of real.def. A function for which real_stand_in() has set a
+ * pointer is not missing.
  */
 const char *real_missing(unsigned int i);
 
@@ -172,17 +172,19 @@ static inline void real_ready(void)
 }
 
 /*
- * real_has(): whether the address is that of a hook's real function, or of libc's own function of
- * the same name if another module's function precedes it. real_is_called(): the same for the hook
- * of this name only.
+ * real_has(): whether the address is that of any hook's real function, or of libc's own function of
+ * that name, if another module's function precedes it in the search order. real_is_called():
+ * whether it is one of these two functions of the hook `name`.
  */
 bool real_has(uintptr_t address);
 bool real_is_called(uintptr_t address, const char *name);
 
-/* Stores the addresses of the hooks' real functions, indexed by hook; 0: this libc has none. */
+/*
+ * Stores the addresses of the hooks' real functions, indexed by hook; 0: libc lacks the function.
+ */
 void real_tell(uint64_t *addresses);
 
-/* The pool: memory for allocations before the real allocator is known. It is never freed. */
+/* The pool: memory for allocations before the real allocator is known; it is never freed. */
 void *pool_malloc(size_t size);
 bool pool_owns(const void *address);
 

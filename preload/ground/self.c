@@ -145,7 +145,7 @@ static long follow_path(char *path, const char *name)
 	}
 }
 
-/* ---- the path by that name, else by /proc ---- */
+/* ---- the path, by the name that was passed to exec or by /proc ---- */
 
 enum { UNKNOWN, BEING_ASKED, KNOWN };
 
@@ -159,7 +159,7 @@ const char *self_path(void)
 	const char *name;
 	long length;
 
-	/* exchange, not load first: reading a page before writing it costs two page faults */
+	/* no load before the exchange: reading a page before writing it costs two page faults */
 	if (!__atomic_compare_exchange_n(&state, &expected, BEING_ASKED, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_ACQUIRE))
 		return expected == KNOWN ? path : "";

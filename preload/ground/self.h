@@ -21,7 +21,7 @@ const char *self_path(void);
 /* Whether self_path() is the name that was passed to exec; the file may have other names, too. */
 bool self_is_as_told(void);
 
-/* Like getauxval(3): an entry of the auxiliary vector, or 0. It touches no page of libc. */
+/* Like getauxval(3): returns an entry of the auxiliary vector, or 0. Touches no page of libc. */
 uintptr_t self_auxiliary(unsigned long type);
 
 #endif

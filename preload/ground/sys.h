@@ -57,8 +57,8 @@ static inline long sys_call5(long number, long a, long b, long c, long d, long e
 }
 
 /*
- * The error in the result of a system call that returns a pointer; 0: none. The kernel returns
- * errors as addresses in the last page.
+ * Returns the error in the result of a system call that returns a pointer, or 0 if the call
+ * succeeded. The kernel returns errors as addresses in the last page.
  */
 static inline int sys_error(const void *result)
 {

@@ -70,11 +70,11 @@ void segment_removed(struct call *call, struct call_event *event, int id);
 /* Whether the command of bpf(2) opens a descriptor, if it succeeds (enum bpf_cmd). */
 static inline bool bpf_opens(int command)
 {
-	/* create, load or get an object */
+	/* BPF_MAP_CREATE, BPF_PROG_LOAD, BPF_OBJ_GET */
 	const uint64_t commands = 1ull << 0 | 1ull << 5 | 1ull << 7 |
-				  /* get a descriptor by id; open */
+				  /* BPF_*_GET_FD_BY_ID, BPF_RAW_TRACEPOINT_OPEN */
 				  1ull << 13 | 1ull << 14 | 1ull << 17 |
-				  /* load BTF; create a link */
+				  /* BPF_BTF_*, BPF_LINK_*, statistics, iterator, token */
 				  1ull << 18 | 1ull << 19 | 1ull << 28 | 1ull << 30 | 1ull << 32 |
 				  1ull << 33 | 1ull << 36;
 
@@ -128,11 +128,11 @@ void range_closes(struct call *call, struct call_event *event, unsigned int firs
 
 /*
  * The other end of a pipe or pair of sockets that the process made; an eventfd is its own other
- * end. -1: not known.
+ * end. -1: unknown.
  */
 int fd_other_end(int fd);
 
-/* Sets the other end; -1: none, or the descriptor is closed. */
+/* Sets the other end of `one`; -1: it has none, or `one` is closed. */
 void fd_join(const struct call *call, int one, int other);
 
 /* Whether a call that sends may block, or may end the wait of another thread. */
@@ -244,8 +244,8 @@ void child_told(struct call *call, struct call_event *event, const siginfo_t *in
 void exec_begins(struct call *call, struct call_event *event);
 
 /*
- * Call the real functions. They first add to the environment the variables by which the new program
- * is recorded (late_environment()).
+ * These functions add to the environment the variables that make the new program be recorded
+ * (late_environment()), and call the real functions.
  */
 int exec_path(const char *path, char *const *argv, char *const *environment);
 int exec_word(const char *word, char *const *argv, char *const *environment);

@@ -3,9 +3,9 @@
 #define HAND_H
 
 /*
- * For the bodies of HOOK_BY_HAND rows: functions that a row cannot describe, because they have a
- * variable argument list, return twice or not at all, or start a thread or a program. The bodies
- * use the constants below instead of repeating what the row states.
+ * Macros for the bodies of HOOK_BY_HAND rows. A row cannot describe these functions, because they
+ * have a variable argument list, return twice or not at all, or start a thread or a program. The
+ * bodies use the constants below instead of repeating what the row states.
  */
 
 #include "each.h"
@@ -40,7 +40,7 @@ enum hand_values {
 #undef TEXT
 #undef TIME
 
-/* The row's column AT; without it, the time that belongs to the operation. */
+/* The row's column AT; without that column, the time that belongs to the operation. */
 #define AT(when) *0 + WHEN_##when
 #define HOOK(name, type, params, class, op, returns, ...) \
 	OWN_AT_OF_##name = WHEN_OF_##op __VA_ARGS__,

@@ -20,7 +20,7 @@
 #define GET_MDWE	    66	   /* PR_GET_MDWE, since Linux 6.3 */
 #define SHADOW_STACK_STATUS 0x5005 /* ARCH_SHSTK_STATUS, since Linux 6.6 */
 #define NEAR_STEP	    65536ul
-#define NEAR_STEPS	    128ul    /* the last one is 1 GiB away; a jump reaches 2 GiB */
+#define NEAR_STEPS	    128ul    /* the last step is 1 GiB away; a jump reaches 2 GiB */
 #define NEAR_FIXED	    0x100000 /* MAP_FIXED_NOREPLACE */
 
 typedef uintptr_t allocator_function(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
@@ -153,8 +153,8 @@ static void put_address(uint8_t *to, uintptr_t address)
 }
 
 /*
- * Whether calls also push their return address to a shadow stack. The copied code of a call would
- * not do so.
+ * Whether the processor also pushes return addresses to a shadow stack. The moved code of a call
+ * pushes the address to the usual stack only.
  */
 static bool has_shadow_stack(void)
 {
@@ -224,7 +224,7 @@ static enum patch_reason put_jump(int memory, const struct springboard *slot,
 		       : PATCH_DENIED;
 }
 
-/* Changes the functions of one module, and notes for each whether its calls are recorded. */
+/* Changes the functions of one module, and reports for each whether its calls are recorded. */
 static void change_module(const struct linkage *linkage, const struct patches *plan,
 			  uint32_t module)
 {
@@ -280,7 +280,7 @@ static bool is_planned(const struct linkage *linkage, uint64_t hash)
 	return false;
 }
 
-/* Runs after the constructor that starts the library, and before those of all other modules. */
+/* Runs after the constructor that starts the library, before the constructors of other modules. */
 __attribute__((constructor)) static void allocators_construct(void)
 {
 	const struct patches *plan = life.control ? &life.control->patches : NULL;

@@ -5,8 +5,8 @@
 #define FDS_MAX 1024 /* the other ends of higher descriptors are not tracked */
 
 /*
- * indexed by descriptor: its other end plus 1; 0: unknown. A descriptor may be closed without a
- * hooked call, so an entry may be out of date.
+ * Indexed by descriptor: the descriptor of the other end plus 1; 0: unknown. A descriptor may be
+ * closed without a hooked call, so an entry may be out of date.
  */
 static uint16_t other_ends[FDS_MAX];
 
@@ -15,7 +15,7 @@ int fd_other_end(int fd)
 	return fd >= 0 && fd < FDS_MAX ? other_ends[fd] - 1 : -1;
 }
 
-/* The child of a vfork shares this memory, but not its parent's descriptors. */
+/* Does nothing in a child of vfork: it shares this memory, but not its parent's descriptors. */
 void fd_join(const struct call *call, int one, int other)
 {
 	if (one >= 0 && one < FDS_MAX && !call->thread->vfork_return)

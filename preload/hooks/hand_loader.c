@@ -8,7 +8,7 @@
 
 /*
  * dlopen(3) has a stub, but is not a hook: its calls are not recorded. The stub is assembly that
- * leaves the stack unchanged, because dlopen behaves differently for each caller. Without such a
+ * leaves the stack unchanged, because dlopen finds its caller by the return address. Without such a
  * stub (on some processors), calls of libraries that are opened with RTLD_DEEPBIND are not
  * recorded, and the trace says so.
  */

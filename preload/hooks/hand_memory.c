@@ -91,8 +91,8 @@ void *resize_array(void *block, size_t count, size_t size)
 
 /*
  * A moved block was freed at entry and allocated at return. Both events are published after the
- * return, so the free precedes any later allocation of the old address by another thread. glibc's
- * realloc(p, 0) is a free.
+ * return; the free has the time of the entry, so it precedes the next allocation of the old address
+ * by another thread. glibc's realloc(p, 0) is a free.
  */
 void block_moved(struct call *call, struct call_event *event, void *old)
 {

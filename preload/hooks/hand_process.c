@@ -18,8 +18,8 @@
 #include <sys/prctl.h>
 
 /*
- * Checks for unwind rules and modules that dlclose made stale, whether or not the call of dlclose
- * is recorded.
+ * Calls dlclose, and then drops the unwind rules of unloaded modules, whether or not the call is
+ * recorded.
  */
 int close_library(void *handle)
 {
@@ -35,7 +35,7 @@ int close_library(void *handle)
 	return result;
 }
 
-/* The library's destructors may have called hooked functions and unloaded modules. */
+/* The destructors that dlclose ran may have called hooked functions and unloaded modules. */
 void library_closed(struct call *call, struct call_event *event)
 {
 	(void)call;
@@ -192,8 +192,8 @@ __attribute__((used)) struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr
 }
 
 /*
- * Parent and child both call this after vfork. In the parent it restores the thread's state and
- * records the call.
+ * Parent and child both call this after vfork. In the parent, the function restores the thread's
+ * state and records the call.
  */
 __attribute__((used)) uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintptr_t fp)
 {
@@ -220,8 +220,8 @@ __asm__(ARCH_VFORK);
 #endif
 
 /*
- * Whether a child of clone uses this thread's TLS. If it shares our memory and we wait until it
- * ends (CLONE_VFORK), it is treated like a child of vfork. Without CLONE_VFORK, two tasks with the
+ * Whether a child of clone uses this thread's TLS. With CLONE_VFORK, this thread waits until the
+ * child ends, so the child is treated like one of vfork. Without CLONE_VFORK, two tasks with the
  * same TLS would write to one ring, so recording stops for good, and further events are counted as
  * dropped.
  */
@@ -472,8 +472,8 @@ EXPORT int prctl(int option, ...)
 	va_end(list);
 	if (option != PR_SET_NAME) {
 		/*
-		 * After such a call, even reading the processor's counter ends the program, and the
-		 * vDSO reads the counter, too.
+		 * After these two calls, even reading the processor's counter ends the program, and
+		 * clock_gettime() in the vDSO reads the counter.
 		 */
 		bool seals = (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) ||
 			     (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);
@@ -494,7 +494,7 @@ EXPORT int prctl(int option, ...)
 	BEGIN(prctl, 0, 0, real.prctl(option, a, b, c, d))
 	result = real.prctl(option, a, b, c, d);
 	call_returned(&call);
-	/* The kernel reads at most this many bytes of a name. */
+	/* The kernel reads at most 15 bytes of a name. */
 	for (size_t i = 0; !result && i < sizeof(name) - 1 && ((const char *)a)[i]; i++)
 		name[i] = ((const char *)a)[i];
 	call_event(&call, &EVENT_OF(prctl, .moment = MOMENT_LEAVE, .failed = result != 0,

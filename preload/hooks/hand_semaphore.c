@@ -9,8 +9,8 @@
 
 /*
  * Whether semget will create a set, if it succeeds. With IPC_CREAT alone, we have to test before
- * the call whether the set exists; if another process creates it between the test and the call, the
- * result is wrong.
+ * the call whether the set exists; if another process creates the set between the test and the
+ * call, the result is wrong.
  */
 static bool makes_set(key_t key, int flags)
 {
@@ -41,8 +41,8 @@ void set_controlled(struct call *call, struct call_event *event, bool is_removed
 }
 
 /*
- * Whether the program's list of operations is readable, although the kernel may not have checked
- * it.
+ * Whether the library can read the program's list of operations, which the kernel may not have
+ * checked yet.
  */
 static bool can_read_operations(const struct call *call, const struct sembuf *operations,
 				size_t count)

@@ -13,8 +13,8 @@
 static SPARSE uint32_t noted[NOTED_MAX / 32];
 
 /*
- * Whether the table applies to the descriptor. It does not in a child of vfork, which has its own
- * descriptors but shares its parent's memory.
+ * Whether the table applies to the descriptor. The table does not apply to a child of vfork, which
+ * has its own descriptors but shares its parent's memory.
  */
 static bool is_noted_here(const struct call *call, int fd)
 {

@@ -61,8 +61,8 @@ static unsigned int group_of(const struct sockaddr_in6 *address, int i)
 }
 
 /*
- * The first group of the longest run of two or more zero groups, which is written as :: (RFC 5952);
- * -1: none.
+ * Returns the index of the first group of the longest run of two or more zero groups, which is
+ * written as :: (RFC 5952), or -1 if the address has no such run.
  */
 static int longest_zeros(const struct sockaddr_in6 *address, int *count)
 {
@@ -150,8 +150,8 @@ static void describe_address(struct spare *to, const struct sockaddr *given, siz
 }
 
 /*
- * Whether an address is readable although the kernel may have rejected it. The address is shorter
- * than a page, so its first and last bytes decide.
+ * Whether the library can read an address that the kernel may have rejected. The address is shorter
+ * than a page, so a check of its first and last 8 bytes is enough.
  */
 static bool can_read_address(const struct sockaddr *address, size_t length)
 {
@@ -172,7 +172,8 @@ void address_known(struct call *call, struct call_event *event, const struct soc
 
 /*
  * Remembers the size of the program's buffer for the address. The peer is recorded only if the
- * program asks for it: if we asked the kernel, a sandbox could kill the program for our call.
+ * program asks for its address: if the library asked the kernel, a sandbox could kill the program
+ * for that system call.
  */
 void peer_asked(struct call *call, struct call_event *event, const struct sockaddr *address,
 		const socklen_t *length, struct spare *spare)
@@ -233,7 +234,7 @@ static size_t all_passed(const struct msghdr *message)
 
 /*
  * Records the descriptors of one message. left: the number of parts that are still to be recorded,
- * including those of this message. Returns the number that is left after it.
+ * including those of this message. Returns the number of parts that are left after this message.
  */
 static size_t passed_event(struct call *call, const struct msghdr *message, size_t left,
 			   const struct call_argument *arguments)

@@ -46,7 +46,7 @@ void stream_closed(struct call *call, struct call_event *event, int fd)
 
 /*
  * freopen and pclose close the stream before they sleep, whatever they return (POSIX), so the close
- * is recorded as a first half. The descriptor's part follows the stream's.
+ * is recorded as a first half. The descriptor's part number is that of the stream plus 1.
  */
 void stream_goes(struct call *call, struct call_event *event, FILE *stream, uint8_t part)
 {
@@ -78,8 +78,8 @@ void directory_asked(struct call *call, struct call_event *event, DIR *directory
 }
 
 /*
- * closedir closes the directory and its descriptor even if it returns an error, unless there was no
- * directory.
+ * closedir closes the directory and its descriptor even if it returns an error, unless the program
+ * passed NULL.
  */
 void directory_closed(struct call *call, struct call_event *event, int fd)
 {

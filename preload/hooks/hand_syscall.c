@@ -35,8 +35,8 @@ __attribute__((visibility("hidden"), used)) long hand_syscall(long number, long 
 __attribute__((visibility("hidden"), used)) void hand_syscall_note(long number, long first);
 
 /*
- * What the stub does for each system call number, and the function to which it jumps: at first
- * hand_syscall(), which finds libc's function and stores it here.
+ * does: what the stub does for each system call number. next: the function to which the stub jumps,
+ * at first hand_syscall(), which finds libc's function and stores it here.
  */
 extern __attribute__((visibility("hidden"))) struct {
 	uint8_t does[NUMBERS];
@@ -201,7 +201,7 @@ static long call_next(long number, const long *a)
 	return real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* Sets the futexes of the call. The kernel has read the lists, since the call did not fail. */
+/* Stores the futexes' addresses. The lists are readable: the kernel has read them without error. */
 static void set_objects(struct call_event *event, enum futex_does does, const long *a, long result)
 {
 	const struct waiter *list = (const struct waiter *)a[0];
@@ -223,7 +223,7 @@ static __attribute__((noinline)) long call_futex(const struct origin *origin, en
 {
 	bool is_wait = does == FUTEX_WAITS || does == FUTEX_WAITS_LISTED;
 	bool is_listed = does == FUTEX_WAITS_LISTED || does == FUTEX_MOVES_LISTED;
-	/* whether the call, while it is open, is shown as one that ends by itself */
+	/* whether the call ends by itself, for a reader that finds the call still open */
 	bool has_limit = !is_wait || a[number == __NR_futex_wait ? 4 : 3];
 	struct call_event event;
 	struct call call;

@@ -31,7 +31,7 @@ static size_t default_stack_size(void)
 /*
  * Prepares the data for the new thread, except the start routine, which the caller fills in.
  * Returns NULL if no space for the data is left. call: NULL if the creation is not recorded; the
- * new thread's calls may be recorded, so its stack must be known nevertheless.
+ * new thread needs the data even then, because its calls may be recorded.
  */
 static struct birth *expect_birth(const struct call *call, const pthread_attr_t *attributes,
 				  void *argument)
@@ -57,7 +57,7 @@ static bool is_detached(const pthread_attr_t *attributes)
 	return state == PTHREAD_CREATE_DETACHED;
 }
 
-/* Releases the creator's reference to a birth, and also the child's if no thread was created. */
+/* Releases the creator's reference, and also the new thread's if no thread was created. */
 static int leave_birth(struct birth *birth, int result)
 {
 	if (birth)
@@ -189,8 +189,8 @@ void thread_joined(struct call *call, struct call_event *event, uint64_t thread)
 
 /*
  * The end of a thread is recorded before it happens, because pthread_exit does not return. The open
- * calls of the thread will not return either. They are closed when unwinding leaves them, by the
- * first hook in a cleanup handler or by the thread's first function; the collector does not wait
+ * calls of the thread will not return either. The library closes them when unwinding has left them:
+ * in the first hooked call of a cleanup handler, or in thread_start(). The collector does not wait
  * for them.
  */
 static void end_call(struct call *call, const struct call_argument *arguments)

@@ -14,7 +14,7 @@
 
 #include <stdarg.h>
 
-/* A row declares pipe's parameter as int *, libc's header declares it as int[2]. */
+/* hooks.def declares pipe's parameter as int *, libc's header declares it as int[2]. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Warray-parameter"
 #endif
@@ -153,9 +153,9 @@ struct row {
 	}
 
 /*
- * With --locks=contended, these lock calls are not recorded: a lock that was free, a try, and the
- * release of a lock whose acquisition was not recorded. Lock calls that cannot be tried without
- * side effects are always recorded.
+ * With --locks=contended, these lock calls are not recorded: the acquisition of a free lock, a
+ * trylock call, and the release of a lock whose acquisition was not recorded. Lock calls that
+ * cannot be tried without side effects are always recorded.
  */
 #define PASS_LOCK(name, takes, gives, really, class, op, returns, ...)                             \
 	if (RESOURCE_##class == RESOURCE_LOCK && unlikely(armed & LIFE_CONTENDED)) {               \
@@ -177,9 +177,9 @@ struct row {
 	}
 
 /*
- * The body of a stub. declares, takes, gives: declaration, assignment and return of the result, if
- * it exists. really: the call of the real function. from: the caller, as CAPTURE_ORIGIN() has it.
- * The columns come last, because they contain commas.
+ * The body of a stub. declares, takes, gives: declaration, assignment and return of the result,
+ * empty for a function without a result. really: the call of the real function. from: the caller,
+ * as CAPTURE_ORIGIN() has it. The columns come last, because they contain commas.
  */
 #define BODY(name, declares, takes, gives, really, from, class, op, returns, ...)                  \
 	{                                                                                          \
@@ -325,9 +325,9 @@ struct row {
 /* ---- calls by number ---- */
 
 /*
- * Rows of numbers.def: syscall(2) with that number does the same as the hooked function. So each of
- * these hooks has a twin, which differs in two ways: syscall makes the call, and the twin gets the
- * arguments as words.
+ * For each row of numbers.def, syscall(2) with the row's number does the same as the hooked
+ * function. So each of these hooks has a twin, which differs in two ways: syscall makes the call,
+ * and the twin gets the arguments as words.
  */
 #define WITH_NUMBER_accept	   ~, 1
 #define WITH_NUMBER_accept4	   ~, 1
@@ -398,7 +398,8 @@ bool stubs_by_number(const struct origin *caller, long number, const long *a, lo
 }
 
 /*
- * If libc also has an older version of a function, the stub has the newer version (hand_loader.c).
+ * The stub of a function with two versions in libc has the newer version; hand_loader.c exports the
+ * older one.
  */
 #define VERSIONS(name, older, newer, ...) __asm__(".symver " #name "," #name "@@@" newer);
 #include "versions.def"

@@ -16,7 +16,8 @@
 #include "preload/ground/sys.h"
 
 /*
- * Limit of reported modules. Few modules of a process bypass the stubs, or many do in the same way.
+ * Limit of reported modules. If more modules than these bypass the stubs, they do so in the same
+ * way.
  */
 #define TOLD_MAX 64
 
@@ -70,10 +71,10 @@ static uint64_t symbol_of(const ElfW(Rela) * entry)
 }
 
 /*
- * The name of the hooked function that this relocation reaches without a stub; NULL: none. The
- * current value of the relocated word decides, whatever the type of the relocation. If a call is
- * not bound yet, the word points to the module's own code; if it is bound properly, to a stub.
- * Other names of a hooked function (__libc_malloc) are not hooks.
+ * Returns the name of the hooked function that this relocation reaches without its stub, or NULL.
+ * The current value of the relocated word decides, whatever the type of the relocation. Before a
+ * call is bound, the word points to the module's own code; then it should point to a stub. Other
+ * names of a hooked function (__libc_malloc) are not hooks.
  */
 static const char *passes_by(const struct linkage *linkage, const ElfW(Rela) * entry)
 {
@@ -110,8 +111,9 @@ static bool is_loaded(const struct link_map *map)
 }
 
 /*
- * The malloc of an allocator with a prefix that the module defines; NULL: none. The module was
- * loaded after the program's start, so no plan of patches (patches.h) changes its functions.
+ * Returns the name of a malloc with a prefix (je_malloc) that the module defines, or NULL. The
+ * module was loaded after the program's start, so no plan of patches (patches.h) changes its
+ * functions.
  */
 static const char *allocator_of(const struct linkage *linkage)
 {
@@ -121,7 +123,7 @@ static const char *allocator_of(const struct linkage *linkage)
 #undef PREFIX
 	};
 
-	/* skip the first row, the empty prefix: a stub precedes that malloc */
+	/* skip the first row, the empty prefix: malloc itself has a stub */
 	for (unsigned int i = 1; i < sizeof(names) / sizeof(names[0]); i++)
 		if (linkage_find(linkage, names[i][0]) && linkage_find(linkage, names[i][1]))
 			return names[i][0];

@@ -5,10 +5,10 @@
 /*
  * Modules whose calls bypass the stubs. The loader normally binds a call to the first module that
  * defines the function, which is this library. But a library that is opened with RTLD_DEEPBIND
- * looks first in its own dependencies, including libc, whose symbols could not be changed
- * (patch_before_deep()). The values of the library's relocations show where its calls lead. A
- * library may also have an allocator that is recorded only in modules that the loader loads with
- * the program (patches.h).
+ * looks first in its own dependencies, including libc, unless patch_before_deep() could change
+ * libc's symbols. The values of the library's relocations show where its calls lead. A library may
+ * also have an allocator that is recorded only in modules that the loader loads with the program
+ * (patches.h).
  */
 
 #include <stdbool.h>
@@ -53,7 +53,7 @@ struct bypass bypass_among(const void *handle);
  */
 bool bypass_next(struct bypass *bypass);
 
-/* Forgets the reported modules: a child of fork reports them again. */
+/* Forgets which modules were reported, so that a child of fork reports them again. */
 void bypass_forked(void);
 
 #endif

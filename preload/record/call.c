@@ -15,8 +15,8 @@
 #include <signal.h>
 
 /*
- * The values of a call in its record: first the numbers, then the texts. The functions are inlined,
- * because most calls on descriptors and mappings have values.
+ * The recorded arguments of a call. Its record has first the numbers, then the texts. The functions
+ * are inlined, because most calls on descriptors and mappings have such arguments.
  */
 
 /* The count of numbers, and the bytes of the texts with their NULs. */
@@ -25,10 +25,10 @@ struct arguments_size {
 };
 
 /*
- * Whether the kernel or libc has read the event's texts, so that we can read them: if the call
- * succeeded, or if its error is about a name and it has only one name. Otherwise we cannot know:
- * EINVAL may precede any look at the texts, and if there are two names, the error may be about the
- * first.
+ * Whether the kernel or libc has read the event's texts, so that the library can read them, too: if
+ * the call succeeded, or if it has only one text and its error is about a file name. Otherwise this
+ * is unknown: the kernel may return EINVAL before it reads a text, and an error about the first of
+ * two names before it reads the second.
  */
 static inline bool arguments_are_read(const struct call *call, const struct call_event *event)
 {
@@ -53,7 +53,7 @@ static inline const char *arguments_text(const struct call *call, bool is_proven
 }
 
 /*
- * Computes the size of the values. is_proven: what arguments_are_read() returned; if false, each
+ * Computes the size of the arguments. is_proven: the result of arguments_are_read(); if false, each
  * text is checked before it is read.
  */
 static inline __attribute__((always_inline)) struct arguments_size
@@ -63,7 +63,7 @@ arguments_measure(const struct call *call, bool is_proven, const struct call_arg
 
 	for (; argument && argument->kind != ARGUMENT_NONE; argument++) {
 		if (argument->kind == ARGUMENT_TEXT)
-			/* reads at most as many bytes as fit into a record */
+			/* read at most as many bytes as fit into a record */
 			size.text += (uint32_t)plain_length_most(
 					     arguments_text(call, is_proven, argument),
 					     ARENA_TEXT_MAX - 1) +
@@ -161,8 +161,8 @@ static void fill_record(struct record_call *record, const struct call *call,
 	record->part = event->part;
 	record->flags = event->failed ? CALL_FAILED : 0;
 	/*
-	 * A child of vfork shares its parent's memory, but has its own descriptors, working
-	 * directory and exit.
+	 * A child of vfork shares its parent's memory, but not its descriptors and working
+	 * directory, and exits alone.
 	 */
 	if (unlikely(call->thread->vfork_return) &&
 	    (event->resource == RESOURCE_FD || event->resource == RESOURCE_EVENT))
@@ -197,8 +197,9 @@ static inline void write_frames(const struct thread *thread, const struct change
 
 /*
  * Whether a short record can represent the event, perhaps with struct short_more. All conditions
- * are combined into one word that is nearly always 0. It is not 0 if a value does not fit its
- * field, has no field, or must equal the last record's but differs.
+ * are combined into one word that is nearly always 0. It is not 0 if a value is too large for its
+ * field, has no field in a short record, or must equal that of the thread's last record but
+ * differs.
  */
 static inline bool is_fast(const struct call *call, const struct call_event *event,
 			   const struct change *change, int32_t cpu, uint32_t context)
@@ -254,7 +255,7 @@ static bool note_more(struct short_more *more, const struct call *call,
 static __attribute__((noinline)) bool drop_full(struct thread *thread,
 						const struct call_event *event)
 {
-	if (event->moment == MOMENT_SPLIT) /* acquisition and release are two events */
+	if (event->moment == MOMENT_SPLIT) /* the record would have been two events */
 		ring_drop(thread, LOSS_FULL);
 	return false;
 }
@@ -342,7 +343,7 @@ static __attribute__((noinline)) bool write_whole(const struct call *call,
 	at += arguments / 8;
 	write_frames(thread, change, at);
 	ring_publish(&record->record);
-	/* the values that the following short records leave out */
+	/* keep the values that the following short records leave out */
 	if (!(change->flags & RECORD_ASIDE))
 		thread->model = (struct record_model){ .call = call->number,
 						       .frame = call->origin->cfa,
@@ -434,7 +435,7 @@ static inline __attribute__((always_inline)) void walk_and_remember(struct call 
 	if (call->walked && call->serial == thread->serial)
 		return;
 	if (unlikely(life.is_remote)) {
-		/* the buffer for steps is unused here: only our own walk uses it */
+		/* borrow the buffer for steps, which only our own walk uses */
 		uintptr_t *frames = (uintptr_t *)(void *)memory->steps;
 		uint32_t count = walk_by_libunwind(call, frames, &end);
 
@@ -442,7 +443,7 @@ static inline __attribute__((always_inline)) void walk_and_remember(struct call 
 	} else {
 		same = capture_again(memory, call->origin, &thread->stack, life.depth, &end);
 	}
-	/* has_python: the interpreter may have been unloaded */
+	/* with has_python, an interpreter was there before, which may have been unloaded */
 	if (unlikely(python_is_found || thread->has_python)) {
 		/* the backtrace with Python frames replaces that of C frames alone */
 		uint32_t merged = thread->has_python ? thread->python.merged_count : 0;
@@ -524,12 +525,12 @@ void call_event(struct call *call, const struct call_event *event)
 	struct busy before;
 
 	/*
-	 * this is a child of fork, or the library was detached and attached again since the call
-	 * began
+	 * since the call began, the process was forked (this is the child), or the library was
+	 * detached and attached again
 	 */
 	if (unlikely(thread != thread_self || call->mark != *life.fork_mark))
 		return;
-	/* if the call never returns, close_unwound() records an acquisition of this class */
+	/* if the call never returns, close_unwound() records that this object is held again */
 	if (unlikely(event->part) && call->depth < ARENA_OPEN_MAX)
 		thread->slot->open[call->depth].half =
 			event->moment == MOMENT_HALF ? (uint16_t)event->resource : RESOURCE_NONE;
@@ -583,7 +584,8 @@ void call_show_waiting(struct call *call)
 	    call->depth >= ARENA_OPEN_MAX)
 		return;
 	before = thread_busy_begin(thread, call->origin);
-	thread->busy.is_written = true; /* no record is being written that could be dropped */
+	thread->busy.is_written =
+		true; /* nothing to count as dropped: no record is being written */
 	walk_and_remember(call);
 	/*
 	 * this may be the first backtrace in a fork's child, or the first with a frame in a new

@@ -96,8 +96,8 @@ bool call_settle(struct thread *thread, const struct origin *origin, enum hook_n
 void call_show_waiting(struct call *call);
 
 /*
- * Called when a try has failed (BLOCKS_IF_BUSY): the call is about to wait, and its duration is
- * recorded.
+ * Called when the attempt of a BLOCKS_IF_BUSY call has failed: the call is about to wait, so its
+ * duration is recorded.
  */
 void call_must_wait(struct call *call);
 
@@ -111,9 +111,9 @@ bool call_owns_mutex(const struct thread *thread, uint64_t mutex);
 
 /*
  * Whether a call at `cfa`, which is not on the thread's own stack, is a call of the thread, in a
- * coroutine or a signal handler. Otherwise another task made the call: a task in our memory without
- * a TLS of its own, which the program created by the bare system call. Such a call is counted as
- * dropped.
+ * coroutine or a signal handler. Otherwise another task made the call: a task that shares the
+ * memory and this thread's TLS, and that the program created by a bare clone(2). Such a call is
+ * counted as dropped.
  */
 bool call_is_of_thread(struct thread *thread, uintptr_t cfa);
 
@@ -122,7 +122,7 @@ static inline bool call_is_forked(void)
 	return !*life.fork_mark;
 }
 
-/* Whether the thread attached before a fork, or before a detach of the library. */
+/* Whether the process was forked, or the library detached, since the thread got its slot. */
 static inline bool call_is_of_another_life(const struct thread *thread)
 {
 	return thread->mark != *life.fork_mark;
@@ -210,9 +210,9 @@ static inline uint64_t call_time(const struct call *call)
 }
 
 /*
- * Notes the time of entry. A call with has_one_time whose operation happens at its return does not
- * read the clock here: until the call returns, its time is that of the thread's last event. The
- * same applies to an operation at both entry and return, while the process has one thread.
+ * Stores the time of entry. A call with has_one_time whose operation happens at its return does not
+ * read the clock here: until the call returns, its time is that of the thread's last event. Nor
+ * does a call whose operation happens at entry and return, while the process has one thread.
  */
 static inline void call_note_entry(struct call *call, enum hook_blocks blocks)
 {
@@ -229,9 +229,9 @@ static inline void call_note_entry(struct call *call, enum hook_blocks blocks)
 }
 
 /*
- * Whether a call without a time of entry may use the time of its return for its entry. An object
- * that the call released must not be acquired again before this time. That could happen if there is
- * another thread by now, or if a signal handler has made calls.
+ * Whether a call that did not read the clock at entry may use the time of its return for both. This
+ * would be wrong if the object that the call released was acquired again before that time: by
+ * another thread, if there is one by now, or by a signal handler that has made calls.
  */
 static inline bool call_happens_at_once(const struct call *call)
 {
@@ -303,7 +303,7 @@ static inline void call_note_return(struct call *call)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* The real function has returned. Saves errno and notes the time. */
+/* Called when the real function has returned: saves errno and the time. */
 static inline void call_returned(struct call *call)
 {
 	call_note_return(call);

@@ -77,7 +77,7 @@ static inline bool contended_is_mutex(enum hook_number hook)
 
 /*
  * The member `related` in the record of a call that is about to wait: the kernel's id of the thread
- * that owns the mutex (0: unknown), and whether a try found the lock busy.
+ * that owns the mutex (0: unknown), and whether a trylock found the lock busy.
  */
 static inline uint64_t contended_by(enum hook_number hook, uint64_t lock, bool is_busy)
 {

@@ -19,8 +19,8 @@
 #define BUSY_TIMES 4 /* a wait for a step of the scan lasts at most this many times --patience */
 
 /*
- * Whether we may make a system call: false in a child that runs on its parent's stack, and where
- * the library may not make system calls.
+ * Whether a system call is allowed: not in a child that runs on its parent's stack, and not under a
+ * seccomp filter.
  */
 static bool may_ask(void)
 {

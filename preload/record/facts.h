@@ -53,8 +53,8 @@ void facts_tell_file(int fd);
 void facts_tell_link(int dirfd, const char *path);
 
 /*
- * At the start, if libunwind is to walk the stack: writes a ~unwind note that says whether
- * libunwind was found.
+ * At the start, with --unwind=libunwind: writes a ~unwind note that says whether libunwind was
+ * found.
  */
 void facts_tell_walker(bool is_there);
 

@@ -53,7 +53,8 @@ static bool look_at_file(int directory, const char *path, int flags, struct stat
 }
 
 /*
- * Whether both files have the same path: an inode with one link, seen on one mount, has one path.
+ * Whether two descriptors certainly have the same path: an inode with one link has one path on one
+ * mount.
  */
 static bool is_same(const struct statx *one, const struct statx *two)
 {
@@ -64,8 +65,8 @@ static bool is_same(const struct statx *one, const struct statx *two)
 }
 
 /*
- * Makes the name of a pipe or socket, which consists of its inode number. Returns false for other
- * files.
+ * Writes the name of a pipe or socket, which contains only its inode number. Returns false for
+ * other files.
  */
 static bool name_nameless(char *path, uint32_t fd, const struct statx *file)
 {
@@ -110,9 +111,9 @@ static __attribute__((noinline)) void tell_long(const struct search *search,
 }
 
 /*
- * Whether the descriptor refers to the same file as at the start of the run. The control page has
- * the file's name from then; comparing that file with the descriptor's costs a quarter of reading
- * the descriptor's name.
+ * Whether the standard descriptor refers to the same file as in the process that started the run.
+ * The control page has that file's name; comparing that file with the descriptor's costs a quarter
+ * of reading the descriptor's name.
  */
 static bool is_standard(char *path, uint32_t fd, const struct statx *file)
 {

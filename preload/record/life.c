@@ -80,7 +80,7 @@ void life_seal(bool on)
 	}
 }
 
-/* Dropped events of a time without an arena to count them in. */
+/* Events that were dropped while the process had no arena to count them in. */
 static uint64_t early[LOSS_COUNT];
 static uint32_t early_past;
 
@@ -97,7 +97,7 @@ void life_count_sealed(enum hook_number hook)
 		life_drop(LOSS_SEALED);
 }
 
-/* Until its first hooked call, a new child has no arena; early_past has the bits until then. */
+/* A new child has no arena until its first hooked call; early_past has the bits until then. */
 void life_note_past(uint32_t past)
 {
 	const struct thread *thread = thread_self;

@@ -27,7 +27,7 @@ struct life {
 	enum setting_backtrace backtrace;
 	const int64_t *monitored;     /* a count, then the only block sizes that get a backtrace */
 	bool records_children;	      /* whether children of fork are recorded */
-	bool is_off;		      /* the library was detached; control_page is a private copy */
+	bool is_off;		      /* the library was detached; `control` is a private copy */
 	volatile uint32_t *fork_mark; /* a word that the kernel sets to 0 in each new child */
 };
 
@@ -58,8 +58,8 @@ bool life_is_listed(const char *name);
 bool life_is_unborn(void);
 
 /*
- * Begins the start of the library. Returns false if another thread has begun it; the caller must
- * not wait for that thread.
+ * Begins the start of the library. Returns false if another thread has begun the start; the caller
+ * must not wait for that thread.
  */
 bool life_begin(void);
 
@@ -105,12 +105,12 @@ struct call;
  */
 int life_child_of(int pid, const struct call *call);
 
-/* Called in a new process, whichever call made it: makes an arena and sets the mark again. */
+/* Called in a new process, however it was made: makes an arena and sets life.fork_mark again. */
 void life_forked(void);
 
 /*
- * Reports that a child of this process has ended with this status of wait(2). Because the parent
- * has already waited for the child, the collector may have come too late to see its end.
+ * Reports that a child of this process has ended with this status of wait(2). The parent has
+ * already waited for the child, so the collector may be too late to see the status.
  */
 void life_tell_end(int32_t pid, int status);
 

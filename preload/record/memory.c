@@ -18,14 +18,14 @@
 #include "wire.h"
 
 #define BLOCK_SIZE  ((sizeof(struct thread) + 0xfff) & ~0xfffull)
-#define GROWTH_WAIT 20 /* times 100 ms: limit of a wait for a thread that makes a chunk */
-/* The limit without system calls: reads of `growth`, together some tens of milliseconds. */
+#define GROWTH_WAIT 20 /* in steps of 100 ms: limit of a wait for a thread that makes a chunk */
+/* The limit where system calls are forbidden, in reads of `growth`: some tens of milliseconds. */
 #define GROWTH_READS 50000000u
 
-/* Slots of the chunk that is made before the program forbids system calls. */
+/* Number of slots of the chunk that memory_prepare() makes. */
 #define PREPARED 64u
 
-/* Private blocks (struct thread) and their owners. */
+/* An array of private blocks (struct thread) and the array of their owners. */
 struct blocks {
 	struct owner *owners;
 	char *first;
@@ -34,8 +34,8 @@ struct blocks {
 
 struct chunk {
 	char *map;	 /* mapping of the process's memfd; NULL: the chunk is a spare */
-	uint64_t mapped; /* bytes mapped from there: the chunk, and the start of the next one if the
-			  * file has one */
+	uint64_t mapped; /* bytes mapped at `map`: the chunk, and the start of the next chunk if the
+			    file has one */
 	struct arena *head;
 	char *slot_base, *rings;
 	struct blocks blocks; /* one block for each slot */
@@ -51,18 +51,18 @@ static SPARSE struct chunk more_chunks[ARENA_CHUNKS - 1];
 static uint32_t chunk_last; /* number of the last chunk in the memfd */
 static struct own_marks marks = { .magic = OWN_MARKS_MAGIC };
 static uint64_t file_left;   /* bytes of the memfd after chunk_last */
-static uint32_t chunk_count; /* entries of the table in use; some may not be ready yet */
+static uint32_t chunk_count; /* number of chunks; some may not be ready yet */
 static uint32_t growth;	     /* a futex; odd while a thread is making a chunk */
 /* the thread that is making a chunk, as the address of its thread-local variables */
 static uintptr_t grower;
-static uint64_t granted; /* bytes of all rings */
-static uint32_t holders; /* threads that have a ring and have not announced that they end */
+static uint64_t granted; /* sum of the sizes of all rings, in bytes */
+static uint32_t holders; /* number of threads that have a ring and have not announced their end */
 static struct arena *head;
 static struct arena_hello self;
 
 /*
  * The first chunk of this process, or, if the process may use spares, the first chunk of the
- * ancestor that made them. In the latter case, empty private pages may have replaced the memory
+ * ancestor that made them. An ancestor's chunk may have empty private pages in place of everything
  * before the spares.
  */
 static struct chunk family;
@@ -158,8 +158,9 @@ static int map_shared(struct chunk *chunk, int fd, uint64_t file_size, char *at)
 
 /*
  * Maps a further chunk of the memfd by mremap, without a descriptor: other threads of the program
- * open and close descriptors at any time, even ours. A descriptor table of our own is no
- * alternative, because closing it would have effects (mq_notify(3) ends, FUSE and NFS write back).
+ * open and close descriptors at any time, even those of the library. A separate descriptor table
+ * (unshare(2)) is no solution: closing it would have effects (mq_notify(3) ends, FUSE and NFS write
+ * back).
  */
 static int map_further(struct chunk *chunk, char *at)
 {
@@ -218,7 +219,7 @@ static bool take_first(struct blocks *blocks, uint32_t count)
 {
 	static SPARSE char
 		room[ARENA_SLOTS_FIRST * (sizeof(struct owner) + BLOCK_SIZE) + 64 + 4095];
-	/* aligned here, because an aligned attribute would align all variables to a page */
+	/* aligned at run time, because an attribute would align the whole section to a page */
 	char *memory = (char *)(((uintptr_t)room + 4095) & ~(uintptr_t)4095);
 	static bool is_taken;
 
@@ -239,7 +240,7 @@ static void keep_blocks(const struct blocks *blocks)
 		idle[idle_count++] = *blocks;
 }
 
-/* Splits off the first `count` blocks of an idle set. Returns false if the set has fewer. */
+/* Moves the first `count` blocks of an array to `blocks`. Returns false if it has fewer. */
 static bool split_blocks(struct blocks *from, struct blocks *blocks, uint32_t count)
 {
 	if (from->count < count)
@@ -280,8 +281,8 @@ static struct arena_hello hello_of(const struct chunk *chunk, uint32_t number)
 
 /*
  * Hands the memory of a chunk to the collector. at: address of the old memory that the chunk
- * replaces. The old memory is needed until the collector has received the chunk, so the chunk is
- * mapped after that. NULL: the chunk is mapped first, at any address. Returns 0 or -errno.
+ * replaces. The library still needs the old memory while it sends the chunk, so it maps the chunk
+ * afterwards. NULL: it maps the chunk first, at any address. Returns 0 or -errno.
  */
 static int share_chunk(struct chunk *chunk, uint32_t number, int fd, char *at)
 {
@@ -401,10 +402,10 @@ static int take_spare(struct chunk *chunk, uint32_t number)
 /* ---- memory from before a detach ---- */
 
 /*
- * The number of chunks from before a detach. Private pages have replaced their memory. Their blocks
- * still belong to the threads that had them, and these threads may still be in a call. So
- * memory_begin() makes each chunk again at its old address, and gives no thread the block of
- * another living thread.
+ * The number of chunks from before a detach. Private pages have replaced their memory. Their
+ * private blocks still belong to the threads that had them, and these threads may still be in a
+ * hooked call. So memory_begin() makes each chunk again at its old address, and gives no thread the
+ * block of another living thread.
  */
 static uint32_t resumable;
 
@@ -415,8 +416,8 @@ static bool is_dead(int32_t thread)
 }
 
 /*
- * Takes the blocks of the old chunk with this number. Returns its address; NULL: there is none, or
- * its layout differs.
+ * Takes the blocks of the old chunk with this number. Returns the chunk's address, or NULL if no
+ * such chunk has the same layout.
  */
 static char *take_again(struct chunk *chunk, uint32_t number)
 {
@@ -436,7 +437,7 @@ static char *take_again(struct chunk *chunk, uint32_t number)
 
 /* ---- chunks ---- */
 
-/* Publishes the chunk. Before this, no thread uses it. */
+/* Publishes the chunk, which no thread has used yet. */
 static void add_chunk(const struct chunk *chunk, uint32_t number)
 {
 	*chunk_at(number) = *chunk;
@@ -522,9 +523,9 @@ static void end_growth(void)
 }
 
 /*
- * Waits until another thread has ended the growth whose number is `seen`. If system calls may be
- * forbidden, reads the number again and again: taking a spare needs a microsecond, unless the other
- * thread has lost its processor. Returns false if the limit has passed.
+ * Waits until another thread has made its chunk, which changes `growth` from the value `seen`. If
+ * system calls may be forbidden, reads `growth` in a loop: taking a spare needs a microsecond,
+ * unless the other thread has lost its processor. Returns false if the limit has passed.
  */
 static bool wait_for_growth(uint32_t seen)
 {
@@ -678,7 +679,7 @@ static bool has_block(const struct chunk *chunk, const struct thread *thread)
 
 /*
  * Replaces memory by empty private pages. Code that a fork or a signal handler interrupted may be
- * about to write there, even if no variable shows this; in the child, such writes have no effect.
+ * about to write to the memory, even if no variable shows this; such writes then have no effect.
  */
 static void put_empty(char *at, uint64_t size)
 {
@@ -803,8 +804,8 @@ static bool take_back(struct slot *slot)
 }
 
 /*
- * Takes the block of a dead thread. hinted: takes only blocks whose thread has announced its end;
- * else only those of other threads.
+ * Takes the block of a dead thread. hinted: takes only the block of a thread that has announced its
+ * end; else only that of a thread that has not.
  */
 static bool take_over(const struct chunk *chunk, uint32_t i, int32_t tid, bool hinted)
 {

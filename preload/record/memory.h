@@ -27,7 +27,8 @@ enum owner_state {
 	OWNER_NONE,
 	OWNER_TAKING, /* the new thread is preparing the block */
 	OWNER_TAKEN,
-	OWNER_LEFT, /* its thread is about to end; the block is reused once the thread is dead */
+	OWNER_LEFT, /* the thread is about to end; another may take the block once the thread is
+		       dead */
 };
 
 /* Facts about a process image that begins to record. */
@@ -42,13 +43,13 @@ bool memory_begin(const struct memory_image *image);
 
 /*
  * Takes a block for the thread and sets its slot, ring and owner; the other members are as the
- * block's last thread left them. *fresh: the ring is empty and unused. Returns NULL if all blocks
- * are in use: the caller counts the event as dropped.
+ * block's last thread left them. *fresh: no thread has used the block's ring. Returns NULL if all
+ * blocks are in use: the caller counts the event as dropped.
  */
 struct thread *memory_take(int32_t tid, bool *fresh);
 
 /*
- * Takes the block that the thread had when the library was detached, with an unused ring. Returns
+ * Takes the block that the thread had before the library was detached, with an unused ring. Returns
  * NULL if the block is not available.
  */
 struct thread *memory_take_again(struct thread *thread, int32_t tid);
@@ -77,15 +78,15 @@ void memory_prepare(void);
 
 /*
  * Called in a child of fork before anything else: stops using the parent's memory. thread: the
- * thread that forked, if it was writing, else NULL; what the interrupted code still writes has no
- * effect.
+ * thread that forked, if it was writing a record, else NULL; the rest of an interrupted record goes
+ * to private memory.
  */
 void memory_forsake(const struct thread *thread);
 
 /*
  * For a detach: memory_hold() prevents other threads from making memory until memory_detach() has
  * replaced all shared memory by private pages, to which open calls then write; it returns false if
- * another thread keeps making memory. memory_begin() reuses the memory that no call uses any more.
+ * another thread keeps making memory. A later memory_begin() reuses that memory.
  */
 bool memory_hold(void);
 void memory_detach(void);

@@ -5,16 +5,17 @@
 #include "preload/ground/clock.h"
 #include "ring.h"
 
-#define CONTEXTS	32u				       /* bits of a record's context */
-#define CLASSES		(RESOURCES_MAX - (RESOURCE_COUNT - 1)) /* classes of the program */
-#define CLASS_BIT	32u /* first bit of the classes in `untold` */
+#define CONTEXTS 32u /* the context of a record has one bit for each */
+#define CLASSES \
+	(RESOURCES_MAX - (RESOURCE_COUNT - 1)) /* number of classes that the program may create */
+#define CLASS_BIT	32u		       /* first bit of the classes in `untold` */
 #define NAME_SIZE	128u
 #define DESCRIPTION_MAX 256u
 
 enum { NAME_NONE, NAME_FILLING, NAME_READY };
 
 struct name {
-	uint32_t state; /* taken by compare-and-swap, never freed */
+	uint32_t state; /* an entry is taken by compare-and-swap and never freed */
 	uint32_t flags; /* in a class: the flags of its record */
 	bool listed;	/* in a class: whether its events are recorded */
 	char text[NAME_SIZE];
@@ -27,7 +28,7 @@ uint32_t names_all_contexts;
 static SPARSE struct name contexts[CONTEXTS];
 static SPARSE struct name classes[CLASSES];
 
-/* A bit for each name that is complete but not yet reported in this process's stream. */
+/* One bit for each name that is ready but not yet reported in this process's stream. */
 static uint64_t untold;
 
 /*
@@ -161,8 +162,8 @@ static bool is_named(const struct name *name, const char *text)
 }
 
 /*
- * The index of the name, or of a new entry that the caller fills in; -1: the table is full. If two
- * threads add the same name at the same time, the name may get two entries.
+ * Returns the index of the name, or of a new entry that the caller fills in, or -1 if the table is
+ * full. If two threads add the same name at the same time, the name may get two entries.
  */
 static int find_name(struct name *names, unsigned int count, const char *text, bool *is_new)
 {
@@ -217,7 +218,7 @@ uint32_t names_class(const char *name, const char *description, bool counted)
 		plain_copy(classes[i].text, name, NAME_SIZE);
 		plain_copy(classes[i].description, description, DESCRIPTION_MAX);
 		classes[i].flags = counted;
-		/* the hook holdtrace_acquired includes all classes of the program */
+		/* the name holdtrace_acquired includes all the program's classes */
 		classes[i].listed = life.control &&
 				    (life_is_listed(name) || life_is_listed("holdtrace_acquired"));
 		if (classes[i].listed)

@@ -3,7 +3,7 @@
 #define NAMES_H
 
 /*
- * What the program reports by the functions of holdtrace.h: names of contexts and of its own
+ * Data that the program reports by the functions of holdtrace.h: names of contexts and of its own
  * classes of resources, the contexts that it enters, and marks. Each stream contains a name before
  * the first event that refers to it, so a child of fork reports all names again.
  */
@@ -24,7 +24,7 @@ static inline uint32_t names_contexts(void)
 	return names_own_contexts | __atomic_load_n(&names_all_contexts, __ATOMIC_RELAXED);
 }
 
-/* Returns the bit of a context, and adds the context if it is new; 0: there are already 32. */
+/* Returns the bit of a context, and adds the context if it is new; 0: the table of 32 is full. */
 uint32_t names_context(const char *name);
 
 /* The number of contexts. */

@@ -15,9 +15,9 @@
 #include "thread.h"
 
 /*
- * Offsets of the members of CPython's structs that a walk reads; 0: the version has no such member.
- * They are taken from the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1 and 3.13.0, for 64-bit
- * builds with a GIL. Members do not move within a minor version.
+ * Offsets of the members of CPython's structs that a walk reads; 0: the version lacks the member.
+ * The offsets are taken from the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1 and 3.13.0, for
+ * 64-bit builds with a GIL. Members do not move within a minor version.
  */
 struct layout {
 	uint16_t thread_id; /* in PyThreadState */
@@ -127,7 +127,7 @@ static const struct layout layouts[] = {
 		 .compact = 56 },
 };
 
-/* offsets in objects, which are the same in all versions */
+/* offsets in PyObject, bytes and str, which are the same in all versions */
 #define OBJECT_TYPE  8
 #define BYTES_SIZE   16
 #define BYTES_DATA   32
@@ -149,7 +149,8 @@ static struct {
 	uintptr_t code_type;
 	uintptr_t (*state)(void);
 	int (*is_ending)(void);
-	const char *(*version)(void); /* before 3.11, which has no Py_Version */
+	const char *(*version)(
+		void); /* Py_GetVersion(), for versions before 3.11, which lack Py_Version */
 	const struct module *module;
 	uint32_t is_full; /* 1: a function had no free entry in `functions` */
 	uint32_t begun;	  /* 1: a thread has called python_look_at() for `module` */
@@ -217,8 +218,9 @@ struct function {
 };
 
 /*
- * The functions of this process, in a hash table; a function's number is its index. It is mapped
- * only for a program with Python, because it counts towards RLIMIT_DATA (ulimit -d).
+ * The Python functions of this process, in a hash table; a function's number is its index. The
+ * table is mapped only for a program with Python, because it counts towards RLIMIT_DATA (ulimit
+ * -d).
  */
 static struct function *functions;
 
@@ -280,7 +282,7 @@ void python_renew(bool is_child)
 {
 	python.life++;
 	python.is_told = false;
-	/* the counts include the parent's other threads, which do not exist in the child */
+	/* the counts include other threads of the parent, which do not exist in the child */
 	if (is_child)
 		python.pauses = python.readers = 0;
 }
@@ -334,8 +336,8 @@ static inline void end_reading(void)
 }
 
 /*
- * Before 3.11, a version reports its number only as a text, which Py_GetVersion() writes to a
- * buffer of its own. Called only while the interpreter runs.
+ * Before 3.11, CPython reports its version only as a text, which Py_GetVersion() writes to a static
+ * buffer. Called only while the interpreter runs.
  */
 static bool ask_version(void)
 {
@@ -353,8 +355,8 @@ static bool ask_version(void)
 }
 
 /*
- * The interpreter's state of this thread, or 0. When the interpreter ends, it frees the states of
- * all threads but the one that ends it, which is normally the process's first thread.
+ * Returns the address of this thread's PyThreadState, or 0. When the interpreter ends, it frees the
+ * states of all threads but the one that ends it, which is normally the process's first thread.
  */
 static uintptr_t find_state(struct thread *thread)
 {
@@ -386,8 +388,8 @@ static inline bool is_readable(uintptr_t address, size_t size)
 }
 
 /*
- * Whether this is a living code object. A code object that is being freed has no references, and
- * its parts may already be freed.
+ * Whether `code` is the address of a living code object. A code object that is being freed has no
+ * references, and its parts may already be freed.
  */
 static inline bool is_code(uintptr_t code)
 {
@@ -513,7 +515,7 @@ static int64_t find_line_39(struct table table, int64_t line, int64_t at)
 	return line;
 }
 
-/* The line of the instruction at this offset; 0: it has none. */
+/* Returns the line of the instruction at offset `at`, or 0 if the table has none. */
 static uint32_t decode_line(uintptr_t code, int32_t at)
 {
 	uintptr_t lines = word_at(code + python.layout->lines);
@@ -570,7 +572,7 @@ static bool add_text(char **to, uintptr_t text, size_t most)
 
 /* ---- functions ---- */
 
-/* The number of a function, or -1 if the table is full. */
+/* Returns the number of the function with this hash, or -1 if the table is full. */
 static int32_t number_of(uint64_t hash)
 {
 	for (uint32_t i = 0; i < 64; i++) {
@@ -611,8 +613,8 @@ static void tell_function(const struct call *call, uint32_t number, const char *
 }
 
 /*
- * Returns the address of the line at offset `at` of a code object that is not in the cache; 0: the
- * object is not readable.
+ * Returns the address that represents the line at offset `at` of a code object, which the cache
+ * lacks, or 0 if the object is not readable.
  */
 static uint64_t define(const struct call *call, uintptr_t code, int32_t at)
 {
@@ -623,8 +625,8 @@ static uint64_t define(const struct call *call, uintptr_t code, int32_t at)
 	int32_t number;
 
 	/*
-	 * CPython 3.13 has code of its own between two frames, whose name and file are the same
-	 * text
+	 * CPython 3.13 inserts internal code objects between two frames; their name and file are
+	 * the same text
 	 */
 	if (word_at(code + layout->file) == word_at(code + layout->name))
 		return 0;
@@ -659,7 +661,7 @@ static inline bool is_line(const struct python_line *line, uintptr_t code, int32
 	return line->code == code && line->at == at;
 }
 
-/* Returns the address of the line that a frame executes; 0: it has none. */
+/* Returns the address that represents the line at offset `at`; 0: none. */
 static uint64_t look_up(const struct call *call, uintptr_t code, int32_t at)
 {
 	struct python_memory *memory = &call->thread->python;
@@ -677,8 +679,7 @@ static uint64_t look_up(const struct call *call, uintptr_t code, int32_t at)
 			   python.life))
 		return line->address;
 	/*
-	 * the cache has two entries for this hash; if the first one is in use, replace the second
-	 * one
+	 * the cache has two entries for this hash; if the first entry is in use, replace the second
 	 */
 	if (line->code && !is_line(line, code, at))
 		line = other;
@@ -740,8 +741,8 @@ static uint32_t list_frames(struct python_memory *memory, const struct layout *l
 }
 
 /*
- * Returns the number of C frames from the outermost one to the one whose stack contains the entry
- * frame; at least `place`.
+ * Returns the number of C frames from the outermost C frame to the one whose stack frame contains
+ * the entry frame; at least `place`.
  */
 static uint32_t place_of(const struct capture_memory *c, uint32_t place, uintptr_t entry)
 {
@@ -753,8 +754,8 @@ static uint32_t place_of(const struct capture_memory *c, uint32_t place, uintptr
 }
 
 /*
- * Whether a frame is the same as at the last event. Different instructions of one line count as the
- * same.
+ * Whether a frame is unchanged since the last event. Another instruction of the same line is no
+ * change.
  */
 static inline bool is_same(const struct call *call, const struct layout *layout,
 			   struct python_frame *known, uintptr_t frame)
@@ -786,7 +787,7 @@ static uint32_t merge(const struct call *call, uintptr_t state, uint32_t before,
 	const struct layout *layout = python.layout;
 	uint32_t most = PYTHON_FRAMES_MAX < life.depth ? PYTHON_FRAMES_MAX : life.depth;
 	uint32_t room = CAPTURE_MEMORY_MAX - c->count, count = 0, kept = 0, place, merged;
-	/* number of C frames outwards of the outermost Python frame that has changed */
+	/* number of C frames that are outer to the outermost changed Python frame */
 	uint32_t first = UINT32_MAX;
 
 	if (!before)

@@ -43,9 +43,9 @@ struct python_frame {
 };
 
 /*
- * Fingerprint of a code object. It detects that another code object has taken the address of this
- * one and the addresses of its parts. It contains the sizes of the texts and of the line table, and
- * eight bytes from the end, or from both ends, of each.
+ * Fingerprint of a code object. It shows whether another code object, with its parts, is now at the
+ * addresses of this one. It contains the sizes of the texts and of the line table, and eight bytes
+ * from the end, or from both ends, of each.
  */
 struct python_print {
 	uint64_t sizes;
@@ -66,7 +66,7 @@ struct python_line {
 struct python_memory {
 	uint32_t count;	       /* number of `frames` */
 	uint32_t merged_count; /* number of `merged` */
-	/* the interpreter's state for this thread; find_state() has checked it */
+	/* the thread's PyThreadState, which find_state() has checked */
 	uintptr_t state;
 	struct python_frame frames[PYTHON_FRAMES_MAX]; /* outermost first */
 	uint64_t merged[CAPTURE_MEMORY_MAX];	       /* outermost first */
@@ -89,8 +89,8 @@ struct module;
 void python_renew(bool is_child);
 
 /*
- * Called when a thread reports a module that has an interpreter. If several are loaded at the same
- * time, only the first one is used.
+ * Called when a thread reports a module that has an interpreter. If several interpreters are loaded
+ * at the same time, only the first is used.
  */
 void python_look_at(const struct module *module);
 

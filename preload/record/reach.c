@@ -20,7 +20,9 @@
 /* even a collector that is busy with many ended processes changes its heartbeat within this time */
 #define STILL_MS 50
 
-#define NOBODY		     65534u	 /* the user id `nobody`: kernel/sys.c, overflowuid */
+#define NOBODY                                                                            \
+	65534u /* the user id that the kernel reports for an unmapped user: kernel/sys.c, \
+		  overflowuid */
 #define FIRST_USER_NAMESPACE 0xeffffffdu /* linux/nsfs.h, USER_NS_INIT_INO */
 
 /* What this process needs to reach the collector. A child of fork inherits it. */
@@ -67,7 +69,7 @@ static int connect_in_time(int socket, const struct sockaddr_un *address, unsign
 	int status = sys_connect(socket, (const struct sockaddr *)address, size);
 	uint64_t begin = status == -EAGAIN ? clock_monotonic() : 0;
 
-	/* by the clock: on a busy machine each sleep takes far longer than RETRY_NS */
+	/* do not count retries: on a busy machine each sleep takes far longer than RETRY_NS */
 	while (status == -EAGAIN && (clock_monotonic() - begin) / 1000000 < (uint64_t)patience_ms) {
 		sys_sleep(RETRY_NS);
 		status = sys_connect(socket, (const struct sockaddr *)address, size);
@@ -107,8 +109,8 @@ static int connect_by_path(int socket, int64_t patience_ms)
 
 /*
  * Whether the peer is the collector. After the collector has ended, any process may bind the name
- * of its socket. The kernel reports pid 0 for a process that we cannot see, and `nobody` for a user
- * that this namespace does not map.
+ * of its socket. The kernel reports pid 0 for a process outside of our pid namespace, and NOBODY
+ * for a user that our user namespace does not map.
  */
 static bool is_collector(int socket, uint32_t pid)
 {
@@ -123,7 +125,7 @@ static bool is_collector(int socket, uint32_t pid)
 		return true;
 	/*
 	 * in another user namespace, the kernel may not be able to map the collector's user id, and
-	 * reports `nobody` (user_namespaces(7))
+	 * reports NOBODY (user_namespaces(7))
 	 */
 	return peer.uid == NOBODY &&
 	       !sys_statx(AT_FDCWD, "/proc/self/ns/user", 0, STATX_INO, &space) &&
@@ -170,9 +172,9 @@ long reach_say(int socket, const void *data, size_t size, const int *fd)
 
 /*
  * While short-lived processes end faster than the collector can handle, a new process waits here
- * before it starts. The owner's processes wait only for other processes of the owner, so that no
- * other user can delay them. If the collector makes no progress, no process waits: the collector
- * may have been killed or stopped.
+ * before it starts to record. The owner's processes wait only for other processes of the owner, so
+ * that no other user can delay them. If the collector makes no progress, no process waits: the
+ * collector may have been killed or stopped.
  */
 static void wait_for_crowd(void)
 {

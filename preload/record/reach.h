@@ -23,8 +23,8 @@ void reach_owner(uint32_t user);
 
 /*
  * Whether the control page's owner has full control of this process anyway: the owner is the same
- * user, or root. False for the user id `nobody`, which represents every user that this namespace
- * does not map.
+ * user, or root. False for the user id 65534, which represents every user that this namespace does
+ * not map.
  */
 bool reach_is_trusted(void);
 
@@ -46,7 +46,7 @@ long reach_say(int socket, const void *data, size_t size, const int *fd);
 /* Hands memory to the collector. Returns 0 or -errno. The caller still owns the descriptor. */
 int reach_hand_over(int memory, const struct arena_hello *hello);
 
-/* Informs the collector that this process is not recorded, because --follow excludes it. */
+/* Tells the collector that this process is not recorded, because --follow excludes it. */
 void reach_leave_out(const char *name);
 
 #endif

@@ -13,12 +13,12 @@
 #include "thread.h"
 
 /*
- * The collector's heartbeat when a producer stopped waiting for the stalled collector; 0: no
- * producer has.
+ * The collector's heartbeat when a thread gave up waiting because it did not change; 0: no thread
+ * gave up.
  */
 static uint64_t stalled_beat;
 
-#define WAITS_MOST  20 /* times --patience: the longest wait for space */
+#define WAITS_MOST  20 /* the longest wait for space, in multiples of --patience */
 #define ROUNDS_MOST 8
 
 void ring_be_quiet(void)
@@ -38,7 +38,7 @@ void ring_drop(struct thread *thread, enum loss reason)
 
 /*
  * Compares and swaps without the lock prefix. Only a signal handler of the same thread can change
- * the word at the same time, and it cannot interrupt an instruction.
+ * the word at the same time, and a signal cannot interrupt an instruction.
  */
 static inline bool swap_local(uint64_t *word, uint64_t expected, uint64_t desired)
 {
@@ -62,8 +62,8 @@ static inline uint64_t heartbeat(void)
 }
 
 /*
- * Called when the collector makes no progress: whether the collector has ended or is a zombie. Also
- * true if this process must not make system calls and so cannot find out.
+ * Called when the collector makes no progress: returns whether it has ended or is a zombie, and
+ * also true if this process must not make the system calls that would show this.
  */
 static bool collector_is_dead(void)
 {
@@ -91,9 +91,9 @@ static bool collector_is_dead(void)
 
 /*
  * Wakes the collector if it sleeps. Each process does this only once for each sleep, unless `again`
- * is set. Programs can only read the control page, so the private variable `woken` stores the
- * number of the last sleep from which this process has woken the collector. A collector that is
- * about to sleep may miss the wake; then it sleeps for some milliseconds at most.
+ * is set. `woken` is the number of the last sleep from which this process has woken the collector;
+ * programs cannot store it in the control page. A collector that is about to sleep may miss the
+ * wake; then it sleeps for some milliseconds at most.
  */
 static void wake_collector(bool again)
 {
@@ -156,10 +156,10 @@ static uint64_t look_at_tail(const struct thread *thread)
 }
 
 /*
- * Whether waiting is useless because the collector waits for this thread. Either the collector has
- * read all visible records, or the next record is incomplete (this code runs in a signal handler
- * that interrupted the record's writer, or a jump left the writer). Or no collector reads this
- * ring, because it is the ring of the parent process, or the library was detached.
+ * Whether waiting is useless. The collector waits for this thread if it has read all visible
+ * records, or if the next record is incomplete (this code runs in a signal handler that interrupted
+ * the record's writer, or a jump left the writer). No collector reads this ring if it is that of
+ * the parent process, or if the library was detached.
  */
 static bool waits_for_us(const struct thread *thread, uint64_t tail)
 {
@@ -167,7 +167,7 @@ static bool waits_for_us(const struct thread *thread, uint64_t tail)
 	       record_at(thread, tail, ring_bytes(thread->head))->state == RECORD_FILLING;
 }
 
-/* Whether the collector has made no progress since a producer gave up on it (stalled_beat). */
+/* Whether the collector has made no progress since a thread gave up waiting (stalled_beat). */
 static bool is_stalled(void)
 {
 	uint64_t beat = __atomic_load_n(&stalled_beat, __ATOMIC_RELAXED);
@@ -256,9 +256,9 @@ static bool wait_for_room(struct thread *thread, uint64_t tail)
 }
 
 /*
- * Makes the ring four times as large, if every unread byte keeps its offset in the larger ring, so
- * all unread bytes must be in the first quarter of the larger ring. Returns whether the ring is
- * larger now, also if a signal handler has enlarged it.
+ * Makes the ring four times as large, if every unread byte keeps its offset: all unread bytes must
+ * be in the first quarter of the larger ring. Returns whether the ring is larger now, also if a
+ * signal handler has enlarged it.
  */
 static bool grow_ring(struct thread *thread, uint64_t reserved)
 {
@@ -352,8 +352,8 @@ static inline uint64_t show_head(struct thread *thread)
 }
 
 /*
- * Abandons incomplete records. Checks the lengths of the records, because other processes may be
- * able to write to the ring.
+ * Marks incomplete records as abandoned. Checks the lengths of records, because other processes may
+ * be able to write to the ring.
  */
 static uint32_t abandon(struct thread *thread)
 {

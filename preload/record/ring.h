@@ -37,9 +37,9 @@ static inline void ring_publish(struct record *record)
 uint32_t ring_settle(struct thread *thread);
 
 /*
- * Makes the library stop using system calls, because a seccomp filter that the program has
- * installed may kill the program for one. From then on, a thread waits for space in a full ring in
- * a busy loop.
+ * Makes the library stop using system calls, because a seccomp filter that the program installs may
+ * kill the program for a system call. From then on, a thread waits for space in a full ring in a
+ * busy loop.
  */
 void ring_be_quiet(void);
 bool ring_is_quiet(void);

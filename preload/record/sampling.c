@@ -10,9 +10,7 @@
 __thread uint64_t sampling_left;
 static __thread uint64_t state; /* state of the thread's generator; 0: not seeded */
 
-/*
- * The mixing function of splitmix64 (Steele, Lea, Flood 2014), a permutation of the 64-bit numbers.
- */
+/* The mixing function of splitmix64 (Steele, Lea, Flood 2014): a bijection of 64-bit numbers. */
 static uint64_t mix_number(uint64_t number)
 {
 	number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -51,7 +49,7 @@ static uint64_t bits_below(uint64_t number)
 	return ((uint64_t)(zeros + 1) << 32) - fraction;
 }
 
-/* Bytes up to the next sample: exponentially distributed with mean life.sample. */
+/* Draws the number of bytes to the next sample: exponentially distributed, mean life.sample. */
 static uint64_t draw_distance(void)
 {
 	static const uint64_t ln2 = 0xb17217f8; /* fixed point, 0.32 */
@@ -94,7 +92,7 @@ void sampling_forked(void)
  * atomic store sets or clears an entry. Only the thread that owns a block looks it up.
  */
 #define BUCKET	   8u
-#define LEVELS	   5u /* the last level uses the neighbouring bucket in the previous level */
+#define LEVELS	   5u /* the last level is the neighbouring bucket in the table of the level before */
 #define FIRST_BITS 6u
 #define STEP_BITS  3u
 /* in a bucket's first entry: some blocks of this bucket are stored in the next level */
@@ -216,7 +214,7 @@ bool sampling_settle(struct call *call, struct call_event *event, enum sampling_
 	is_kept = pick & SAMPLING_GAINS && sampling_put((uintptr_t)event->object);
 	if (pick & SAMPLING_GAINS && !is_kept)
 		ring_drop(call->thread, LOSS_SAMPLE);
-	/* the old block was recorded and freed, but the new one is not recorded: record a free */
+	/* the old block was recorded, but the new block is not: record the free of the old block */
 	if (!is_kept && pick & SAMPLING_LOSES) {
 		event->operation = OPERATION_FREE;
 		event->moment = MOMENT_ENTER;

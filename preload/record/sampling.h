@@ -21,7 +21,7 @@
 #include "life.h"
 #include "preload/ground/plain.h"
 
-/* The bytes to this thread's next sample; 0 before the first one. */
+/* The number of bytes to this thread's next sample; 0 before its first block. */
 extern __thread uint64_t sampling_left;
 
 /*
@@ -42,8 +42,7 @@ enum sampling_pick {
 bool sampling_hit(uint64_t bytes);
 
 /*
- * Called in a child of fork, so that the child samples other bytes than its parent and its
- * siblings.
+ * Called in a child of fork: its samples are then independent of those of its parent and siblings.
  */
 void sampling_forked(void);
 
@@ -91,7 +90,7 @@ static inline enum sampling_pick sampling_pick(uint8_t armed, uintptr_t old, siz
 	return pick ? (enum sampling_pick)pick : SAMPLING_PASSES;
 }
 
-/* Whether this call frees a block that is not recorded. Such a call is not recorded, either. */
+/* Whether a call of free is not recorded, because its block is not recorded. */
 static inline bool sampling_passes_free(uint8_t armed, const void *block)
 {
 	return unlikely(armed & LIFE_SAMPLES) && !sampling_take((uintptr_t)block);

@@ -19,7 +19,7 @@ static const uint8_t class_of_hook[HOOK_COUNT] = {
 #include "hooks.def"
 };
 
-/* Number of frames in which led_here() searches for a call. */
+/* Limit of the frames among which led_here() searches for a call. */
 #define LED_HERE_MAX 64
 
 struct thread *call_attach(void)
@@ -43,20 +43,21 @@ struct thread *call_attach(void)
 	return thread;
 }
 
-/* a stack is divided into pieces of 1 << ASKED_SHIFT bytes; each piece is checked once */
+/* other stacks are checked in pieces of 1 << ASKED_SHIFT bytes, each piece once */
 #define ASKED_SHIFT 14
 /* bits of a piece's number, for addresses of 57 bits; thread->turn is stored above them */
 #define PIECE_BITS 43
 
 /*
  * Two tasks that write to one ring would corrupt it, and could crash the program. Only the kernel
- * can distinguish the tasks; under a seccomp filter, the library must not ask the kernel. A child
- * of vfork counts as the thread that called vfork, since the parent sleeps until the child ends.
+ * can distinguish the tasks, by gettid; under a seccomp filter, the library must not ask the
+ * kernel. A child of vfork counts as the thread that called vfork, since the parent sleeps until
+ * the child ends.
  */
 bool call_is_of_thread(struct thread *thread, uintptr_t cfa)
 {
 	uint64_t piece = cfa >> ASKED_SHIFT;
-	/* the turn distinguishes this thread's entries from those of the block's earlier threads */
+	/* `turn` distinguishes this thread's entries from those of the block's earlier threads */
 	uint64_t wanted = piece | (uint64_t)thread->turn << PIECE_BITS;
 	/* the set of the cache in which this piece would be */
 	uint64_t *places =
@@ -194,7 +195,8 @@ static bool led_here(const struct thread *thread, const struct arena_open *open,
  * Whether the stack has left the call. Frames below the frame of the call may belong to functions
  * that the call has called, to a signal handler, or to functions that the caller called after the
  * call was unwound, such as the destructor of a lock. If the first half of the call was recorded,
- * this difference decides which objects are held, so the stack is walked.
+ * it matters whether the call was unwound: the call's object is held again then. So the stack is
+ * walked.
  */
 static bool is_left(const struct thread *thread, const struct arena_open *open,
 		    const struct origin *origin)
@@ -234,7 +236,7 @@ static void close_left(struct thread *thread, const struct origin *origin)
  */
 static bool has_left(const struct thread *thread, const struct origin *origin)
 {
-	/* if there is no open call, this wraps and is not used */
+	/* if there is no open call, `last` wraps around and is not used */
 	uint32_t last = thread->open_count - 1;
 	const struct arena_open *open;
 

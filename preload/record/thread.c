@@ -17,13 +17,13 @@
 #include "ring.h"
 
 #define BIRTHS 1024
-/* maximum number of bytes between the outermost frame and the thread's descriptor */
+/* maximum distance, in bytes, of the thread's descriptor from its outermost frame */
 #define BLOCK_TOP_MAX (1u << 20)
 
 /*
- * The TLS model is initial-exec, because other models may call malloc in the middle of a hook. It
- * is a single pointer because static TLS is scarce: libraries that are loaded later by dlopen
- * cannot use the bytes that we use.
+ * The TLS model is initial-exec, because other models may call malloc in the middle of a hook. The
+ * library has only a pointer there, because static TLS is scarce: a library that is loaded by
+ * dlopen may need the rest.
  */
 __thread struct thread *thread_self;
 
@@ -52,7 +52,7 @@ static void prepare_block(struct thread *thread, bool fresh)
 		ring_settle(thread);
 	}
 	thread->busy.frame = 0;
-	/* The lowest possible watermark: the thread may still publish records with any time. */
+	/* the lowest watermark: the collector waits for records of this thread with any time */
 	thread_set_watermark(thread, 1);
 	thread_set_open(thread, 0);
 	thread->slot->stack_count = 0;
@@ -101,8 +101,8 @@ static bool is_crowded(void)
 
 /*
  * The kernel's id of the thread. System calls may be forbidden, so the id is read from a mutex:
- * libc stores the id of the owner in a locked mutex. Only if libc did not create the thread is the
- * kernel asked.
+ * libc stores the id of the owner in a locked mutex. The kernel is asked only if libc did not
+ * create the thread.
  */
 int32_t thread_id(void)
 {
@@ -115,7 +115,7 @@ int32_t thread_id(void)
 struct thread *thread_attach(const struct stack_bounds *bounds, const struct birth *birth)
 {
 	uint32_t ended_before = __atomic_load_n(&ended, __ATOMIC_RELAXED);
-	/* read the mark first: another life may begin before the thread has a slot */
+	/* read the mark first: a fork or detach may change it before the thread has a slot */
 	uint32_t mark = *life.fork_mark;
 	struct thread *thread;
 	int32_t tid;
@@ -215,8 +215,8 @@ static void end_thread(void)
 
 /*
  * The unwinder calls this when pthread_exit or cancellation has unwound all of the thread's own
- * frames and reaches ours (Itanium C++ ABI, 2.5.2). There is no landing pad, so we need no function
- * of libgcc_s, and the program is unwound as if our frame did not exist.
+ * frames and reaches ours (Itanium C++ ABI, 2.5.2). Our frame has no landing pad, so the library
+ * needs no function of libgcc_s, and the unwinder continues as if our frame did not exist.
  */
 __attribute__((used)) static int thread_personality(int version, int actions)
 {

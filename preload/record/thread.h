@@ -30,10 +30,7 @@ struct busy {
 
 #define THREAD_TAKEN_MAX 16
 
-/*
- * Size of the cache of pieces of other stacks, such as coroutine stacks, on which this thread is
- * known to run.
- */
+/* Size of the cache of pieces of other stacks (coroutines) on which this thread is known to run. */
 #define THREAD_PIECES_BITS 6
 #define THREAD_PIECES_WAYS 4
 
@@ -49,7 +46,7 @@ struct thread {
 	uint64_t tail_seen; /* ring: the collector's tail when last read */
 	/* ring: 1 + the tail at the last wait that was given up; 0: none was */
 	uint64_t given_up;
-	uint32_t unseen;    /* ring: records after one whose header is missing */
+	uint32_t unseen;    /* ring: number of records after a record whose header is missing */
 	uint32_t ring_most; /* ring: maximum size in bytes */
 	struct owner *owner;
 	uint64_t pthread;
@@ -61,12 +58,9 @@ struct thread {
 	uint32_t serial;
 	struct record_model model; /* the values that short records omit */
 	uint64_t last;		   /* the newest time of the thread */
-	uint64_t calls;		   /* calls so far */
+	uint64_t calls;		   /* number of calls so far */
 	int *error;		   /* this thread's errno */
-	/*
-	 * life.fork_mark when the thread attached; if the mark has changed since, another life has
-	 * begun
-	 */
+	/* life.fork_mark when the thread got its slot; a fork or a new attach changes the mark */
 	uint32_t mark;
 	struct busy busy;
 	uint32_t modules;     /* number of modules reported so far */
@@ -143,7 +137,7 @@ int32_t thread_id(void);
 /* Bounds of the first thread's stack. */
 struct stack_bounds thread_main_stack(void);
 
-/* Called first in a child of fork: forgets the parent's thread. */
+/* Called in a child of fork: forgets which thread of the parent this was. */
 void thread_forget(void);
 
 /*

@@ -31,12 +31,12 @@
 #define ENVIRONMENT_MAX 2048
 #define START_SECONDS	10
 /*
- * maximum wait for the control page. --patience does not apply, because its value is on that page
+ * limit of the wait for the control page; --patience, whose value is on that page, does not apply
  */
 #define ANSWER_MS 500
 #define RETRY_NS  1000000
 
-/* The run that an environment variable names: "IDSECRET:PID:FD", and CONTROL_FIRST. */
+/* The run that an environment variable names: "IDSECRET:PID:FD" and, perhaps, CONTROL_FIRST. */
 struct run {
 	char id[33];
 	uint64_t session[2], secret[2]; /* the upper half is at index 1 */
@@ -113,7 +113,7 @@ static int receive_descriptor(int socket)
 
 /*
  * Asks the collector for the control page. Used if the collector runs as another user or in another
- * namespace. The content of the page proves that the sender is the collector.
+ * namespace. The page contains the run's secret, which proves that the collector sent it.
  */
 static int ask_control(const struct run *run)
 {
@@ -197,7 +197,7 @@ static int join_run(const struct run *run, const struct control_page **control)
 	char path[64];
 	int fd;
 
-	/* the fast way: if the collector runs as the same user, open the page through /proc */
+	/* try /proc first: faster, but possible only if the collector runs as the same user */
 	reach_path(path, run->pid, run->fd);
 	fd = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	reach_name(run->id);
@@ -227,7 +227,7 @@ static const struct control_page *join_anyway(const struct run *run)
 	return control;
 }
 
-/* ---- a run of its own ---- */
+/* ---- a run that this process starts ---- */
 
 static void fill_control(struct control_page *control)
 {
@@ -289,9 +289,9 @@ static char *write_digits(char *at, const uint64_t number[2])
 
 /*
  * Adds the name of the run to the environment, for the programs that this program executes. The
- * kernel left no space for a new entry in the environment, so the new entry replaces one of
- * holdtrace's settings, which are no longer needed. If the environment has no such setting, these
- * programs start their own runs.
+ * array has no space for another entry, so the new entry replaces one of holdtrace's settings,
+ * which are no longer needed. If the environment has no such setting, each of those programs starts
+ * a run.
  */
 static void name_run(char **environment, const struct control_page *control, int fd, char *text)
 {
@@ -356,8 +356,8 @@ static size_t find_own_file(char *path)
 /*
  * Finds the collector that was built with this library: in the same directory, in the build tree,
  * or at the installed path relative to the library. A collector next to a copy of the library could
- * have been put there by any user. So its file must belong to root, to the library's owner or to
- * this user, and the collector's directory must not be open to other users.
+ * have been put there by any user. So the collector's file must belong to root, to the library's
+ * owner or to this user, and neither the file nor its directory may be writable by all users.
  */
 static bool find_collector(char *path, const char *relative)
 {
@@ -463,8 +463,8 @@ static bool wait_for_collector(struct control_page *control)
 
 /*
  * Whether orphans become children of this process (pid 1 or a subreaper). If so, the program's
- * wait() would return the collector. The message in this function is the only one that the library
- * ever prints, because no other process could report this error.
+ * wait() would return the collector. The library prints no other message than the one here; no
+ * other process could report this error.
  */
 static bool adopts_orphans(void)
 {
@@ -495,8 +495,8 @@ static bool start_run(struct control_page *control, int fd, char **environment, 
 		return false;
 	name_run(environment, control, fd, run_name);
 	/*
-	 * packets are written to descriptor 1, so the collector's standard output becomes its
-	 * standard error
+	 * the collector writes packets to this process's descriptor 1, so the program's own output
+	 * goes to standard error
 	 */
 	if (sink == 1 && sys_dup3(2, 1, 0) < 0) {
 		int null = sys_openat(AT_FDCWD, "/dev/null", O_WRONLY | O_CLOEXEC, 0);

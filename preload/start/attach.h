@@ -10,8 +10,8 @@
 #include "arena.h"
 
 /*
- * Maps the control page and closes its descriptor. The mapping keeps a shared flock on the file, so
- * that the collector can detect when the last process has ended. name: the program's name in the
+ * Maps the control page and closes its descriptor. The mapping keeps a shared flock on the file, by
+ * which the collector detects that the last process has ended. name: the program's name in the
  * trace. Returns NULL if the process is not traced.
  */
 const struct control_page *attach_control(char **environment, const char *name);

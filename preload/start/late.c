@@ -29,8 +29,8 @@
 static void obey_order(struct late_order *order);
 
 /*
- * The injector finds this variable in the library's file by its mark, and stores the address of the
- * order in it.
+ * The injector finds this variable in the library's file by `mark`, and stores the order's address
+ * in it.
  */
 static volatile struct late_entry entry_point __attribute__((used, aligned(16))) = {
 	.mark = LATE_MARK,
@@ -51,7 +51,7 @@ bool late_is_injected(void)
 
 /* ---- the control page ---- */
 
-/* Maps the control page over the old one atomically: another thread may be reading the old one. */
+/* Maps the new control page over the old one, `place`, atomically: a thread may be reading it. */
 static void put_control(const struct control_page *control, const struct control_page *place)
 {
 	if (!place ||
@@ -83,8 +83,8 @@ static void keep_control(void)
 #define PRELOAD "LD_PRELOAD"
 
 /*
- * Maximum number of bytes of the stack for a changed environment. A larger environment is passed on
- * unchanged.
+ * Limit, in bytes, of a changed environment, which is on the stack. A larger environment is passed
+ * on unchanged.
  */
 #define ROOM_MAX 16384
 
@@ -107,7 +107,7 @@ static const char *look_through(char *const *environment, size_t *count)
 
 /*
  * Whether the aligned word at `address` is readable. *page: the page that was last found to be
- * readable, which is not checked again; NO_PAGE: none.
+ * readable, which is not checked again; initially NO_PAGE.
  */
 static bool can_read(const void *address, uintptr_t *page)
 {
@@ -122,9 +122,9 @@ static bool can_read(const void *address, uintptr_t *page)
 }
 
 /*
- * Whether all parts of an environment are readable. For a bad pointer, the kernel only returns
- * EFAULT, so the library must not crash the program by reading it. Also false if the library must
- * not make system calls; the environment is then passed unchanged.
+ * Whether all parts of an environment are readable. With a bad pointer, the program would only get
+ * EFAULT from exec, so the library must not crash it by reading there. Also false if the library
+ * must not make system calls; the environment is then passed unchanged.
  */
 static bool can_read_all(char *const *environment)
 {
@@ -203,8 +203,8 @@ static const char *find_own(const char *value, size_t *length)
 /*
  * Whether the file that `own` (a part of LD_PRELOAD) names does not exist. Names without a slash,
  * which the loader searches for in several directories, and names with $, which it expands, are
- * never reported as missing. The copy of the name has exactly the name's size, because the stack
- * may be a small signal stack.
+ * never reported as missing. Copies the name to a buffer of exactly its size, because the stack may
+ * be a small signal stack.
  */
 static bool is_missing(const char *own, size_t length)
 {
@@ -376,8 +376,8 @@ static enum late_result detach_by_order(struct late_order *order)
 }
 
 /*
- * Executes an order. The borrowed thread's errno stays unchanged, because our system calls do not
- * set it.
+ * Executes an order in a thread that the injector has borrowed. Its errno stays unchanged, because
+ * the library's own system calls do not set errno.
  */
 static void obey_order(struct late_order *order)
 {
@@ -388,8 +388,8 @@ static void obey_order(struct late_order *order)
 	else if (order->command == LATE_DETACH)
 		result = detach_by_order(order);
 	/*
-	 * close the file here, because otherwise the injector would have to stop the thread two
-	 * more times to have it closed
+	 * close the order's file here: to close it, the injector would have to stop the thread two
+	 * more times
 	 */
 	sys_close(order->file);
 	order->file = -1;

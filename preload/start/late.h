@@ -11,10 +11,10 @@
 #include <stddef.h>
 
 /*
- * If the injector loaded the library into a running program, the program's environment does not
- * name the library. So the library is added to the environment of each program that this process
- * executes; the changed environment is stored in memory of the caller. Returns the number of bytes
- * that late_environment() needs; 0: pass the environment unchanged.
+ * After an attach, the process's environment does not name the library. So the library is added to
+ * the environment of each program that this process executes; the caller provides memory for the
+ * changed environment. Returns the number of bytes that late_environment() needs; 0: pass the
+ * environment unchanged.
  */
 size_t late_room(char *const *environment);
 

@@ -67,8 +67,8 @@ static uint32_t rights_of(const struct linkage *linkage, uintptr_t address)
 }
 
 /*
- * Whether `address` is in memory that the loader makes read-only after relocation. As in the
- * loader, the range is rounded to whole pages.
+ * Whether `address` is in memory that the loader makes read-only after relocation (RELRO). Sets
+ * *from and *to to this range, which is rounded to whole pages as in the loader.
  */
 static bool is_relro(const struct linkage *linkage, uintptr_t address, uintptr_t *from,
 		     uintptr_t *to)
@@ -85,7 +85,7 @@ static bool is_relro(const struct linkage *linkage, uintptr_t address, uintptr_t
 	return false;
 }
 
-/* Pages that were made writable. */
+/* The pages that open_pages() has made writable. */
 struct opened {
 	uintptr_t from, to; /* equal: none */
 };
@@ -251,7 +251,7 @@ void patch_all(bool on, struct patch_counts *counts)
 /* ---- programs that were started with the library ---- */
 
 #define DEFINERS_MAX 16	 /* modules that define hooked functions: libc, an allocator, … */
-#define PATIENCE     200 /* maximum number of checks whether another thread has finished */
+#define PATIENCE     200 /* number of checks whether another thread has finished, at most */
 
 /*
  * Changes the symbols of the modules that define the hooked functions. Finds these modules in the
@@ -288,7 +288,7 @@ void patch_before_deep(void)
 
 	/*
 	 * after a fork, `patcher` may be the parent's pid; the thread that was patching does not
-	 * exist in this process
+	 * exist in the child
 	 */
 	if (before != PATCHED && before != own &&
 	    __atomic_compare_exchange_n(&patcher, &before, own, false, __ATOMIC_ACQUIRE,
@@ -319,7 +319,7 @@ static void write_word(int memory, const void *where, uint64_t word)
 	sys_call4(__NR_pwrite64, memory, (long)&word, sizeof(word), (long)where);
 }
 
-/* Whether the value is the address of one of our functions whose real function libc lacks. */
+/* Whether `value` is the address of a public function of this library that libc lacks. */
 static bool is_missing(const struct linkage *own, uintptr_t value)
 {
 	for (unsigned int i = 0; i < real_count; i++) {

@@ -27,7 +27,7 @@ void patch_all(bool on, struct patch_counts *counts);
  * In a program that was started with the library, all calls lead to stubs. An exception are
  * libraries that are opened with RTLD_DEEPBIND: their calls lead to libc. So this function changes
  * the symbols of libc, and those of an allocator, before such a dlopen. Only the first call has an
- * effect. It needs no lock.
+ * effect. Needs no lock.
  */
 void patch_before_deep(void);
 

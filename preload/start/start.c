@@ -69,7 +69,7 @@ static bool gate_is_closed(void)
 
 /*
  * Whether a name matches the pattern, which ends at `end`: * matches any text, ? matches any
- * character. After a mismatch, the last * matches one character more, so the time is at most the
+ * character. After a mismatch, the last * takes one more character, so the time is at most the
  * product of the two lengths.
  */
 static bool matches(const char *pattern, const char *end, const char *name)
@@ -111,7 +111,7 @@ static bool is_listed(const char *list, const char *name)
 
 /*
  * Whether the name that was passed to exec leads to the running program, perhaps through a link.
- * The name of a script does not: the running program is the script's interpreter.
+ * The name of a script does not lead to it: the running program is the script's interpreter.
  */
 static bool is_program(const char *path)
 {
@@ -292,9 +292,9 @@ static void toggle_recording(int number)
 }
 
 /*
- * Installs the handler by libc's sigaction: the bare system call would need a return stub of our
- * own (SA_RESTORER), but unwinders know only that of libc. The function is looked up by name, so
- * that the library depends on it only if the options name a signal.
+ * Installs the handler by libc's sigaction. The bare system call would need another function that
+ * returns from the handler (SA_RESTORER), but unwinders know only libc's. The function is looked up
+ * by name, so that the library depends on it only if the options name a signal.
  */
 static void install_toggle(int number)
 {
@@ -338,8 +338,8 @@ static bool start_tracing(int argc, char **argv, char **environment)
 	const struct control_page *control = NULL;
 
 	/*
-	 * neither gate_is_closed() nor attach_control() needs the real functions, and the control
-	 * page may contain their addresses, so real_find() comes later
+	 * call real_find() later: the control page may contain the addresses of the real functions,
+	 * which neither gate_is_closed() nor attach_control() needs
 	 */
 	if (!gate_is_closed()) {
 		life.pid = sys_getpid();
@@ -409,8 +409,8 @@ static void start_once(int argc, char **argv, char **environment)
 
 /*
  * The first hooked call may precede every constructor, even ours, if ld.so or a preinit function of
- * the program makes it. In this case, the arguments and the environment are read from the memory
- * where the kernel stored them.
+ * the program makes the call. The arguments and the environment are then read from the stack, where
+ * the kernel stored them.
  */
 bool start_wake(enum hook_number hook)
 {
@@ -458,7 +458,7 @@ __attribute__((constructor(101))) static void start_construct(int argc, char **a
 		return;
 	}
 	start_once(argc, argv, environment);
-	/* not in start_tracing(), which may run inside a malloc that the loader itself calls */
+	/* not in start_tracing(), which may run inside a call of malloc by the loader */
 	if (!life.control)
 		return;
 	if (life.control->settings.unwind == UNWIND_LIBUNWIND) {

@@ -40,14 +40,14 @@ struct accessors {
 	int (*memory)(void *space, uintptr_t address, uintptr_t *value, int is_write, void *walk);
 	int (*reg)(void *space, int number, uintptr_t *value, int is_write, void *walk);
 	/*
-	 * these functions for float registers, for resuming, and for names of procedures have
+	 * for float registers, for resuming, and for names of procedures: these functions have
 	 * different parameters, but refuse() uses none
 	 */
 	int (*refused[3])(void);
 	void *later_ones[16]; /* NULL: we do not provide them */
 };
 
-/* unw_dyn_info_t for a table in the memory of the other process */
+/* libunwind's unw_dyn_info_t for a table in the memory of a remote process */
 struct hash_table {
 	void *next, *before;
 	uintptr_t start, end, global;
@@ -65,7 +65,7 @@ static struct {
 		      int wants_info, void *walk);
 } library;
 
-/* The state of one walk, from which we answer libunwind's requests. */
+/* The state of one walk, from which the accessors answer libunwind's requests. */
 struct walk {
 	uintptr_t reg[DWARF_REGISTERS];
 	uintptr_t pc;
@@ -180,8 +180,8 @@ static void put_procedure(void *space, void *procedure, void *context)
 }
 
 /*
- * Reports that there is no list. Code that was generated at run time may be registered with another
- * copy of libunwind, but not with this one.
+ * Reports that there is no list of registered code. Code that was generated at run time may be
+ * registered with another copy of libunwind, but not with this copy.
  */
 static int find_list(void *space, uintptr_t *address, void *context)
 {

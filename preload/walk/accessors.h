@@ -4,9 +4,9 @@
 
 /*
  * The walk by libunwind (--unwind=libunwind). libunwind treats this process as a remote one: it
- * asks us for every register, every word of memory and every unwind table. So it opens no pipe,
- * does not search the list of modules under the loader's lock, and reads only the stack, code and
- * tables. It is loaded by dlopen, not linked.
+ * calls our accessors for every register, every word of memory and every unwind table. So it opens
+ * no pipe, does not search the list of modules under the loader's lock, and reads only the stack,
+ * code and tables. libunwind is loaded by dlopen, not linked.
  *
  * One effect is visible in the trace: libunwind's libraries have thread-local data, so glibc
  * allocates some more bytes for each thread in pthread_create, and when it reuses a stack, it calls
@@ -24,8 +24,8 @@ int remote_open(void);
 
 /*
  * Like capture_walk(), after remote_open() has returned 0. origin's function must be among the
- * callers, and our hooks must be off in this thread. libunwind blocks signals for moments, and
- * holds its locks only then. Returns 1, with only the origin's own address, if the walk does not
+ * callers, and our hooks must be off in this thread. libunwind holds its locks only for moments in
+ * which it blocks signals. Returns 1, with only the origin's own address, if the walk does not
  * reach the origin.
  */
 unsigned int remote_walk(const struct origin *origin, const struct stack_bounds *stack,

@@ -20,8 +20,8 @@ struct origin {
 };
 
 /*
- * The readable stack of this thread. A stack is unknown if the bounds are 0, 0, or do not contain
- * the origin.
+ * The readable stack of this thread. The stack counts as unknown if both bounds are 0, or if they
+ * do not contain the origin.
  */
 struct stack_bounds {
 	uintptr_t low, high;
@@ -66,14 +66,15 @@ unsigned int capture_walk(const struct origin *origin, const struct stack_bounds
 
 struct cfi_rule;
 
-/* A remembered frame, and how many stack words the walk outwards from it needs. */
+/* A remembered frame, and the number of stack words that the walk outwards from the frame needs. */
 struct capture_frame {
 	uintptr_t ip, sp, fp; /* registers of the caller, just after the return into it */
 	/*
-	 * number of slots, from the first one on, that determine the frames outwards of this frame
+	 * the first `slots` entries of capture_memory.slots determine the frames outwards of this
+	 * frame
 	 */
 	uint32_t slots;
-	uint32_t needs_fp; /* 1: the fp of this frame determines them, too */
+	uint32_t needs_fp; /* 1: the fp of this frame, too, determines the frames outwards of it */
 };
 
 /* A word of the stack that a walk has read, and the value that it had. */
@@ -92,8 +93,8 @@ struct capture_step {
 #define CAPTURE_PATH_SLOTS  10
 
 /*
- * The frames that a walk found before it met a remembered frame, and that remembered frame. Later
- * walks from the same start use them.
+ * The frames that a walk found before it met a remembered frame, and that remembered frame. A later
+ * walk from the same start uses them.
  */
 struct capture_path {
 	uintptr_t ip, sp; /* start of the walk; sp 0: the path is unused */
@@ -106,23 +107,23 @@ struct capture_path {
 	struct capture_slot slots[CAPTURE_PATH_SLOTS];
 };
 
-/* The state of two paths; the hash of a path's start selects the pair. */
+/* The state of a pair of paths, which the hash of their start selects. */
 struct capture_place {
 	uint16_t way;  /* index of the path that was used last */
 	uint16_t idle; /* walks since a path was used */
 };
 
 /*
- * A thread's last backtrace, and all values that determined it. If `count` is 0, nothing is
- * remembered and the other members do not matter, except `places` and `paths`, which must initially
- * be zero.
+ * A thread's last backtrace, and all values that determined the backtrace. If `count` is 0, nothing
+ * is remembered and the other members do not matter, except `places` and `paths`, which must
+ * initially be zero.
  */
 struct capture_memory {
 	uint32_t count;
-	uint32_t solid;	     /* outermost frames that can be reused */
+	uint32_t solid;	     /* number of outermost frames that can be reused */
 	uint32_t generation; /* generation of the modules (maps.h) */
 	uint32_t end;	     /* enum capture_end of the outermost frame */
-	uint32_t walked;     /* frames that the last capture had to walk */
+	uint32_t walked;     /* number of frames that the last capture had to walk */
 	struct capture_frame frames[CAPTURE_MEMORY_MAX]; /* outermost first */
 	struct capture_slot slots[CAPTURE_SLOTS_MAX];	 /* in the order of frames */
 	struct capture_step steps[CAPTURE_MEMORY_MAX];	 /* the current walk, innermost first */
@@ -135,8 +136,7 @@ struct capture_memory {
  * `depth` frames, or all if there are fewer. The walk ends when it meets a remembered frame from
  * which on nothing has changed. Returns how many of the outermost frames in *memory have the same
  * addresses as before. A signal handler that interrupted a walk with the same *memory must not call
- * this. If a jump has left a function that was writing *memory, *memory must be emptied (count =
- * 0).
+ * this function. After a jump out of a function that was writing *memory, set memory->count to 0.
  */
 uint32_t capture_again(struct capture_memory *memory, const struct origin *origin,
 		       const struct stack_bounds *stack, unsigned int depth, enum capture_end *end);

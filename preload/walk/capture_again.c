@@ -8,9 +8,9 @@
  * a remembered frame, with the same modules loaded, and every word that the last walk read from
  * there outwards still has its value, the walk would continue as the last walk did. So all frames
  * from there outwards are kept, without a look at rules. Equal words alone prove nothing, because a
- * function that has returned leaves its words on the stack: the walk must arrive at the frame by
- * itself. All those words are above the sp of the frame for which they were read, so any walk that
- * arrives may read them.
+ * function that has returned leaves its words on the stack: the walk must arrive at the frame. All
+ * those words are above the sp of the frame for which they were read, so a walk that arrives there
+ * may read them.
  *
  * Example: the last event was a malloc in parse_number, this one is a malloc in parse_string.
  *
@@ -52,7 +52,7 @@
  */
 #define BEYOND 64u
 
-/* After this many walks that used no path, fewer paths are kept. */
+/* After this many walks that used no path, new paths are stored less often. */
 #define PATHS_IDLE 6u
 
 struct recall {
@@ -68,7 +68,7 @@ struct recall {
 
 enum { RECALL_MET = WALK_DONE + 1 };
 
-/* A position beyond all steps: no frame can be reused. */
+/* The value of recall.solid if no frame can be reused: a position beyond all steps. */
 static struct capture_step *no_step(struct recall *recall)
 {
 	return recall->memory->steps + CAPTURE_MEMORY_MAX;
@@ -140,7 +140,7 @@ static inline __attribute__((always_inline)) uint32_t count_meetable(const struc
 static inline __attribute__((always_inline)) int
 recall_quick(struct recall *recall, struct window *window, enum capture_end *end)
 {
-	/* no walk arrives at sp 0, so no candidate matches it */
+	/* no walk arrives at this frame, whose sp is 0 */
 	static const struct capture_frame none;
 	const struct capture_frame *const frames = recall->memory->frames, *candidate = &none;
 	struct cfi_table *table = cfi_table();
@@ -249,9 +249,9 @@ static inline __attribute__((always_inline)) bool put_slots(struct capture_slot 
 }
 
 /*
- * The walk ended because no further step was possible. Whether every walk that arrives at this
- * outermost frame ends in the same way. The upper end of the stack is constant, but its lower end
- * is the origin's sp.
+ * Called if the walk ended because no further step was possible. Returns whether every walk that
+ * arrives at this outermost frame ends in the same way. The upper end of the stack is constant, but
+ * its lower end is the origin's sp.
  */
 static bool end_is_same(const struct capture_step *last, enum capture_end end)
 {
@@ -270,8 +270,7 @@ static bool end_is_same(const struct capture_step *last, enum capture_end end)
 }
 
 /*
- * Removes the `frames` outermost remembered frames to make space for new ones. rest: number of
- * frames to keep.
+ * Removes the `frames` outermost remembered frames to make space. rest: number of frames to keep.
  */
 static __attribute__((noinline)) void forget_outer(struct capture_memory *memory, uint32_t frames,
 						   uint32_t rest)
@@ -337,7 +336,7 @@ count_same(const struct recall *recall, const struct capture_frame *frame, uint3
 }
 
 /*
- * Puts the frames of the walk in front of the `kept` outermost remembered ones. Returns how many
+ * Puts the frames of the walk in front of the `kept` outermost remembered frames. Returns how many
  * frames, from the outermost on, have the same addresses as before.
  */
 static inline __attribute__((always_inline)) uint32_t put_walk(struct recall *recall, uint32_t kept)
@@ -390,7 +389,7 @@ static inline __attribute__((always_inline)) uint32_t put_walk(struct recall *re
 	memory->solid = (uint32_t)(frame - memory->frames);
 	memory->generation = recall->generation;
 	memory->walked = fresh;
-	/* only the addresses of the remaining inner frames are valid */
+	/* the other, inner frames cannot be reused: store only their addresses */
 	if (__builtin_expect(memory->solid < memory->count, 0))
 		for (step = memory->steps + (memory->count - memory->solid); step > memory->steps;)
 			put_frame(frame++, --step);
@@ -463,8 +462,8 @@ static inline uint32_t path_place(uintptr_t ip, uintptr_t sp)
 }
 
 /*
- * Stores the frames that a walk has put in front of the `kept` remembered ones as a path. All words
- * of these frames are above the innermost frame's sp and (checked here) below the sp of the
+ * Stores, as a path, the frames that a walk has put in front of the `kept` remembered frames. All
+ * words of these frames are above the innermost frame's sp and (checked here) below the sp of the
  * remembered frame that the walk met. So they are readable if both frames are on the stack.
  */
 static __attribute__((noinline)) void keep_path(struct capture_memory *memory, uint32_t kept,
@@ -480,7 +479,7 @@ static __attribute__((noinline)) void keep_path(struct capture_memory *memory, u
 	uint32_t idle = place->idle++;
 	bool is_below = true;
 
-	/* if no path was used for some time, store only one of eight */
+	/* if no path was used for some time, store only one path of eight */
 	if ((idle >= PATHS_IDLE && idle & 7) || fresh > CAPTURE_PATH_FRAMES ||
 	    slot_count > CAPTURE_PATH_SLOTS || maps_is_loader(innermost->ip))
 		return;
@@ -511,8 +510,8 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
 						      const struct stack_bounds *stack,
 						      unsigned int depth, enum capture_end *end)
 {
-	struct recall recall; /* no initialiser: clearing the struct first would cost 5 ns */
-	/* not in `recall`, because only the address of the window is passed on */
+	struct recall recall; /* not initialised here: clearing the struct first would cost 5 ns */
+	/* not a member of `recall`, so that the address of `recall` does not escape */
 	struct window window;
 	uint32_t same, kept = 0;
 	int state;
@@ -624,7 +623,7 @@ static __attribute__((noinline)) uint32_t recall_path(struct capture_memory *mem
 	struct capture_place *place = &memory->places[number];
 	uint16_t way = place->way;
 
-	/* if no path was used for some time, try paths only soon after one was stored */
+	/* if no path was used for some time, try a path only soon after a path was stored */
 	if ((place->idle >= PATHS_IDLE && place->idle & 4) || memory->end == CAPTURE_DEPTH ||
 	    origin->cfa - stack->low >= stack->high - stack->low ||
 	    memory->generation != __atomic_load_n(&maps_generation, __ATOMIC_RELAXED))

@@ -35,8 +35,8 @@ store_frame(uintptr_t **next, const uintptr_t *room_end, uintptr_t ip, enum capt
 static enum walk_state walk_quick(struct walk *walk, enum capture_end *end)
 {
 	/*
-	 * copies in local variables, because the compiler must assume that a store to a frame
-	 * changes everything that a pointer leads to
+	 * copies in local variables: the compiler must assume that a store to a frame changes
+	 * everything behind a pointer
 	 */
 	struct cfi_table *table = cfi_table();
 	struct position at = walk->at;
@@ -76,7 +76,7 @@ static enum walk_state walk_on(struct walk *walk, const struct stack_bounds *sta
 	}
 }
 
-/* Steps with all registers, which rare rules need; some 200 ns a frame. */
+/* Steps with all registers, which rare rules need. Each takes some 200 ns. */
 
 static enum dwarf_step step_fully(struct dwarf_frame *frame, struct window *window)
 {
@@ -89,9 +89,9 @@ static enum dwarf_step step_fully(struct dwarf_frame *frame, struct window *wind
 }
 
 /*
- * The registers at the origin. They are found by walking from our own few frames to the origin,
- * because a rare rule may need a register that struct origin does not contain (the loader's
- * resolver needs rbx). If that walk fails, only the members of struct origin are known.
+ * Finds the registers at the origin by a walk from this function to the origin, because a rare rule
+ * may need a register that struct origin does not contain (the loader's resolver needs rbx). If
+ * that walk fails, only the members of struct origin are known.
  */
 static __attribute__((noinline)) void registers_at(const struct origin *origin,
 						   struct dwarf_frame *frame)
@@ -136,7 +136,7 @@ static enum walk_state walk_fully(struct walk *walk, const struct origin *origin
 				  const struct stack_bounds *stack, const uintptr_t *quick_from,
 				  enum capture_end *end)
 {
-	/* the only registers that a rule of the table needs after a return address */
+	/* a rule of the table needs only these two registers */
 	const uint64_t quick = (uint64_t)1 << DWARF_SP | (uint64_t)1 << DWARF_FP;
 	struct dwarf_frame frame;
 

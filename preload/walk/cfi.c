@@ -10,9 +10,11 @@
 
 #include "preload/ground/plain.h"
 
-#define SIZE_FIRST     1024u	  /* 32 KiB; untouched pages use no memory */
-#define SIZE_MAX_RULES (1u << 20) /* 32 MiB; twice what the largest known program needs */
-#define PROBES_MAX     32u
+#define SIZE_FIRST 1024u /* number of rules: 32 KiB, of which untouched pages use no memory */
+#define SIZE_MAX_RULES                                                            \
+	(1u << 20) /* 32 MiB: twice the size that the largest known program needs \
+		    */
+#define PROBES_MAX 32u
 
 #define IP_FREE	 0u
 #define IP_TAKEN 1u
@@ -21,7 +23,7 @@ static SPARSE struct cfi_rule first_rules[SIZE_FIRST] __attribute__((aligned(64)
 static struct cfi_table first_table = { first_rules, SIZE_FIRST, 64 - 10, 0 };
 struct cfi_table *cfi_table_now = &first_table;
 
-/* Compilation of rules. */
+/* ---- compilation of rules ---- */
 
 #if defined(__x86_64__)
 /*
@@ -45,8 +47,8 @@ static bool is_plt(const struct dwarf_row *row, uintptr_t pc, int32_t *cfa)
 #endif
 
 /*
- * Decodes the expression register + small offset (breg sleb), perhaps with deref; returns false for
- * any other expression.
+ * Decodes an expression that is a register plus a small offset (DW_OP_breg), then DW_OP_deref if
+ * is_deref. Returns false for any other expression.
  */
 static bool is_register_plus(const struct dwarf_row *row, int32_t where, unsigned int number,
 			     bool is_deref, int32_t *offset)
@@ -108,8 +110,8 @@ static bool compile_fp(const struct dwarf_row *row, struct cfi_rule *rule)
 }
 
 /*
- * Whether a register is saved at sp + constant in a signal frame. glibc's table describes this by
- * an expression.
+ * Whether a signal frame has the register at sp + *offset. glibc's table describes this by an
+ * expression.
  */
 static bool is_at_sp(const struct dwarf_row *row, unsigned int number, int32_t *offset)
 {
@@ -154,8 +156,8 @@ static bool is_signal_return(uintptr_t pc, unsigned int *module)
 		return false;
 	*module = maps_find(pc);
 	/*
-	 * The kernel's page may belong to no module, so the code must be read; an unknown address
-	 * may not be mapped at all.
+	 * The kernel's page may belong to no module, so the code must be read. An address without a
+	 * module may not be mapped at all.
 	 */
 	if (*module == MAPS_MODULE_NONE &&
 	    (!sys_is_readable((const void *)(pc & ~(uintptr_t)7)) ||
@@ -181,8 +183,8 @@ static void put_signal_row(struct dwarf_row *row)
 bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *module)
 {
 	/*
-	 * if a call does not return, its return address may belong to the next function; the byte
-	 * before it belongs to the call
+	 * the return address of a call that does not return may belong to the next function; the
+	 * byte before that address belongs to the call
 	 */
 	uintptr_t inside = is_exact ? pc : pc - 1;
 	const struct dwarf_tables *tables;
@@ -225,11 +227,11 @@ void cfi_compile(uintptr_t ip, struct cfi_rule *rule)
 		compile_row(&row, is_exact ? pc : pc - 1, rule);
 }
 
-/* The table of rules. */
+/* ---- the table of rules ---- */
 
 /*
- * Returns the rule; or NULL, with *place set to the entry where the rule can be added, or to
- * table->size if there is no space.
+ * Returns the rule, or NULL. In that case *place is the index of the entry where the rule can be
+ * added, or table->size if there is no space.
  */
 static struct cfi_rule *look_up(const struct cfi_table *table, uintptr_t ip, uint32_t *place)
 {
@@ -300,8 +302,8 @@ static struct cfi_rule *keep_rule(struct cfi_table *table, uint32_t place, struc
 	kept->fp_form = rule->fp_form;
 	__atomic_store_n(&kept->ip, rule->ip, __ATOMIC_SEQ_CST);
 	/*
-	 * if the module was unloaded since the look-up, cfi_forget() may have passed this entry
-	 * before it was written
+	 * if the module was unloaded since the look-up, cfi_forget() may have visited this entry
+	 * before the rule was in it
 	 */
 	if (__atomic_load_n(&maps_get(rule->module)->is_gone, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&kept->ip, IP_TAKEN, __ATOMIC_RELEASE);

@@ -28,10 +28,10 @@ enum cfi_fp {
 	CFI_FP_AT_FP   /* saved at the callee's frame pointer + fp */
 };
 
-/* Marks a rule's key that is the pc of an interrupted function; other keys are return addresses. */
+/* Set in a rule's key if the key is the pc of an interrupted function, not a return address. */
 #define CFI_EXACT ((uintptr_t)1 << (sizeof(uintptr_t) * 8 - 1))
 
-/* 32 bytes: two in a cache line. Once the rule is in the table, only the hints change. */
+/* 32 bytes, so two fit in a cache line. In the table, only the hints of a rule change. */
 struct cfi_rule {
 	uintptr_t ip; /* the key; 0: free; 1: being written, or its module was unloaded */
 	int32_t cfa;
@@ -64,9 +64,7 @@ static inline struct cfi_table *cfi_table(void)
  */
 struct cfi_rule *cfi_find(struct cfi_table *table, uintptr_t ip, struct cfi_rule *scratch);
 
-/*
- * The entry in ip's home slot. In nearly all cases it is ip's rule, else that of another address.
- */
+/* The entry in ip's home slot: in nearly all cases the rule of ip, else that of another address. */
 static inline struct cfi_rule *cfi_guess(const struct cfi_table *table, uintptr_t ip)
 {
 	return &table->rules[(uint32_t)((ip * 0x9e3779b97f4a7c15u) >> table->shift)];

@@ -4,8 +4,8 @@
 
 /*
  * Reads call frame information from .eh_frame, by way of .eh_frame_hdr: how to recover the caller's
- * registers at one code address. It has no state and allocates nothing; every length is checked
- * against the segment that contains the tables.
+ * registers at one code address. The code has no state and allocates nothing; it checks every
+ * length against the segment that contains the tables.
  */
 
 #include <stdbool.h>
@@ -46,7 +46,7 @@ struct dwarf_frame {
 	uintptr_t reg[DWARF_REGISTERS];
 	uintptr_t pc;
 	uint64_t known;
-	bool is_exact; /* pc is the current or next instruction, not a return address */
+	bool is_exact; /* pc is that of the current or next instruction, not a return address */
 };
 
 /* Reads one word of the stack. Returns false if it may not be read. */

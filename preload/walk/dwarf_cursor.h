@@ -26,7 +26,7 @@ static inline uint64_t take(struct cursor *cursor, unsigned int size)
 		cursor->at = cursor->end;
 		return 0;
 	}
-	/* our own code's tables have our byte order */
+	/* the tables of this process have its byte order */
 	__builtin_memcpy((uint8_t *)&value +
 				 (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 8 - size : 0),
 			 cursor->at, size);

@@ -131,8 +131,8 @@ static void take_augmentation(struct cursor *cursor, const char *letters,
 			common->is_signal = true;
 		else if (*letters != 'B' && *letters != 'G')
 			/*
-			 * the size of the augmentation says where the instructions begin, but not
-			 * what an unknown letter means for them
+			 * the size of the augmentation shows where the instructions begin, but an
+			 * unknown letter may change their meaning
 			 */
 			break;
 	}
@@ -478,7 +478,7 @@ static bool run_instructions(struct machine *machine, struct cursor code, uintpt
 	return !machine->code.is_bad;
 }
 
-/* Runs the CIE's initial instructions, then those of the FDE. */
+/* Runs the CIE's initial instructions, then the FDE's instructions. */
 bool dwarf_find(const struct dwarf_tables *tables, uintptr_t pc, struct dwarf_row *row)
 {
 	struct dwarf_entry entry;

@@ -244,7 +244,7 @@ static bool push_constant(struct evaluation *evaluation, unsigned int operation)
 	if (operation >= OP_LIT0 && operation < OP_LIT0 + 32)
 		push_operand(evaluation, operation - OP_LIT0);
 	else if (operation >= OP_CONST1U && operation <= OP_CONST8S)
-		/* pairs for 1, 2, 4, 8 bytes; the second of each is signed */
+		/* pairs of operations for 1, 2, 4, 8 bytes; the second of a pair is signed */
 		push_operand(evaluation, operation & 1
 						 ? (uint64_t)take_signed(
 							   code, 1u << (operation - OP_CONST1U) / 2)

@@ -17,27 +17,27 @@
 #include "preload/ground/plain.h"
 
 /*
- * This is how the library notices, without asking the loader about each frame, that an address
- * range now belongs to another module. When the loader unloads an object, it frees the link map by
- * the program's free(), which is our stub. It does this after it has removed the object from
- * _dl_find_object's table, and while it holds its own lock, so at that call the object is surely
- * absent. Therefore capture_walk() runs maps_check() for calls that the loader makes (at the start,
- * in dlopen and dlclose, for a thread's TLS; 25 ns a module). If malloc's hooks are off, the hook
- * of dlclose runs maps_check(). Objects that glibc then unloads by itself (iconv, NSS) are noticed
- * when a new address is seen in their range.
+ * How the library notices, without asking the loader about each frame, that an address range now
+ * belongs to another module: when the loader unloads an object, it frees the link map by the
+ * program's free(), which is our stub. At that call the loader has removed the object from
+ * _dl_find_object's table and holds its lock, so the object is surely absent. Therefore
+ * capture_walk() runs maps_check() for calls that the loader makes (at the start, in dlopen and
+ * dlclose, for a thread's TLS; 25 ns a module). If malloc's hooks are off, the hook of dlclose runs
+ * maps_check(). Objects that glibc then unloads by itself (iconv, NSS) are noticed when a new
+ * address is seen in their range.
  *
  * Alternatives that were tried: the loader's counters of loads can be read only under its lock
  * (dl_iterate_phdr), the list of link maps may be freed while we read it, and _dl_find_object for
  * each frame costs 25 ns.
  */
 
-/* Memory that is never freed: modules and their paths. */
+/* ---- memory that is never freed: modules and their paths ---- */
 
 #define REGION_SIZE  65536u
 #define REGION_FIRST 2048u /* enough for a program that needs only libc */
 
 struct region {
-	uint32_t used, size; /* numbers of bytes after this struct */
+	uint32_t used, size; /* in bytes, without this struct */
 } __attribute__((aligned(8)));
 
 static struct {
@@ -57,7 +57,7 @@ static struct region *region_new(struct region *full)
 	if (sys_error(region) != 0)
 		return NULL;
 	region->size = REGION_SIZE - sizeof(*region);
-	/* another thread has added a region first: use that one */
+	/* if another thread has added a region first, use that region */
 	if (!__atomic_compare_exchange_n(&region_now, &full, region, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE)) {
 		sys_munmap(region, REGION_SIZE);
@@ -89,14 +89,14 @@ static void *keep_memory(size_t size)
 	}
 }
 
-/* The table of modules. */
+/* ---- the table of modules ---- */
 
 #define MODULES_PER_PAGE 1024u
 #define PAGES_MAX	 63u /* so that no number equals MAPS_MODULE_NONE */
 
 /*
- * The number of modules whose pointers are in a small table of their own, so that most processes
- * touch no page of the large table.
+ * The pointers to the first FEW modules are in a small table, so that most processes touch no page
+ * of the large table.
  */
 #define FEW 16u
 
@@ -206,7 +206,7 @@ static unsigned int append_module(struct module *module)
 	}
 }
 
-/* The paths. */
+/* ---- paths ---- */
 
 static const char *keep_text(const char *text)
 {
@@ -247,11 +247,11 @@ static const char *path_of(const char *name)
 	return absolute_path(name);
 }
 
-/* The ELF file in memory. */
+/* ---- the ELF file in memory ---- */
 
 /*
- * Whether the range is readable. A page is readable as a whole, and no page is smaller than 4 KiB,
- * so two words decide.
+ * Whether the first and the last page of a range are readable. Pages between them are in the same
+ * segment. A page is readable as a whole, and no page is smaller than 4 KiB.
  */
 static bool is_readable(uintptr_t from, size_t size)
 {
@@ -290,8 +290,8 @@ static uint64_t round_up(uint64_t size, uint64_t alignment)
 }
 
 /*
- * Reads the build-id and the mark of Go from notes. alignment: that of the parts of a note: 8 if
- * the segment's alignment is 8, else 4.
+ * Reads the build-id and the mark of Go from ELF notes. alignment: of the parts of a note; 8 if the
+ * segment's alignment is 8, else 4.
  */
 static void read_notes(struct module *module, uintptr_t from, size_t size, uint64_t alignment)
 {
@@ -341,7 +341,7 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
 		 */
 		module->base = module->bias ? module->bias : from - header->p_offset;
 	}
-	/* p_filesz, not p_memsz: the memory after p_filesz bytes is only zeroed */
+	/* the tables end at p_filesz: the rest, up to p_memsz, is only zeroed memory */
 	if (segment_holds(header, module->bias, (uintptr_t)module->tables.header) &&
 	    (header->p_flags & PF_R)) {
 		module->tables.low = (const uint8_t *)from;
@@ -351,9 +351,9 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
 
 /*
  * Finds a module's headers. The loader knows where a module's memory begins, unless there are holes
- * between the module's segments (pages of 64 KiB or 2 MiB). In that case it reports only one of the
- * pieces; then the headers are at the load address, or the program's auxiliary vector has their
- * address.
+ * between the module's segments (pages of 64 KiB or 2 MiB). In that case the loader reports only
+ * one of the pieces, and the headers are at the load address, or the auxiliary vector has the
+ * address of the program's headers.
  */
 static const ElfW(Phdr) * find_headers(const struct loaded *found, unsigned int *number)
 {
@@ -419,9 +419,9 @@ static uintptr_t address_of(const struct linkage *linkage, const char *name)
 }
 
 /*
- * Describes the interpreter that a module has. Returns NULL if it has none. Debug builds
- * (Py_REF_DEBUG) and builds without a GIL export functions for counts of references that other
- * builds lack.
+ * Describes the Python interpreter in a module. Returns NULL if the module has no interpreter.
+ * Debug builds (Py_REF_DEBUG) and builds without a GIL export functions for counts of references
+ * that other builds lack.
  */
 static const struct maps_python *find_python(const struct link_map *map)
 {

@@ -18,8 +18,8 @@
 #define MAPS_MODULE_NONE  0xffffu
 
 /*
- * What a module with an interpreter of Python defines; 0: it does not. The symbols are read when
- * the module is added, because another thread may unload it later.
+ * Symbols of a module with an interpreter of Python; 0: the module lacks the symbol. They are read
+ * when the module is added: another thread may unload the module later.
  */
 struct maps_python {
 	uintptr_t state;		/* PyGILState_GetThisThreadState() */
@@ -28,8 +28,8 @@ struct maps_python {
 	uintptr_t get_version;		/* Py_GetVersion() */
 	uint64_t version;		/* the value of Py_Version, which 3.11 and later have */
 	uintptr_t runtime, runtime_end; /* _PyRuntime; 0: it is not exported */
-	bool is_special;		/* a debug build or one without a GIL: other layouts */
-	bool may_unload;		/* it is in a library, not in the program */
+	bool is_special; /* a debug build, or a build without a GIL: its layouts differ */
+	bool may_unload; /* the interpreter is in a library, not in the program */
 };
 
 struct module {
@@ -40,17 +40,14 @@ struct module {
 	uintptr_t bias;	  /* address in memory minus address in the ELF file */
 	uint64_t offset;  /* offset of the segment in the file */
 	uint8_t build_id[MAPS_BUILD_ID_MAX];
-	uint8_t build_id_size;		  /* 0: none */
+	uint8_t build_id_size;		  /* 0: no build-id */
 	const struct maps_python *python; /* NULL: the module has no interpreter */
-	bool is_go;			  /* has the runtime of Go, by a note of Go's linker */
+	bool is_go; /* the module has the runtime of Go, according to a note of Go's linker */
 
-	/*
-	 * The unwind tables, and the readable segment that contains them. NULL: the module has
-	 * none.
-	 */
+	/* The unwind tables, and the readable segment that contains them. NULL: no tables. */
 	struct dwarf_tables tables;
 
-	/* the module's link map; if it changes, another module has the range */
+	/* the module's link map; if the range has another link map, it has another module */
 	const void *link_map;
 	uintptr_t map_start, map_end;
 	bool is_gone; /* the module was unloaded; only this member and is_told ever change */
@@ -97,8 +94,8 @@ void maps_find_all(void);
 void maps_check(void);
 
 /*
- * Returns an unloaded module whose range no other module has taken. Returns each of them once, then
- * NULL. Concurrent callers get different modules.
+ * Returns an unloaded module whose range no other module has taken. Returns each such module once,
+ * then NULL. Concurrent callers get different modules.
  */
 const struct module *maps_take_gone(void);
 

@@ -110,7 +110,7 @@ enum walk_state step_find_cfa(struct window *window, const struct cfi_rule *rule
 
 /*
  * Finds the rule of ip by a search, and stores it as a hint of the rule `last`: as the first hint
- * if that is unset, else as the second one.
+ * if that is unset, else as the second hint.
  */
 struct cfi_rule *step_search_rule(struct cfi_table *table, uintptr_t ip, struct cfi_rule *last,
 				  struct cfi_rule *scratch);
@@ -173,7 +173,7 @@ static inline struct cfi_rule *rule_at_hint(const struct cfi_table *table, const
  * Finds the rule of ip, the return address that a step by the rule `last` has found. The hints of
  * `last` lead to the rules that followed it before, so the processor does not wait until the return
  * address is loaded. If both hints are wrong, the rule's home slot is computed. The first hint is
- * permanent; the second one changes: a recursive function has two callers. The second hint is
+ * permanent; the second hint changes: a recursive function has two callers. The second hint is
  * replaced only once in 16 times (sp serves as a random number); otherwise threads with several
  * callers would send its cache line back and forth.
  */
