@@ -139,7 +139,8 @@ static bool is_due(const struct report *fold, const struct report_row *row,
 }
 
 /*
- * Adds the folds that fill the requested tables. always: also those that do not apply to the input.
+ * Adds the folds that fill the requested tables; with `always`, even those that do not apply to the
+ * input.
  */
 static int add_folds(struct choice *choice, const struct choice_request *request, bool always,
 		     struct error *err)
@@ -180,8 +181,8 @@ static int check_named(const struct choice *choice, const struct choice_request 
 }
 
 /*
- * Adds the folds that the PAGE rows of reports.def name: those for every page, and those for a page
- * that shows only the default report.
+ * Adds the folds of the PAGE rows of reports.def: EVERY rows always, SCREEN rows if the page shows
+ * only the default report.
  */
 static int add_for_page(struct choice *choice, struct error *err)
 {
@@ -205,8 +206,8 @@ static int add_for_page(struct choice *choice, struct error *err)
 }
 
 /*
- * Refuses a report or a table by name if the format always shows the whole run (viewers' formats,
- * and the model).
+ * Refuses a named report or table if the format always shows the whole run, as the formats of
+ * viewers and of the model do.
  */
 static int check_whole(const struct choice_request *request, struct error *err)
 {

@@ -227,7 +227,7 @@ void console_warn(void *user, const char *path, const struct trace *trace)
 	path = strcmp(path, "-") ? path : "standard input";
 	process = trace_process(trace);
 	warn(console, path, trace);
-	/* traces of sp-rtrace (protocol 1.4) lack some fields of the output format */
+	/* traces that sp-rtrace recorded (protocol 1.4) lack facts that some formats print */
 	if (*console->writer->missing && process && !process->has_tails)
 		say(path, "not recorded by holdtrace, so these facts are missing: %s",
 		    console->writer->missing);

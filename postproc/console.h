@@ -42,7 +42,7 @@ struct progress {
 
 struct console {
 	const struct options *options;
-	/* the writer of --format; with --report the first writer */
+	/* the stream writer that --format names; with --report, the first one (writer_at(0)) */
 	const struct writer *writer;
 	const volatile sig_atomic_t *stop;
 	struct progress progress;

@@ -26,8 +26,8 @@
 /* ---- the scanner ---- */
 
 /*
- * Finds the scanner in the directory of this program (build tree), or at the installed path
- * relative to it.
+ * Sets `path` to the scanner: in the directory of this program (build tree), or else in the
+ * directory for installed parts, relative to that of this program.
  */
 static void find_scanner(char *path, size_t size)
 {

@@ -52,8 +52,7 @@ struct fleet_worker {
 
 /* ---- a worker ---- */
 
-/* Writes the rows of every `step`th run, from `first` on. Returns the number of runs that failed.
- */
+/* Writes the rows of every `step`th run, from run `first` on. Returns the number of failed runs. */
 static size_t write_runs(const struct report_plan *plan, size_t first, size_t step, int fd)
 {
 	struct reporting_options how = plan->how;
@@ -61,7 +60,7 @@ static size_t write_runs(const struct report_plan *plan, size_t first, size_t st
 	size_t failed = 0, read = 0;
 	struct out out;
 
-	/* most runs have the same programs, so keep their files open */
+	/* most runs have the same programs, so keep the resolver with its open files */
 	how.files.kept = &resolve;
 	out_open(&out, fd);
 	for (size_t i = first; i < plan->count; i += step) {
@@ -72,7 +71,7 @@ static size_t write_runs(const struct report_plan *plan, size_t first, size_t st
 		if (rc)
 			console_error(plan->paths[i], &err);
 		failed += rc || result.reading.unread || result.damaged;
-		/* the resolver needs memory for each address of each run */
+		/* restart the resolver, because it uses memory for each address of each run */
 		if (++read % RUNS_MAX == 0)
 			naming_end_kept(&how.files);
 	}
@@ -210,7 +209,7 @@ static int write_load(const struct fleet *fleet, bool force, struct error *err)
 	for (size_t i = 0; i < TABLES; i++) {
 		cleanup_free char *path = file_path(fleet, table_names[i], "tsv");
 
-		/* sqlite3 executes a file whose name begins with | */
+		/* sqlite3 would execute the rest of a name that begins with | as a command */
 		fprintf(file, ".import \"%s", *path == '|' ? "./" : "");
 		for (const char *at = path; *at; at++)
 			fprintf(file, "%s%c", *at == '"' || *at == '\\' ? "\\" : "", *at);
@@ -238,7 +237,7 @@ static int close_tables(struct fleet *fleet, struct error *err)
 static int load(const struct fleet *fleet, const char *database, struct error *err)
 {
 	cleanup_free char *path = file_path(fleet, "load", "sql");
-	/* a name that begins with - must not be an option */
+	/* a leading - would make the name an option of sqlite3 */
 	cleanup_free char *name = memory_format("%s%s", *database == '-' ? "./" : "", database);
 	int status = 0;
 	pid_t pid = fork();

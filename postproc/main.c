@@ -28,8 +28,8 @@
 #define DEFAULT_PAGER "command -v less >/dev/null && exec less -FRX; exec cat"
 
 /*
- * The command of the pager. NULL: standard output is not a terminal, or the user has turned the
- * pager off.
+ * Returns the command of the pager. NULL: standard output is not a terminal, or the user has turned
+ * the pager off.
  */
 static const char *find_pager(void)
 {
@@ -144,7 +144,7 @@ static void on_end(int number)
 }
 
 /*
- * Called when there is no memory: removes an incomplete file, as on_end() does, and ends the
+ * Called when an allocation fails: removes an incomplete file, as on_end() does, and ends the
  * program.
  */
 static void end_without_memory(void)
@@ -182,8 +182,8 @@ static void end_by(int number)
 }
 
 /*
- * Sets the handlers. The first Ctrl-C stops reading, and the events read so far are printed; the
- * second Ctrl-C ends the program.
+ * Sets the signal handlers. The first Ctrl-C stops reading, and the events read so far are printed;
+ * the second Ctrl-C ends the program.
  */
 static void catch_signals(void)
 {
@@ -346,7 +346,7 @@ static int report_status(const struct options *options, const struct report_plan
 									 : STATUS_DAMAGED;
 }
 
-/* Reads an older run for the numbers of a baseline. Prints nothing. */
+/* Fills a baseline with the numbers of an older run. Prints nothing. */
 static int learn_baseline(struct report_plan *plan, struct baseline *baseline, const char *path,
 			  struct error *err)
 {
@@ -370,7 +370,7 @@ static int learn_baseline(struct report_plan *plan, struct baseline *baseline, c
 	return rc == -EINVAL ? -EIO : rc;
 }
 
-/* Reads all baselines. For each call site, the smallest number is used. */
+/* Reads all baselines. For each call site, the smallest number in any of them is used. */
 static int take_baselines(struct report_plan *plan, const struct options *options,
 			  struct error *err)
 {
@@ -391,7 +391,7 @@ static int take_baselines(struct report_plan *plan, const struct options *option
 	return rc ? error_prefix(err, "--baseline") : 0;
 }
 
-/* Writes the numbers of the run, which reporting() has learned. */
+/* Writes the numbers of this run, which reporting() stored in plan->how.learned, as a baseline. */
 static int write_baseline(const struct report_plan *plan, const char *path, struct error *err)
 {
 	const struct tables_style style = { .learned = plan->how.learned };
@@ -448,8 +448,8 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 	    !result.damaged && write_baseline(plan, options->write_baseline, err))
 		rc = -err->number;
 	/*
-	 * The reader has closed the pipe, which is no error. The limits have already been checked,
-	 * because this is done before anything is printed.
+	 * The process that reads the pipe has closed it, which is no error. The limits have already
+	 * been checked, because reporting() checks them before it prints.
 	 */
 	if (rc == -EPIPE)
 		return options->fail_on ? report_status(options, plan, &result) : STATUS_OK;

@@ -96,7 +96,7 @@ static int read_changed(struct report_plan *plan, const char *path, struct error
 	return ferror(file) ? error_system(err, errno, "--changed=%s", path) : 0;
 }
 
-/* Plans at which lines of source a message is shown, and how paths are written. */
+/* Sets which files are the user's source, which of them have changed, and how paths are printed. */
 static int plan_source(struct report_plan *plan, const struct options *options, struct error *err)
 {
 	struct source_style *source = &plan->source;
@@ -214,7 +214,7 @@ static int plan_inputs(struct report_plan *plan, const struct options *options, 
 	return rc;
 }
 
-/* Sets the two runs of a comparison, OLD and NEW, both of which must be named. */
+/* Sets the paths of the two runs of a comparison, OLD and NEW, which the user must name. */
 static int plan_comparison(struct report_plan *plan, const struct options *options,
 			   struct error *err)
 {
@@ -280,8 +280,8 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 			options->growing.has_value ? (unsigned)options->growing.value : RISES_LEAST,
 	};
 	/*
-	 * if no file was named, the newest run is read; at the end of a run, the launcher has named
-	 * the files of the newest run
+	 * whether a later command without a file would read the same run: no file was named, or
+	 * this is the screen after a run, for which the launcher names the files
 	 */
 	how->is_newest = options->newest && !(options->report && options->inputs.count);
 	baseline_init(&plan->baseline);

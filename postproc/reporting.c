@@ -172,7 +172,7 @@ static int end_reports(struct fold *fold, struct tables *tables, struct tables *
 		if (!is_screen(fold, i) && fold->choice->folds[i]->end)
 			fold->choice->folds[i]->end(fold->states[i],
 						    i < fold->choice->shown ? tables : others);
-	/* forget which names were shown: names that were resolved for matching were not shown */
+	/* do not count the frames that were looked up for matching: they are not shown */
 	naming_restart(fold->run.naming);
 	rc = tables_failure(tables, err);
 	return rc ? rc : tables_failure(others, err);
@@ -260,20 +260,20 @@ static void print_tables(const struct fold *fold, const struct tables *tables, s
 		     fold->choice->row_count, &fold->options->style, out);
 }
 
-/* ---- a page with a maximum size: it is printed with less and less detail until it fits ---- */
+/* ---- a page with a maximum size: the most detailed page that fits is searched for ---- */
 
 /* maximum number of attempts between the least and the full detail */
 #define ATTEMPTS   6u
-#define GOOD(most) ((most) / 8 * 7) /* a page of at least this size ends the search */
+#define GOOD(most) ((most) / 8 * 7) /* this size or more, if it fits, ends the search */
 
 struct page {
 	struct fold *fold;
 	const struct tables *tables; /* tables with all details */
-	uint32_t all;		     /* a value of `detail` that includes everything */
+	uint32_t all;		     /* the level of detail that includes everything */
 	uint64_t most_bytes;
 };
 
-/* A page in memory. */
+/* A page that was printed into memory, to learn its size. */
 struct attempt {
 	uint32_t detail;
 	uint64_t size;
@@ -349,8 +349,8 @@ static int copy_attempt(const struct attempt *made, struct out *out, struct erro
 }
 
 /*
- * Searches for a larger page that fits. At the start, `small` fits and `large` does not; at the
- * end, `small` is the largest attempt that fits.
+ * Searches for a larger page that fits. At the start, the page `small` fits and `large` does not;
+ * at the end, `small` is the largest page found that fits.
  */
 static int approach(const struct page *page, struct attempt *small, struct attempt *large,
 		    struct error *err)
@@ -428,10 +428,7 @@ static int print(struct fold *fold, struct tables *tables, struct out *out, stru
 	rc = finish_tables(fold, tables, err);
 	if (rc == 0)
 		rc = print_screens(fold, out, err);
-	/*
-	 * with a screen and no table, print nothing else, because the screen itself says what is
-	 * missing
-	 */
+	/* a screen says itself what is missing, so without tables print nothing else */
 	if (rc || (!tables->count && has_screen(fold)))
 		return rc;
 	if (fold->options->report.max_bytes)
@@ -511,7 +508,7 @@ static int fold_begin(struct fold *fold, const struct reporting_options *options
 	return rc;
 }
 
-/* Frees the summary after the reports, because they have entries in its tallies. */
+/* Frees the reports before the summary, which owns the tallies that the reports use. */
 static void fold_end(struct fold *fold)
 {
 	for (unsigned i = 0; i < fold->choice->count; i++)

@@ -4,7 +4,7 @@
 
 /*
  * Groups calls by backtrace. Pass each call to compress_event(), then call compress_finish() once:
- * it puts the groups into the requested order. The report lists every call, but memory grows only
+ * it puts the groups into the requested order. The output lists every call, but memory grows only
  * with the number of groups: the newest calls of each group stay in memory, the others go to a
  * temporary file in $TMPDIR or /tmp.
  */
@@ -49,7 +49,7 @@ enum sort_order {
  * at most), the others in the temporary file.
  */
 struct spill_buffer {
-	unsigned char *bytes; /* the newest calls, in the form of kept_bytes.h */
+	unsigned char *bytes; /* the newest calls, as kept_put() writes them */
 	uint32_t size, capacity;
 	/* offset in the file at which the group's newest chunk ends; 0: the file has none */
 	uint64_t older;

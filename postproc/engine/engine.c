@@ -15,7 +15,7 @@ struct engine {
 	struct trace *trace;
 	struct select *select;
 	/*
-	 * first process of the newest run that was read; if no run was read, its has_tails is false
+	 * first process of the run that was read last; if no run was read, its has_tails is false
 	 */
 	struct trace_process first;
 	/* the EVENT_STREAM to pass to the listener's begin(); process NULL: no stream has begun */

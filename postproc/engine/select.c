@@ -158,7 +158,7 @@ static void globs_free(struct globs *globs)
 
 /* ---- --thread ---- */
 
-#define NAME_MAX_LENGTH 15u /* the kernel's TASK_COMM_LEN less the NUL */
+#define NAME_MAX_LENGTH 15u /* the kernel's TASK_COMM_LEN minus the NUL */
 
 static void select_thread_parse(struct select_thread *part, const char *text)
 {
@@ -248,7 +248,7 @@ static bool select_thread_asks(struct select_thread *part, const struct event *e
 	return thread->is_wanted;
 }
 
-/* ---- --function and --module: each id is compared with the patterns once ---- */
+/* ---- --function and --module: results are cached by the id of the function or backtrace ---- */
 
 static bool select_function_asks(struct select_function *part, const struct function *function)
 {
@@ -474,7 +474,7 @@ int select_create(struct select **result, const struct select_options *options, 
 	return 0;
 }
 
-/* ---- --depth ---- */
+/* ---- --backtrace ---- */
 
 static bool same_frames(const void *item, const void *key)
 {
@@ -486,7 +486,7 @@ static bool same_frames(const void *item, const void *key)
 }
 
 /*
- * Cuts a backtrace to as many innermost frames as --depth says. Backtraces that are equal after
+ * Cuts a backtrace to as many innermost frames as --backtrace says. Backtraces that are equal after
  * cutting share one copy, so that their calls form one group.
  */
 static const struct backtrace *cut(struct select *select, const struct backtrace *whole)
@@ -622,7 +622,7 @@ static bool matches_by_object(struct select *select, const struct event *call)
 	return answer;
 }
 
-/* If --depth is given, replaces *event by a copy with a cut backtrace. */
+/* If --backtrace is given, replaces *event by a copy with a cut backtrace. */
 static void cut_call(struct select *select, const struct event **event)
 {
 	const struct backtrace *whole = (*event)->backtrace, **known;

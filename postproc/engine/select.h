@@ -48,9 +48,9 @@ struct select_options {
 	 */
 	uint64_t min_age_ns;
 	/*
-	 * True for views and streams: the filters for contexts and for a range of a module also
-	 * select the releases of selected acquisitions, and filters for calls select all notes.
-	 * False for the format `text`, which selects what sp-rtrace selects.
+	 * False for the format `text`, which selects what sp-rtrace selects. If true, the filters
+	 * for contexts and for a range of a module also select the releases of selected
+	 * acquisitions, and filters for calls select all notes.
 	 */
 	bool is_whole;
 };

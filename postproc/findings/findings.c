@@ -50,8 +50,8 @@ static const struct summary_class *high_peak(const struct summary *summary)
 
 /*
  * Returns the class of conditions if many signals had no waiter. Returns NULL if there were few, or
- * if no thread ever waits for a condition: in that case a program with one thread uses a library
- * that supports threads.
+ * if no thread ever waits for a condition: then a library that supports threads signals conditions
+ * in a program that has only one.
  */
 static const struct summary_class *vain_signals(const struct summary *summary)
 {
@@ -98,8 +98,8 @@ const struct summary_class *finding_class(const struct summary *summary, enum fi
  *   3. waits longer than the run
  *   4. many live threads, descriptors or child processes
  *   5. waits longer than a tenth of the run
- *   6. peaks, signals and temporary blocks
- *   7. the other live objects
+ *   6. peaks, signals and temporary blocks that matter more than the live objects
+ *   7. libraries that were not recorded, the other live objects, the other findings
  */
 
 /*
@@ -145,8 +145,8 @@ static uint64_t waited_for(const struct summary *summary, enum resource resource
 	if (!class)
 		return 0;
 	/*
-	 * if several threads wait at the end, they are idle threads of a pool, and their waits
-	 * delay nothing
+	 * if several threads wait at the end, assume that they are idle threads of a pool, whose
+	 * waits delay nothing
 	 */
 	for (size_t i = 0; resource != RESOURCE_LOCK && i < summary->blocked.count; i++)
 		if (summary->blocked.items[i].resource == resource &&

@@ -56,8 +56,8 @@ static int compare_trouble(const void *left, const void *right)
 }
 
 /*
- * Marks processes in the order of their ranks, but at most `left` more. Returns how many more may
- * still be marked.
+ * Marks the processes as chosen, in the order of their ranks, until `left` more are marked. Returns
+ * what remains of `left`.
  */
 static size_t mark(const struct rank *ranks, size_t count, const struct summary_process *first,
 		   size_t left, bool *is_chosen)

@@ -87,7 +87,9 @@ bool baseline_recognises(const char *path)
 	       !strcmp(head, HEAD);
 }
 
-/* Parses a line: NAME, number, functions. The key is the line without the number. */
+/*
+ * Parses a line: limit.column, number, class and functions. Its key is the line without the number.
+ */
 static int take_line(struct baseline *baseline, char *line, size_t number, const char *path,
 		     struct error *err)
 {
@@ -122,7 +124,7 @@ int baseline_read(struct baseline *baseline, const char *path, struct error *err
 
 		line[strcspn(line, "\n")] = '\0';
 		number++;
-		/* a file may consist of several baselines: use the largest sampling interval */
+		/* if several baselines were concatenated, use the largest sampling interval */
 		if (sample > baseline->sample)
 			baseline->sample = sample;
 		if (*line && *line != '#')

@@ -3,11 +3,11 @@
 #define GATE_BASELINE_H
 
 /*
- * The numbers of an older run, for each limit and call site. With --baseline, a limit is checked
- * only against the excess over these numbers. The file is a text file that users keep with the
+ * The numbers of an older run, for each limit and call site. With --baseline, only the excess over
+ * these numbers is checked against a limit. The file is a text file that users keep with the
  * program's sources. It has a line for each call site: the name of the limit and of its column, the
- * number, and the functions of the call site, separated by tabs. If memory was sampled, a comment
- * line has the sampling interval, which is parsed, too.
+ * number, and the class and functions of the call site, separated by tabs. If memory was sampled, a
+ * comment line has the sampling interval, which is parsed, too.
  */
 
 #include <stdbool.h>

@@ -17,10 +17,7 @@
 enum limit_how { LIMIT_SUM, LIMIT_LARGEST, LIMIT_ROWS, LIMIT_GROUPS };
 enum limit_when { LIMIT_END, LIMIT_EVER, LIMIT_COUNT, LIMIT_STATE, LIMIT_SCAN, LIMIT_WHENS };
 
-/*
- * For a row of limits.def: the column that has the limited value, and the kinds of events that the
- * value depends on.
- */
+/* For a row of limits.def: the column that has the limited value, and how to compute the value. */
 struct source {
 	enum table_id table;
 	int column;
@@ -297,8 +294,8 @@ static void add(struct value *value, enum limit_how how, uint64_t counts, uint64
 }
 
 /*
- * The number of a row. For LIMIT_GROUPS it is 1: measure() counts a group once if at least one of
- * its rows is not in the baseline. For LIMIT_ROWS it is 1 if the cell is set.
+ * Returns the number of a row. For LIMIT_GROUPS it is 1: measure_part() counts a group once if at
+ * least one of its rows is not in the baseline. For LIMIT_ROWS it is 1 if the cell is set.
  */
 static uint64_t number_of(const struct limit_row *row, const struct part *part,
 			  const struct table *table, size_t index)
@@ -337,7 +334,7 @@ static uint64_t amount_of(const struct table *table, const struct table_cell *ce
 	return 0;
 }
 
-/* Adds a row that counts towards the current limit to the limit's verdict. */
+/* Adds a row that counts towards the current limit to the sites of the limit's verdict. */
 static void add_site(const struct judge *judge, struct paths *paths, const struct limit_row *row,
 		     const struct table *table, const struct table_cell *cells, uint64_t counts,
 		     uint64_t known)
@@ -429,7 +426,7 @@ enum reason_part {
 
 /*
  * The effect of missing events, by the part of the events that is missing (reasons.def) and by the
- * time at which the limit's value is taken (LIMIT_WHENS).
+ * time at which the limit's value is taken (enum limit_when).
  */
 static const enum unseen effects[][LIMIT_WHENS] = {
 	/*		     END     EVER    COUNT STATE SCAN */
@@ -467,8 +464,8 @@ static enum unseen find_unseen(const struct judge *judge, const struct limit *li
 			 row->unit == LIMIT_NS ? limit->value : 0, &gaps);
 	gaps.empty = judge->is_empty;
 	/*
-	 * with is_so_far, the present state counts as the end, so processes that are still running
-	 * miss no events. But a thread that waits now may still continue, so LIMIT_STATE remains
+	 * with is_so_far, the present state counts as the end, so no events of running processes
+	 * are missing. But a thread that waits now may still continue, so LIMIT_STATE remains
 	 * unknown
 	 */
 	if (judge->is_so_far && source_of(row)->when != LIMIT_STATE)

@@ -8,7 +8,7 @@
 
 #include "base/human.h"
 
-#define LINES_MAX 4 /* functions of a site that a sentence names */
+#define LINES_MAX 4 /* maximum number of functions of a site that a sentence names */
 
 void verdicts_free(struct verdicts *verdicts)
 {
@@ -91,7 +91,7 @@ bool source_line(const struct source_style *style, const struct naming_symbol *s
 {
 	const char *file = symbol->file;
 
-	/* meson compiles ../src/x.c in a directory below the source */
+	/* meson runs the compiler in a directory below the source, so the path begins with ../ */
 	while (file && !strncmp(file, "../", 3))
 		file += 3;
 	if (symbol->is_runtime || symbol->is_start || symbol->is_library || !file ||

@@ -30,7 +30,7 @@ struct verdict_site {
 	const char *key;
 	uint64_t number; /* in the unit of the limit, without the part that the baseline covers */
 	uint64_t known;	 /* the part that the baseline covers */
-	/* for memory: both amounts in the row; 0: unknown */
+	/* for memory: the row's numbers of blocks and bytes; 0: unknown */
 	uint64_t blocks, bytes;
 	bool is_changed; /* whether its line is in a file of --changed */
 };

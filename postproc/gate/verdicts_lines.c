@@ -10,7 +10,7 @@
 #include "verdicts.h"
 
 #define TEXT_MAX  1536
-#define NOTES_MAX 8 /* number of callers that follow a message in gcc's format */
+#define NOTES_MAX 8 /* maximum number of callers that follow a message in gcc's format */
 
 struct message {
 	const struct tables_job *job;
@@ -23,8 +23,8 @@ struct message {
 typedef void print_message_as(const struct message *message);
 
 /*
- * Prints a message for each site of a broken limit, and one message for any other limit and for a
- * broken limit without sites.
+ * Prints a message for each site of a broken limit, up to --top of them. Prints a message about the
+ * limit itself if it is unknown, or is broken and has no sites or more sites than that.
  */
 static void print_verdict(struct message *message, print_message_as *print)
 {

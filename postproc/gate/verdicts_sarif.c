@@ -126,7 +126,7 @@ static void add_result(struct json *json, const struct tables_job *job,
 	json_end(json);
 }
 
-/* Writes the rules: one for each name of a limit, even if the limit is given in two units. */
+/* Writes the rules: one for each name of a limit, even if --fail-on has the name twice. */
 static void add_rules(struct json *json, const struct verdicts *verdicts)
 {
 	json_open(json, "rules", '[');

@@ -21,8 +21,8 @@
 
 struct report_options {
 	/*
-	 * for the report on temporary objects: maximum number of calls of the thread from
-	 * acquisition to release; 0 means 1
+	 * for the report `allocations` and similar ones: an object is temporary if its thread made
+	 * at most this many calls from acquisition to release; 0 means 1
 	 */
 	uint64_t within;
 	/* for the report `leaks`: minimum time for which a listed object was held */
@@ -35,7 +35,7 @@ struct report_options {
 	const char *by;
 	bool has_paths;	    /* --path is given */
 	const char *unit;   /* the mark that ends a unit of work (--growth); NULL or "": any mark */
-	size_t top;	    /* number of rows to print; 0: all */
+	size_t top;	    /* maximum number of rows to print; 0: all */
 	uint64_t max_bytes; /* maximum size of an HTML page in bytes; 0: no limit */
 	bool is_bottom_up;  /* for tree: --bottom-up is given */
 	/* for leaks: --growing is given, so list only growing call sites, with their curves */
@@ -93,7 +93,7 @@ struct report {
 	/* Called before the first event. Returns 0 or a negative errno; may be NULL. */
 	int (*begin)(void *state, struct report_run *run, struct error *err);
 	/*
-	 * Receives each move (change) of the ledger. NULL: the fold needs no moves, or calls
+	 * Receives each change (move) of the ledger. NULL: the fold needs none, or calls
 	 * report_listen().
 	 */
 	ledger_listener *move;
@@ -162,9 +162,9 @@ static inline uint64_t report_time(const struct report_run *run, uint64_t ns)
 }
 
 /*
- * For merge(): number of the process that is being merged, from 1. merge() compares it to count a
- * process only once: several sites of one process may belong to the same call site of the run, for
- * example if a library was mapped twice.
+ * Returns the number, from 1, of the process whose sums merge() adds to the run. With this number,
+ * merge() counts a process only once even if several sites of the process belong to the same call
+ * site of the run, for example because a library was mapped twice.
  */
 static inline uint32_t report_process(const struct report_run *run)
 {
@@ -251,13 +251,13 @@ struct tally *report_listen(struct report_run *run, size_t size,
 void report_hold(struct report_run *run, struct rises *rises, const struct ledger_move *move);
 
 /*
- * Puts the type of the objects that were allocated at a backtrace into a cell. The cell stays unset
- * where the functions of the backtrace do not determine the type (naming/types.h).
+ * Sets a cell to the type of the objects that were allocated at a backtrace. If the functions of
+ * the backtrace do not determine the type (naming/types.h), the cell stays unset.
  */
 void report_type(const struct report_run *run, struct table *table, struct table_cell *cell,
 		 const struct trace_node *backtrace);
 
-/* Puts the curve of a call site into a cell. If `rises` is NULL, the cell stays unset. */
+/* Sets a cell to the curve of a call site. If `rises` is NULL, the cell stays unset. */
 void report_curve(const struct report_run *run, struct table *table, struct table_cell *cell,
 		  const struct rises *rises);
 

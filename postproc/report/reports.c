@@ -391,7 +391,7 @@ static uint64_t report_ownerless(const struct report_run *run)
 	return threads;
 }
 
-/* a released lock may have no holder for this time, until the next holder wakes up */
+/* a released lock may have no holder for this time in ns, until the next holder wakes up */
 #define HOLDERLESS_NS 100000000u
 
 /*
@@ -413,8 +413,9 @@ static uint64_t report_holderless(const struct summary *summary)
 }
 
 /*
- * Ignores descriptors and zombies if the kernel reported their numbers at the end: in that case
- * report_is_unhooked() and report_has_unseen_zombie() compare these numbers.
+ * Leaves out descriptors if the kernel reported their number at the end, because
+ * report_is_unhooked() compares it, and child processes if the kernel reported that there was no
+ * zombie.
  */
 unsigned report_made_directly(const struct summary_process *process)
 {

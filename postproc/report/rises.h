@@ -35,16 +35,17 @@ struct rises {
 	int64_t lows[RISES_WINDOWS];
 };
 
-/* Extends the range of windows up to this time. */
+/* Extends the range of windows so that it includes this time. */
 void rises_reach(struct rises_axis *axis, uint64_t time_ns);
 
 /*
- * Adds `amount`, which may be negative, from this time on. Call rises_reach() for the time first.
+ * Adds `amount`, which may be negative, to the live amount from this time on. Call rises_reach()
+ * for this time first.
  */
 void rises_add(struct rises *rises, const struct rises_axis *axis, uint64_t time_ns,
 	       int64_t amount);
 
-/* Adds the amounts of a process. Call rises_reach() for all its times first. */
+/* Adds the amounts of a process. Call rises_reach() for all times of the process first. */
 void rises_merge(struct rises *rises, const struct rises_axis *axis, const struct rises *process);
 
 /*

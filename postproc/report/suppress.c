@@ -119,7 +119,7 @@ static uint64_t *place_of(struct suppress *suppress, uint32_t id)
 
 /*
  * Returns the bits of the patterns that match a symbol. Compares each symbol with the patterns only
- * once. Symbols without an id share one entry, which has the bits of the latest of them.
+ * once.
  */
 static const uint64_t *match_symbol(struct suppress *suppress, const struct naming_symbol *symbol)
 {
@@ -127,8 +127,8 @@ static const uint64_t *match_symbol(struct suppress *suppress, const struct nami
 	uint64_t *bits = place_of(suppress, symbol->id);
 	const struct naming_symbol *last = &suppress->last;
 	/*
-	 * symbols without an id, such as main in a stripped program, share one entry, which is
-	 * valid only if it was made for the same symbol
+	 * Symbols without an id, such as main in a stripped program, share one entry. It has the
+	 * bits of the latest of them, and is valid only for the same symbol.
 	 */
 	bool is_same = symbol->id || (last->function == symbol->function &&
 				      last->file == symbol->file && last->module == symbol->module);
@@ -151,7 +151,7 @@ static const uint64_t *match_symbol(struct suppress *suppress, const struct nami
  */
 struct suppress_sum {
 	uint64_t first, any, all;
-	/* bits of the patterns that match all frames inside a frame of the loader */
+	/* bits of the patterns that match all frames which the loader called, also indirectly */
 	uint64_t called;
 };
 

@@ -121,8 +121,8 @@ void tables_free(struct tables *tables)
 }
 
 /*
- * Returns the number of rows at which table_add() calls leave_out() again. kept: number of rows
- * that the previous call kept. The number is large, so that sorting costs little per row.
+ * Returns the number of rows at which table_add() calls leave_out() the next time. kept: number of
+ * rows that the previous call kept. The distance is large, so that sorting costs little per row.
  */
 static size_t limit_of(const struct table_bound *bound, size_t kept)
 {
@@ -441,7 +441,7 @@ static bool is_tree(const struct table_facts *facts)
 	return false;
 }
 
-/* Returns the order in which to sort a table. Sets *is_known if the table has the column `by`. */
+/* Returns the order in which to sort a table. Sets *is_known if it can be sorted by column `by`. */
 static struct order order_of(const struct table *table, const char *by, bool *is_known)
 {
 	const struct table_facts *facts = &table->facts;
@@ -467,8 +467,8 @@ static struct order order_of(const struct table *table, const char *by, bool *is
 /* ---- rows ---- */
 
 /*
- * Removes the rows that are not needed, after adding them to sums, and reuses their memory for new
- * rows.
+ * Removes the rows that will not be shown, after adding them to sums, and reuses their memory for
+ * new rows.
  */
 static void leave_out(struct table *table)
 {

@@ -39,7 +39,7 @@ enum table_kind {
 	 * the square root of the sum of the squares
 	 */
 	TABLE_ERROR,
-	TABLE_PART_ERROR, /* the same for a TABLE_PART or a curve; cannot be added up */
+	TABLE_PART_ERROR, /* the maximum error of a TABLE_PART or a curve; cannot be added up */
 	TABLE_AMOUNT,	  /* bytes or objects, depending on the row's class: see table_amount() */
 	/*
 	 * an amount that includes amounts of other rows or is included in them; cannot be added up
@@ -51,7 +51,7 @@ enum table_kind {
 	TABLE_LONGEST,	  /* the longest of several durations */
 	TABLE_TIME,	  /* a time in ns since the start of the run */
 	TABLE_PERCENT,	  /* in hundredths of a percent */
-	/* like TABLE_PERCENT; the shares of all rows of a group add up to 100 % */
+	/* like TABLE_PERCENT, but the shares of all rows of a group add up to 100 % */
 	TABLE_SHARE,
 	TABLE_BAR, /* like TABLE_PERCENT; drawn as a bar if there is space */
 	/*
@@ -79,7 +79,7 @@ struct table_branch {
 	const struct naming_symbol *frames[];
 };
 
-/* maximum number of rows of a group that tables_fold() examines, the first ones after sorting */
+/* tables_fold() examines this many rows of a group, the first ones after sorting */
 #define TABLE_ROWS_READ 4096
 
 enum table_id {
@@ -159,7 +159,7 @@ struct table_group {
 	struct table_cell *sums, *rest;
 };
 
-/* Which rows of a group are needed: see tables_bound(). */
+/* Which rows of a group are kept: see tables_bound(). */
 struct table_bound {
 	const char *by;
 	/*
@@ -286,12 +286,12 @@ void table_add_to(enum table_kind kind, struct table_cell *sum, const struct tab
 /* Sets the error of an estimate from its variance. If the variance is 0, the cell stays unset. */
 void table_error(struct table_cell *cell, double variance, bool has_bytes);
 
-/* Likewise for an estimated number of objects. */
+/* Sets the error of an estimated number of objects. If the error is 0, the cell stays unset. */
 void table_count_error(struct table_cell *cell, uint64_t count, double variance);
 
 /*
- * Returns the text of a row without its numbers, or NULL if the row must not be joined with others.
- * The text is valid until the next call.
+ * Returns the text of a row without its numbers: rows with the same text are joined. NULL: the row
+ * must not be joined. The text is valid until the next call.
  */
 typedef const char *table_reading(void *user, const struct table *table,
 				  const struct table_cell *row);

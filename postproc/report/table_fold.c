@@ -16,8 +16,8 @@ struct reading {
 };
 
 /*
- * The kinds of columns whose cells can be joined. For other kinds, only the report would know how
- * to join them (a time, a sum of times).
+ * The kinds of columns whose cells can be joined. For other kinds, such as a time or a sum of
+ * durations, the way to join cells would depend on the report.
  */
 #define BIT(kind) (1ull << TABLE_##kind)
 #define FOLDABLE                                                                           \

@@ -48,9 +48,9 @@ static int open_file(struct output *output, const struct trace_process *process,
 }
 
 /*
- * Renames the complete file. Unless is_over is set, it avoids overwriting a file that was created
- * since the output was opened: by renameat2(), or by link() if the file system does not support
- * that, or, if links are not supported either, by a check before rename().
+ * Renames the complete file. Unless is_over is set, does not overwrite a file that was created
+ * since the output was opened: uses renameat2(), or link() if the file system does not support
+ * that, or, if links are not supported either, a check before rename().
  */
 static bool give_name(const struct output *output)
 {

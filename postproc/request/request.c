@@ -308,7 +308,7 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 	if (options->tables && (!options->report || !*options->report))
 		name_reports(options);
 	*options_given(&table, options, "report", strlen("report")) = options->report;
-	/* options_check() must check the format only for streams */
+	/* with a report, options_check() must not check the format of streams */
 	*options_given(&table, options, "format", strlen("format")) = options->report ? NULL
 								      : options->format
 									      ? options->format
