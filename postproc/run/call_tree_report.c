@@ -65,7 +65,7 @@ struct calls_state {
 	bool is_open;	      /* `tree` is in use: the current process has nested calls */
 	struct calltree tree;
 	struct {
-		/* indexed by a function's id in the trace: its number + 1; 0: none yet */
+		/* indexed by a function's id in the trace: its number in `paths` + 1; 0: unknown */
 		uint32_t *items;
 		size_t count, capacity;
 	} functions;
@@ -159,7 +159,7 @@ static struct thread *thread_of(struct calls_state *state, uint64_t handle)
 	return state->last = thread;
 }
 
-/* Returns the number of the function + 1. */
+/* Returns the number of the function in state->paths, + 1. */
 static uint32_t number_of(struct calls_state *state, const struct function *function)
 {
 	uint32_t *number = ARRAY_AT(&state->functions, function->id);
@@ -253,7 +253,7 @@ static void expect(struct calls_state *state, struct branch *parent, uint64_t ch
 		wave->count += children;
 		return;
 	}
-	/* remove the processed part of the queue if it is at least half of it */
+	/* remove the processed part of the queue if that is at least half of the queue */
 	if (first >= 1024 && first >= count / 2) {
 		state->waves.count -= first;
 		memmove(state->waves.items, state->waves.items + first,

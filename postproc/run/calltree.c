@@ -351,8 +351,8 @@ static uint32_t skip_outer(const struct calltree_path *path, const struct calltr
 }
 
 /*
- * Opens nodes for the steps of the record's path. A step lasts until the next call that has other
- * steps: it is not known how often the function of the step was called.
+ * Opens nodes for the steps of the record's path. A step stays open until the next call that has
+ * other steps, because it is not known how often the function of the step was called.
  */
 static void open_steps(struct calltree *tree, const struct calltree_record *record)
 {

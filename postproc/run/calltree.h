@@ -85,7 +85,7 @@ struct calltree_level {
 /* A call that is open when the current record begins. */
 struct calltree_open {
 	struct calltree_node node;
-	/* time of its return, before it was limited to that of its parent */
+	/* the recorded time of its return, which may be later than that of its parent */
 	uint64_t until_ns;
 	uint64_t last_enter; /* time of entry of its newest child */
 	uint64_t newest_ns;  /* latest return of a child */
@@ -152,7 +152,7 @@ void calltree_begin_thread(struct calltree *tree, const struct event *event);
 /* Processes the time of an event. Calls that never return end at the latest of these times. */
 void calltree_see_time(struct calltree *tree, uint64_t time_ns);
 
-/* Call it after the last event. Returns 0 or a negative errno. */
+/* Ends the input. Call it after the last event. Returns 0 or a negative errno. */
 int calltree_finish(struct calltree *tree, struct error *err);
 
 /*

@@ -282,8 +282,8 @@ static void diff_put(struct table *table, const struct measure_place *place)
 }
 
 /*
- * Whether a sum has changed enough to be listed. Peaks and counts vary a little from run to run;
- * times vary more.
+ * Whether a sum has changed enough to be listed: by more than a tenth of the larger value. A time,
+ * which varies more from run to run, must have changed by more than half of it.
  */
 static bool differs(int what, const struct total *total)
 {

@@ -50,8 +50,8 @@ struct stats_state {
 };
 
 /*
- * The class of a call: that of its hook, because a failed call has no object. Without a hook, that
- * of its object.
+ * Returns the class of a call: the class of its hook, because a failed call has no object, or,
+ * without a hook, the class of its object.
  */
 static const char *class_of(const struct event *event)
 {

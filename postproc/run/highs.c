@@ -66,7 +66,7 @@ void highs_widen(struct highs *highs, unsigned shift)
 	highs->shift = shift;
 }
 
-/* Extends the steps to a time. Returns the step that contains this time. */
+/* Extends the range of steps to a time. Returns the step that contains this time. */
 static uint64_t reach(struct highs *highs, uint64_t time_ns)
 {
 	uint64_t step = time_ns >> highs->shift;

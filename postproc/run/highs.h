@@ -36,14 +36,14 @@ struct highs {
 void highs_init(struct highs *highs);
 void highs_free(struct highs *highs);
 
-/* Call it before the first event of each process. */
+/* Resets the live amounts. Call it before the first event of each process. */
 void highs_begin_process(struct highs *highs);
 
 /* Adds objects of a class that were acquired or, with negative numbers, released at time_ns. */
 void highs_change(struct highs *highs, uint32_t class, uint32_t process, uint64_t time_ns,
 		  int64_t count, int64_t bytes);
 
-/* Call it when the process executed another program at time_ns: releases all its objects. */
+/* Releases all objects of the process. Call it when it executed another program at time_ns. */
 void highs_release(struct highs *highs, uint32_t process, uint64_t time_ns);
 
 /* Makes the steps 1 << shift ns long if they are shorter. */

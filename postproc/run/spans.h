@@ -19,7 +19,7 @@
 
 #define SPANS_STEPS 256u
 #define SPANS_NEVER UINT64_MAX /* in place of a step: not released */
-/* limit of the spans of a model for each call site that has its own row */
+/* the model of an HTML page may have this many spans for each call site with a row of its own */
 #define SPANS_A_PLACE 40u
 
 struct span {
@@ -29,7 +29,7 @@ struct span {
 	/* the objects were not released; `lost` is then the step in which their process ended */
 	bool is_left;
 	int64_t count, bytes;
-	uint64_t since_ns; /* sum of the start times of its waits, modulo 2^64 */
+	uint64_t since_ns; /* sum of the start times of the span's waits, modulo 2^64 */
 };
 
 struct spans {
@@ -65,7 +65,7 @@ void spans_add_wait(struct spans *spans, uint32_t site, uint64_t since_ns, uint6
  */
 void spans_release(struct spans *spans, uint32_t from_site, uint64_t lost_ns, bool is_left);
 
-/* Extends the steps to this time. */
+/* Extends the range of steps to this time. */
 void spans_reach(struct spans *spans, uint64_t time_ns);
 
 /*

@@ -32,11 +32,11 @@ struct node {
 	uint32_t first, next;
 	uint32_t last; /* last child */
 	/*
-	 * similar siblings form a list. In each: the first sibling of the list, and the next one.
-	 * Only in the first: the last one, and their number
+	 * Similar siblings form a list. alike: the first of them; next_alike: the next one. Only in
+	 * the first one: last_alike: the last one; count: their number
 	 */
 	uint32_t alike, next_alike;
-	uint32_t last_alike, count; /* count: includes the first one */
+	uint32_t last_alike, count;
 	const struct trace_node *backtrace;
 	char fate[THREAD_CALL_SIZE + 16];
 };

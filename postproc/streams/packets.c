@@ -149,7 +149,7 @@ static uint8_t *put_heap_of(uint8_t *at, const struct wire_heap *state)
 	return put_heap(at, &packet, true);
 }
 
-/* calls */
+/* ---- calls ---- */
 
 static uint32_t clip_size(uint64_t size, uint64_t most)
 {

@@ -47,7 +47,7 @@ int write_sp_rtrace_text_begin(void **state, const struct trace *trace,
 	return 0;
 }
 
-/* header */
+/* ---- the header ---- */
 
 struct header_words {
 	struct text_header header;
@@ -62,8 +62,8 @@ static void add_pair(struct text_header *header, const char *key, const char *va
 }
 
 /*
- * Writes the names of the filters in the order leaks, compress, resolve. Does not preserve groups
- * in the input.
+ * Writes the names of the filters in the order leaks, compress, resolve. Leaves out the input's own
+ * `compress`, because the groups of the input are not preserved.
  */
 static void make_filter(const struct text_writer *writer, struct header_words *words)
 {
@@ -175,7 +175,7 @@ static void print_header(struct text_writer *writer)
 	text_print_header(writer->out, &words.header);
 }
 
-/* lines other than calls */
+/* ---- lines other than calls ---- */
 
 static void print_mapping(struct text_writer *writer, const struct trace_mapping *mapping)
 {
@@ -237,7 +237,7 @@ static void print_other(struct text_writer *writer, const struct event *event)
 	}
 }
 
-/* Prints the comments below this index that have not been printed yet. */
+/* Prints the comments that precede the call with this index and were not printed yet. */
 static void print_comments(struct text_writer *writer, uint64_t index)
 {
 	for (; writer->comment_at < writer->gathered.count; writer->comment_at++) {
@@ -274,7 +274,7 @@ static void print_gathered(struct text_writer *writer)
 		print_comments(writer, UINT64_MAX);
 }
 
-/* calls */
+/* ---- calls ---- */
 
 static void print_line(struct text_writer *writer, const struct event *event)
 {
@@ -339,7 +339,7 @@ static void print_backtrace(struct text_writer *writer, const struct backtrace *
 	out_char(writer->out, '\n');
 }
 
-/* mappings that are printed a second time */
+/* ---- mappings that are printed a second time ---- */
 
 /*
  * Returns the mapping that a program uses for the address if it has read the text up to this line.
@@ -427,7 +427,7 @@ int write_sp_rtrace_text_event(void *state, const struct event *event, struct er
 	return 0;
 }
 
-/* the end of the stream */
+/* ---- the end of the stream ---- */
 
 static int print_kept(void *user, struct kept *kept)
 {

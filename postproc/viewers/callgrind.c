@@ -2,7 +2,7 @@
 /*
  * Callgrind's profile format (Valgrind manual, "Callgrind Format Specification"): for each line of
  * a function the line's own cost, and for each call in that line the inclusive cost of the callee.
- * A function that occurs several times in a backtrace is counted once.
+ * A line or call that occurs several times in a backtrace is counted once.
  */
 #include <stdio.h>
 #include <inttypes.h>
@@ -65,10 +65,7 @@ static struct cell *cell_of(struct callgrind *file, const struct cell *wanted)
 	return cell;
 }
 
-/*
- * Adds the values of a backtrace to a cell, once for each backtrace. As the number of calls, adds
- * the number of allocations and waits, because calls between functions are not recorded.
- */
+/* Adds the values of a backtrace to a cell, unless recursion has already added them. */
 static void add_cell(struct callgrind *file, struct cell *cell, const uint64_t *values)
 {
 	uint64_t calls = values[COST_ALLOC_OBJECTS] + values[COST_CONTENTIONS];

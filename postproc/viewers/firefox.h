@@ -43,8 +43,7 @@ struct firefox {
 	struct stacks stacks;
 	struct pool pool;
 	struct hash_table texts;
-	/* memory */
-	/* drawn: at most SPANS_MOST spans, sorted by call site */
+	/* memory; drawn: at most SPANS_MOST spans, sorted by call site */
 	struct spans spans, drawn;
 	/* for the current process; key: site; value: index in `places` */
 	struct map numbers;
@@ -64,11 +63,11 @@ struct firefox {
 	/* key: pid; value: the number, in the file, of its first thread, + 1 */
 	struct map main_threads;
 	/*
-	 * nodes: key: prefix and frame, value: number of the stack; frames: value: index in
-	 * frame_list, + 1
+	 * nodes: key: number of the caller's stack, and frame; value: number of the stack. frames:
+	 * value: index in frame_list, + 1
 	 */
 	struct map nodes, frames;
-	ARRAY_OF(uint64_t) node_list; /* for each stack: prefix + 1 and frame */
+	ARRAY_OF(uint64_t) node_list; /* number of the caller's stack, and frame */
 	ARRAY_OF(const struct stacks_frame *) frame_list;
 };
 

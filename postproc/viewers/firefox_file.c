@@ -139,8 +139,8 @@ static void put_stack_table(struct firefox *file)
 }
 
 /*
- * Writes the tables of frames and functions. Each frame is a function with the same index; strings
- * 2i and 2i + 1 are its name and its file.
+ * Writes the table of frames. Each frame has a function with the same index; strings 2i and 2i + 1
+ * are the name and the file of function i.
  */
 static void put_frame_tables(struct firefox *file)
 {
@@ -237,8 +237,8 @@ static const char *name_of(const struct firefox *file, uint32_t pid, uint32_t ti
 }
 
 /*
- * Begins a thread in the file. The first thread of a process is the process's main thread, to which
- * the counters belong.
+ * Begins a thread in the file. The first thread that is written for a process counts as its main
+ * thread, to which its counters belong.
  */
 static void begin_thread(struct firefox *file, const char *name, uint32_t pid, uint32_t tid)
 {
@@ -307,8 +307,8 @@ static void put_marker(struct firefox *file, const struct firefox_wait *wait, ui
 }
 
 /*
- * Writes waits as markers. The numbers of the markers' names come after those of functions and
- * files, so call it when all stacks have numbers.
+ * Writes waits as markers. In the table of strings, the names of markers follow those of functions
+ * and files, so all stacks must have numbers before this call.
  */
 static void put_markers(struct firefox *file, const struct firefox_wait *waits, size_t count,
 			const uint32_t *stacks)

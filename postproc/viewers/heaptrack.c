@@ -257,10 +257,10 @@ static void put_head(struct heaptrack *file)
 }
 
 /*
- * Writes the infos of allocations. heaptrack remembers the last allocation by the number of its
- * info, where 0 means none, so it would report each free of info 0 as temporary. So no allocation
- * uses info 0. Info 0 repeats the first backtrace, because heaptrack lists every backtrace that an
- * info refers to.
+ * Writes the infos of allocations. No allocation uses info 0: heaptrack stores the info of the last
+ * allocation, and 0 means that there was none, so it would report each free of info 0 as temporary.
+ * Info 0 repeats the first backtrace, because heaptrack lists every backtrace that an info refers
+ * to.
  */
 static void put_infos(struct heaptrack *file)
 {

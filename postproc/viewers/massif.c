@@ -46,7 +46,7 @@ struct held {
 /* The time for which a tree is written: AT_PEAK, or the end of the window with this number. */
 enum { AT_PEAK = -1 };
 
-/* A frame of the tree, which grows from the allocating functions to main. */
+/* A frame of the tree. The children of a frame are its callers. */
 struct node {
 	const struct stacks_frame *frame; /* NULL: the root */
 	struct node *children, *next;

@@ -323,9 +323,9 @@ static void add_all(struct interned *interned)
 /* ---- the trace ---- */
 
 /*
- * Writes the clocks. All times are of CLOCK_MONOTONIC; every other clock, except the wall clock, is
- * declared to be equal to it: the reader drops the heap dumps if a clock that it expects is
- * missing.
+ * Writes the clocks. All times are of CLOCK_MONOTONIC. All other clocks except the wall clock are
+ * declared equal to CLOCK_MONOTONIC: the reader drops the heap dumps if a clock is missing that it
+ * expects.
  */
 static void put_clocks(struct perfetto_packets *packets, uint64_t start_ns, uint64_t wall_ns,
 		       struct out *out)

@@ -173,7 +173,7 @@ static void put_site(struct rows *rows, int64_t site, size_t count)
 	add_signed(rows, site);
 	add_text(rows, name_of(own, offset));
 	add_text(rows, own->program);
-	/* this replaces a character of which only a part was copied by U+FFFD */
+	/* if snprintf() has cut a character, add_text() replaces the rest of it by U+FFFD */
 	add_text(rows, stack);
 	out_char(rows->out, '\n');
 }
@@ -320,7 +320,7 @@ static void put_waits(struct rows *rows)
 	forget_sums(rows);
 }
 
-/* The rows of the report's table `processes`, whose numbers are those of the traces. */
+/* Writes the report's table `processes`, which has the processes in the order of their traces. */
 static void put_processes(const struct rows *rows, const struct table *table)
 {
 	for (size_t i = 0; i < table->rows.count; i++) {

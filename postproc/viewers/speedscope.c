@@ -12,7 +12,7 @@
 
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 
-/* The costs of a class. Each cost is a profile. */
+/* The costs of a class. Each cost is written as a separate profile. */
 enum view { VIEW_HELD, VIEW_PEAK, VIEW_GAINED, VIEW_GAINS, VIEW_COUNT };
 
 struct speedscope {

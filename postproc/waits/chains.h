@@ -11,8 +11,8 @@
  * wait; there, each wait is attributed to the holder of its lock.
  *
  * Only the last CHAINS_PARTS parts of each thread's waits are stored; before these parts, the
- * thread counts as not waiting. Chains end after CHAINS_STEPS steps. Waits that meet one of these
- * limits are counted. Memory grows with call sites, threads and distinct chains, not with waits.
+ * thread counts as not waiting. Chains end after CHAINS_STEPS steps. `cut` counts how often one of
+ * these limits was met. Memory grows with call sites, threads and distinct chains, not with waits.
  */
 
 #include <stdint.h>
@@ -70,7 +70,7 @@ struct chains {
 	/* threads of the current process; index 0 is unused */
 	ARRAY_OF(struct chains_thread *) threads;
 	ARRAY_OF(struct lane_wait) open;
-	uint64_t cut; /* number of waits whose chain is incomplete because of a limit */
+	uint64_t cut; /* how often a limit made a chain incomplete */
 };
 
 void chains_init(struct chains *chains);

@@ -4,8 +4,8 @@
 
 /*
  * Calls a listener for every wait of a thread, with the thread that ended the wait, and for every
- * time for which a lock was held. The component waits/ and totals/threads.h decide which calls are
- * waits, so that the sums equal those of the reports on waits and threads. The struct lanes
+ * time for which a lock was held. The top-level component waits/ and totals/threads.h decide which
+ * calls are waits, so that the sums equal those of the reports on waits and threads; struct lanes
  * contains only their state.
  */
 

@@ -483,7 +483,7 @@ static void put_hold(struct locks_state *state, struct table *table, const struc
 	table_backtrace(CELL(row, longest_holds, backtrace), place->backtrace);
 }
 
-/* Sorts places by the time for which locks were held. Places with equal waits keep this order. */
+/* Sorts places by the time for which locks were held; tables keep this order for equal waits. */
 static int compare_places(const void *left, const void *right, void *state)
 {
 	const struct place *places = ((const struct locks_state *)state)->places.items;

@@ -203,7 +203,7 @@ static void wakes_report_process(void *user)
 
 /*
  * Begins a row, with the kind of the object. The kind follows from the functions of the backtrace;
- * if they are unknown, it is the class.
+ * if they are unknown, the class is used.
  */
 static struct table_cell *add_row(const struct report_run *run, enum resource resource,
 				  struct table *table, const struct trace_node *backtrace)
@@ -327,7 +327,7 @@ static void end_futexes(void *user, struct tables *tables)
 }
 
 const struct report report_futexes = {
-	.wants_summary = true, /* to list calls that had not returned at the end */
+	.wants_summary = true, /* needed to list calls that had not returned at the end */
 	.state_size = sizeof(struct wakes_report),
 	.begin = begin_futexes,
 	.event = wakes_report_event,
@@ -432,7 +432,7 @@ static void end_calls(void *user, struct tables *tables)
 }
 
 const struct report report_calls = {
-	/* to describe descriptors, and to list calls that had not returned at the end */
+	/* needed to describe descriptors, and to list calls that had not returned at the end */
 	.wants_summary = true,
 	.state_size = sizeof(struct wakes_report),
 	.begin = begin_calls,
