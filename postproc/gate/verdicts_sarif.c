@@ -37,18 +37,23 @@ static void add_uri(struct json *json, const char *path)
 	json_add_text(json, "uri", uri);
 }
 
-static void add_location(struct json *json, const struct source_line *line, const char *function)
+static void add_place(struct json *json, const char *path, unsigned line)
 {
 	json_open(json, "physicalLocation", '{');
 	json_open(json, "artifactLocation", '{');
-	add_uri(json, line->path);
-	if (*line->path != '/')
+	add_uri(json, path);
+	if (*path != '/')
 		json_add_text(json, "uriBaseId", "%SRCROOT%");
 	json_end(json);
 	json_open(json, "region", '{');
-	json_add_unsigned(json, "startLine", line->line);
+	json_add_unsigned(json, "startLine", line);
 	json_end(json);
 	json_end(json);
+}
+
+static void add_location(struct json *json, const struct source_line *line, const char *function)
+{
+	add_place(json, line->path, line->line);
 	if (!function)
 		return;
 	json_open(json, "logicalLocations", '[');
@@ -56,6 +61,14 @@ static void add_location(struct json *json, const struct source_line *line, cons
 	json_add_text(json, "fullyQualifiedName", function);
 	json_add_text(json, "kind", "function");
 	json_end(json);
+	json_end(json);
+}
+
+/* Writes a message, which SARIF wraps in an object. */
+static void add_message(struct json *json, const char *key, const char *text)
+{
+	json_open(json, key, '{');
+	json_add_text(json, "text", text);
 	json_end(json);
 }
 
@@ -76,9 +89,7 @@ static void add_stack(struct json *json, const struct tables_job *job,
 		json_open(json, "location", '{');
 		if (source_line(job->style->source, symbol, &line))
 			add_location(json, &line, symbol->function);
-		json_open(json, "message", '{');
-		json_add_text(json, "text", symbol->function ? symbol->function : "?");
-		json_end(json);
+		add_message(json, "message", symbol->function ? symbol->function : "?");
 		json_end(json);
 		json_end(json);
 	}
@@ -87,11 +98,15 @@ static void add_stack(struct json *json, const struct tables_job *job,
 	json_end(json);
 }
 
-static void add_message(struct json *json, const char *text)
+static const char *program_of(const struct tables_job *job)
 {
-	json_open(json, "message", '{');
-	json_add_text(json, "text", text);
-	json_end(json);
+	const struct summary *run = job->run->summary;
+	const struct summary_process *process =
+		run->processes.count ? &run->processes.items[0] : NULL;
+
+	return process && process->executable ? process->executable
+	       : process && process->name     ? process->name
+					      : "unknown";
 }
 
 static void add_result(struct json *json, const struct tables_job *job,
@@ -107,14 +122,16 @@ static void add_result(struct json *json, const struct tables_job *job,
 	json_begin(json, '{');
 	json_add_text(json, "ruleId", verdict->limit->row->name);
 	json_add_text(json, "level", "error");
-	add_message(json, text);
-	if (place.has_line) {
-		json_open(json, "locations", '[');
-		json_begin(json, '{');
+	add_message(json, "message", text);
+	json_open(json, "locations", '[');
+	json_begin(json, '{');
+	if (place.has_line)
 		add_location(json, &place.line, place.symbols[place.line.frame].function);
-		json_end(json);
-		json_end(json);
-	}
+	else
+		/* GitHub refuses a result without a location, so the program is one */
+		add_place(json, program_of(job), 1);
+	json_end(json);
+	json_end(json);
 	if (place.count)
 		add_stack(json, job, &place);
 	if (site) {
@@ -129,6 +146,8 @@ static void add_result(struct json *json, const struct tables_job *job,
 /* Writes the rules: one for each name of a limit, even if --fail-on has the name twice. */
 static void add_rules(struct json *json, const struct verdicts *verdicts)
 {
+	char text[TEXT_MAX];
+
 	json_open(json, "rules", '[');
 	for (size_t i = 0; i < verdicts->count; i++) {
 		const struct limit_row *row = verdicts->items[i].limit->row;
@@ -140,9 +159,14 @@ static void add_rules(struct json *json, const struct verdicts *verdicts)
 			continue;
 		json_begin(json, '{');
 		json_add_text(json, "id", row->name);
-		json_open(json, "shortDescription", '{');
-		json_add_text(json, "text", row->meaning);
-		json_end(json);
+		add_message(json, "shortDescription", row->meaning);
+		/* GitHub's code scanning requires these, too */
+		snprintf(text, sizeof(text), "The limit %s of holdtrace: %s.", row->name,
+			 row->meaning);
+		add_message(json, "fullDescription", text);
+		snprintf(text, sizeof(text), "`holdtrace report --table=%s` shows more.",
+			 row->table);
+		add_message(json, "help", text);
 		json_end(json);
 	}
 	json_end(json);
@@ -165,7 +189,7 @@ static void add_invocation(struct json *json, const struct verdicts *verdicts)
 		verdict_say(&verdicts->items[i], NULL, text, sizeof(text));
 		json_begin(json, '{');
 		json_add_text(json, "level", "error");
-		add_message(json, text);
+		add_message(json, "message", text);
 		json_end(json);
 	}
 	json_end(json);
