@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on call sites by number of acquisitions and by bytes, whether or not the objects were
- * released.
+ * The report `allocations`: the number of objects that each call site acquired, and their bytes,
+ * whether or not they were released later.
  */
 
 #include "postproc/report/report.h"

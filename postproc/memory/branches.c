@@ -88,8 +88,8 @@ static bool is_continued(const struct branch *branch)
 }
 
 /*
- * Removes all but the first `top` lines. A parent is sorted before its children, so the remaining
- * branches form a tree.
+ * Sets is_left_out in all branches except those of the first `top` lines. A parent is sorted before
+ * its children, so the remaining branches form a tree.
  */
 static void leave_out(struct branches *branches, struct branch **sorted, size_t top)
 {
@@ -116,7 +116,7 @@ void branches_finish(struct branches *branches, size_t top)
 		if (branches->table.slots[i].item)
 			sorted[at++] = branches->table.slots[i].item;
 	qsort(sorted, at, sizeof(*sorted), compare);
-	/* Insert the children from the last to the first, each at the front of its list. */
+	/* make sorted lists: insert each branch at the front of its list, the last branch first */
 	branches->root.children = NULL;
 	for (size_t i = 0; i < at; i++)
 		sorted[i]->children = NULL;

@@ -3,9 +3,9 @@
 #define MEMORY_BRANCHES_H
 
 /*
- * A tree of call paths. Each branch is a function, with the sum of the amounts of all paths through
- * it. Small branches can be left out. A function that leads only to one other function is shown on
- * the same line as that function.
+ * A tree of call paths. Each node, called a branch, is a function, with the sum of the amounts of
+ * all paths through this branch. Small branches can be left out. A function that leads only to one
+ * other function is shown on the same line as that function.
  */
 
 #include "base/pool.h"
@@ -44,14 +44,14 @@ struct branch *branches_child(struct branches *branches, struct branch *parent,
 			      const struct path_function *function);
 
 /*
- * Adds the amount of a path that ends in the branch. variance: that of the amount, if the amount is
- * an estimate. The errors of different paths are independent.
+ * Adds the amount of a path, whose last function is `end`, to all branches of the path. variance: 0
+ * or, if the amount is an estimate, its variance. Errors of different paths must be independent.
  */
 void branches_add(struct branch *end, uint64_t amount, double variance);
 
 /*
- * Call it after the last path. Sorts children by their sums, the largest first, and leaves out all
- * but the `top` largest lines (0: leaves out none).
+ * Call it after the last branches_add(). Sorts children by their sums, the largest first, and
+ * leaves out all but the `top` largest lines (0: leaves out none).
  */
 void branches_finish(struct branches *branches, size_t top);
 
@@ -61,12 +61,12 @@ void branches_finish(struct branches *branches, size_t top);
  */
 struct branch *branches_next(const struct branches *branches, const struct branch *branch);
 
-/* The last branch on the line that starts with the branch. */
+/* Returns the last branch on the line that begins with `branch`. */
 struct branch *branches_end(struct branch *branch);
 
 /*
  * Fills a cell with the functions from `branch` to `end`, which share a line. depth: number of
- * lines above this line on the way from the root. is_outwards: callers follow their callees.
+ * lines above this line on the path from the root. is_outwards: the path begins with a callee.
  */
 void branches_cell(struct table *table, struct table_cell *cell, const struct branch *branch,
 		   const struct branch *end, uint32_t depth, bool is_outwards);

@@ -4,9 +4,9 @@
 
 /*
  * All measures of each call site of a run: the amounts acquired, live at the end and live at the
- * peak, and the times for which objects were held. For formats that show several costs of a call
- * site. The numbers equal those of the reports `allocations`, `leaks` (without suppressions) and
- * `peak`.
+ * peak, and the times for which objects were live. Formats that show several costs of a call site
+ * use these measures. The numbers equal those of the reports `allocations`, `leaks` (without
+ * suppressions) and `peak`.
  */
 
 #include "postproc/totals/peaks.h"
@@ -24,9 +24,9 @@ struct costs_place {
 	struct peaks_amount acquired; /* number of acquisitions, and their bytes */
 	struct peaks_amount held;
 	double held_variance;	  /* variance of the bytes that are live at the end; 0: exact */
-	struct peaks_amount peak; /* amount of the call site at the peak of the class */
-	struct peaks_amount most; /* maximum of the call site itself in one process */
-	uint64_t held_ns;	  /* sum of the times for which its objects were held */
+	struct peaks_amount peak; /* live amount of the call site at the peak of the class */
+	struct peaks_amount most; /* largest live amount of the call site in one process */
+	uint64_t held_ns;	  /* sum of the times for which its objects were live */
 };
 
 /*
@@ -37,14 +37,14 @@ void costs_begin(struct costs *costs, struct report_run *run);
 void costs_process(struct costs *costs);
 
 /*
- * Call it after the last process. Returns the call sites one by one, starting with *at 0; false
- * after the last one.
+ * Sets *place to the next call site and advances *at, which is 0 at the first call. Returns false
+ * after the last call site. Call it after the last process.
  */
 bool costs_next(const struct costs *costs, uint32_t *at, struct costs_place *place);
 
 /*
- * The peak of a class: its time since the start of the run, and its amount. Returns false if
- * nothing was ever held.
+ * Sets *time_ns to the time of a class's peak, since the start of the run, and *most to the amount
+ * at that time. Returns false if no object of the class was ever live.
  */
 bool costs_peak(const struct costs *costs, uint32_t class, uint64_t *time_ns,
 		struct peaks_amount *most);

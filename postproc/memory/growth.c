@@ -4,8 +4,8 @@
  * if its amount rose from step to step until it reached its peak, if all its falls on the way add
  * up to at most an eighth of the peak (a garbage collector frees some memory now and then), and if
  * the rise took at least half of the process's life. So an amount that rises only while a program
- * starts does not grow; an amount that is freed at the end has grown nevertheless. A step is
- * evaluated at the first change of the call site after the step, so a call site that does not
+ * starts does not grow, whereas an amount that is freed only at exit does. A step is evaluated when
+ * the amount of the call site first changes after the step, so a call site whose amount does not
  * change costs nothing.
  */
 
@@ -23,14 +23,14 @@ struct entry {
 	 */
 	uint64_t count, bytes;
 	double variance;  /* variance of bytes */
-	uint64_t at_step; /* amount at the end of the previous step */
+	uint64_t at_step; /* amount at the end of the previous step: bytes if any, else objects */
 	/* number of the step with the last change, plus 1; 0: no change yet */
 	uint64_t step;
 	/* rises: number of steps in which the amount rose; fallen: sum of all falls */
 	uint64_t rises, fallen;
 	/*
-	 * first_ns: first acquisition; last_ns: last acquisition before the peak; acquired_ns: last
-	 * acquisition so far
+	 * times of acquisitions: first_ns: of the first; last_ns: of the last before the peak;
+	 * acquired_ns: of the last so far
 	 */
 	uint64_t first_ns, last_ns, acquired_ns;
 	struct {

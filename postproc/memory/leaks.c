@@ -14,7 +14,7 @@
  */
 struct result {
 	uint64_t index, object, bytes;
-	/* estimated sums of all blocks, of which the sampled ones are a part */
+	/* number and bytes of the blocks that this block represents, if memory was sampled */
 	uint64_t all_count, all_bytes;
 	double variance;
 	const struct ledger_item *item;
@@ -24,7 +24,7 @@ struct result {
 struct leaks {
 	bool with_arguments;
 	ARRAY_OF(struct passed_stream) processes;
-	struct map by_section; /* by section of the process: index + 1 in `processes` */
+	struct map by_section; /* key: section of the process; value: index + 1 in `processes` */
 	struct passed_stream current;
 	uint64_t last_ns; /* time of the last event */
 	uint64_t min_age_ns, until_ns;

@@ -3,8 +3,8 @@
 #define MEMORY_LEAKS_H
 
 /*
- * The objects that are live at the end, for -l. Keeps a ledger for each process of a trace, and
- * finally lists the objects of all ledgers in the order of the calls that acquired them.
+ * The objects that are live at the end, for the option -l. A ledger for each process of a trace
+ * stores them; leaks_finish() sorts those of all ledgers by the calls that acquired them.
  */
 
 #include "account/keep.h"
@@ -17,8 +17,8 @@ struct leaks_total {
 	const struct resource_class *resource;
 	uint64_t count, bytes;
 	/*
-	 * memory was sampled: `count` and `bytes` are those of the samples, all_count and all_bytes
-	 * estimate the total
+	 * whether memory was sampled: then `count` and `bytes` are sums of the samples only, and
+	 * all_count and all_bytes are estimates for all blocks
 	 */
 	bool is_estimate;
 	uint64_t all_count, all_bytes;

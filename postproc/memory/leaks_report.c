@@ -30,7 +30,8 @@ struct leak {
 	 */
 	uint32_t processes, last;
 	const char *example; /* description of the oldest object; NULL: none */
-	uint32_t children;   /* list of child processes that their parents did not wait for */
+	/* children that were not waited for: first entry of a list in leaks_state.children */
+	uint32_t children;
 };
 
 /*
@@ -39,26 +40,26 @@ struct leak {
  */
 struct found {
 	/*
-	 * indexed by result: number of blocks, their bytes, and (`with`) the bytes that they
-	 * retain, in the processes that were scanned
+	 * indexed by result of a scan: fates: number of blocks; fate_bytes: their bytes; with: the
+	 * bytes that they retain
 	 */
 	uint64_t fates[FATES], fate_bytes[FATES], with[FATES];
 	uint64_t handles; /* number of unreachable handles */
 	/*
-	 * compared: number of unreachable blocks in processes that were scanned before; since:
-	 * number of those that the earlier scan did not find unreachable
+	 * compared: number of unreachable blocks in processes that had been scanned before; since:
+	 * number of blocks among them that the earlier scan had not found unreachable
 	 */
 	uint64_t compared[FATES], since[FATES], since_bytes[FATES];
-	/* owner of the largest reachable block; the first one if several are equally large */
-	const char *keeper;
+	const char *keeper; /* owner of the largest reachable block */
+	/* that block (the first one if several are equally large): its bytes, index of its call */
 	uint64_t largest, first;
-	uint32_t kept; /* number of that block in its scan, from 1; 0: none */
+	uint32_t kept; /* its number in its scan, from 1; 0: no block is reachable */
 };
 
-/* Curve of a call site, in a process or in the run, with --growing. */
+/* With --growing: the live amount of a call site over time, in a process or in the run. */
 struct curve {
 	struct rises rises;
-	unsigned count; /* number of windows in which it rose: the maximum over the processes */
+	unsigned count; /* maximum, over the processes, of the number of windows in which it rose */
 };
 
 struct leaks_state {
@@ -253,10 +254,7 @@ static void add_held(struct leaks_state *state, const struct ledger_held *held)
 		leak->example = pool_text(&state->pool, text, strlen(text));
 }
 
-/*
- * Returns `before` if it is set, else a copy of `text` that outlives the scan; NULL if `text` is
- * NULL.
- */
+/* Returns `before` or, if it is NULL, a copy of `text` that outlives the scan; both may be NULL. */
 static const char *leaks_report_keep(struct leaks_state *state, const char *text,
 				     const char *before)
 {
@@ -345,7 +343,7 @@ static void put_leak(struct leaks_state *state, struct table *table, uint32_t in
 	table_text(table, CELL(row, leaks, example), leak->example);
 }
 
-/* Adds a row for each kind of unreachable blocks of a call site. */
+/* Adds a row for each kind of unreachable block that a call site has. */
 static void put_lost(struct leaks_state *state, struct table *table, uint32_t index,
 		     const struct leak *leak)
 {
@@ -445,7 +443,7 @@ static void put_suppressed(struct leaks_state *state, struct tables *tables)
 
 /*
  * Whether a call site is not listed: it has no live objects, its objects are parts of other
- * objects, they do not grow although only growing call sites are wanted, or they are suppressed.
+ * objects, its amount does not grow (--growing), or a pattern suppresses it and counts its objects.
  */
 static bool is_left_out(struct leaks_state *state, uint32_t index, const struct leak *leak)
 {
@@ -479,7 +477,7 @@ static void leaks_report_end(void *user, struct tables *tables)
 
 	if (lost)
 		say_scan(state, lost);
-	/* suppressions are compared with all call sites, so resolve all their names at once */
+	/* patterns are compared with the names of all call sites: resolve all names at once */
 	for (uint32_t i = 0; state->run->naming && i < tallies_count(tallies); i++) {
 		const struct leak *leak = tally_of_place(state->tally, i);
 

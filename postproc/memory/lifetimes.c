@@ -6,7 +6,7 @@
 
 #include "postproc/report/report.h"
 
-#define BUCKETS	 13u /* below 1 us, below 10 us, ...; the last has no upper bound */
+#define BUCKETS	 13u /* upper bounds: 1 us, 10 us ...; the last bucket has none */
 #define HELD	 BUCKETS
 #define FIRST_NS 1000ull
 
@@ -20,7 +20,7 @@ struct lifetimes_state {
 	struct bucket buckets[LEDGER_CLASSES][BUCKETS + 1];
 };
 
-/* The upper bound of a bucket, except for the last one, which has none. */
+/* Returns the upper bound of a bucket in ns. Not for the last bucket, which has none. */
 static uint64_t end_of(unsigned bucket)
 {
 	uint64_t end_ns = FIRST_NS;

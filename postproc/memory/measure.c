@@ -19,8 +19,8 @@ static const char *const words[] = {
 };
 
 /*
- * The sums of a call site, in a process or in the run. Index 0: in the run; 1: in the run that it
- * is compared with.
+ * The sums of a call site, in a process or in the run. If two runs are compared, index 1 is the
+ * older one; otherwise only index 0 is used.
  */
 struct entry {
 	uint64_t amount[2], count[2];
@@ -28,8 +28,8 @@ struct entry {
 };
 
 /*
- * A call site of waits. Waits have a list of their own, because the ledger has only call sites of
- * acquisitions.
+ * The waits at a call site. They have a list of their own, because the ledger has only call sites
+ * of acquisitions.
  */
 struct wait {
 	enum resource class;
@@ -43,7 +43,7 @@ struct measure {
 	enum measure_kind kind;
 	struct tally *tally;
 	struct peaks peaks; /* for MEASURE_PEAK */
-	uint64_t sample[2]; /* the largest sampling interval of all processes */
+	uint64_t sample[2]; /* largest sampling interval of each run, in bytes */
 	/* for MEASURE_WAIT */
 	struct sites sites;
 	ARRAY_OF(struct entry) of_process; /* sums of the current process, by site */
@@ -126,8 +126,8 @@ static void on_move(void *user, const struct ledger_move *move)
 }
 
 /*
- * Adds the objects that are live at the end. For MEASURE_HOLD: adds the time until the end for
- * locks that were never released.
+ * For MEASURE_HELD: adds the objects that are live at the end. For MEASURE_HOLD: adds the time
+ * until the end for locks that were never released.
  */
 static void count_held(struct measure *measure)
 {
@@ -152,8 +152,8 @@ static void count_held(struct measure *measure)
 /* ---- waits ---- */
 
 /*
- * Whether the event is a call that may wait. A wait for a condition also has events of the lock,
- * and a join has an event of the thread; these do not count.
+ * Whether the event is a call that may wait. A call that waits for a condition has further events
+ * for its mutex, and a join has one for the thread; these events do not count.
  */
 static bool is_wait(const struct event *event)
 {

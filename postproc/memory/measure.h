@@ -13,7 +13,7 @@ enum measure_kind {
 	MEASURE_HELD,  /* bytes or objects that are live at the end */
 	/* bytes or objects that were live at the peak of the class; not for comparisons */
 	MEASURE_PEAK,
-	/* bytes or objects that their thread released in its next call */
+	/* bytes or objects that were released within the next calls of the thread (--within) */
 	MEASURE_TEMP,
 	MEASURE_HOLD, /* time for which locks were held */
 	MEASURE_WAIT, /* time spent in calls that may wait */
@@ -26,17 +26,17 @@ struct measure_place {
 	bool has_bytes, has_ns;
 	const struct trace_node *backtrace;
 	const char *function; /* the hooked function of the first call at this call site */
-	/* index 0: in the run; 1: in the run that it is compared with */
+	/* index 0: in the run; 1: in the older run of a comparison (diff) */
 	uint64_t amount[2], count[2];
 	double variance[2]; /* variance of the amounts; 0: the amount is exact */
-	uint64_t sample[2]; /* sampling interval, see ledger_sample(); 0: not sampled */
+	uint64_t sample[2]; /* sampling interval in bytes; 0: all blocks were recorded */
 };
 
 struct measure;
 
 /*
  * Makes a measure from run->options->by, or from `fallback` if that is NULL, and registers it with
- * run->ledger. has_base: two runs are compared, so peaks are refused. Returns 0 or -EINVAL.
+ * run->ledger. has_base: two runs are compared, so MEASURE_PEAK is refused. Returns 0 or -EINVAL.
  */
 int measure_begin(struct measure **measure, struct report_run *run, enum measure_kind fallback,
 		  bool has_base, struct error *err);
@@ -46,12 +46,12 @@ void measure_event(struct measure *measure, const struct event *event);
 void measure_process(struct measure *measure);
 
 /*
- * Call it after the last process. Returns the call sites one by one, starting with *at 0; false
- * after the last one.
+ * Sets *place to the next call site and advances *at, which is 0 at the first call. Returns false
+ * after the last call site. Call it after the last process.
  */
 bool measure_next(const struct measure *measure, size_t *at, struct measure_place *place);
 
-/* The error of place->amount[run]. With sampling it is not 0 even if the amount is 0. */
+/* The error of place->amount[run]. With sampling, the error of an amount of 0 is not 0. */
 uint64_t measure_error(const struct measure_place *place, int run);
 
 enum measure_kind measure_kind(const struct measure *measure);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on owners of memory: the roots, sorted by the bytes that they retain. For each root,
- * lists the blocks that it retains, by the call site that allocated them.
+ * The report `owners`: the roots of live memory, sorted by the bytes that they retain, and for each
+ * root the blocks that it retains, by the call site that allocated them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,8 +31,8 @@ struct below {
 	const struct trace_node *backtrace; /* NULL: not known */
 	uint64_t bytes, count, largest, first;
 	/*
-	 * number, in the scan of its process, of the largest block; of the first one if several are
-	 * equally large
+	 * index, in the scan of the process, of the largest block; if several are equally large, of
+	 * the one that was allocated first
 	 */
 	uint32_t kept;
 	const char *way; /* the path from the root to that block */
@@ -42,7 +42,7 @@ struct holders_state {
 	struct report_run *run;
 	struct scanned scanned;
 	struct pool pool;
-	/* key: holder and site of the current process; value: index in `below`, plus 1 */
+	/* key: index in `holders`, site of the current process; value: index in `below`, plus 1 */
 	struct map index;
 	ARRAY_OF(struct holder) holders;
 	ARRAY_OF(struct below) below;
@@ -115,8 +115,8 @@ static void add_holders(struct holders_state *state)
 /* ---- retained blocks ---- */
 
 /*
- * Returns for each block: index + 1 of the root that retains it alone, or number of roots + 1 if
- * several roots retain it. Each path of dominators is walked only once, for all blocks on it.
+ * Returns an array, to be freed, with an element for each block: index + 1 of the root that retains
+ * it alone, or number of roots + 1 if several do. Walks each path of dominators only once.
  */
 static uint32_t *find_keepers(const struct scanned *scanned)
 {
@@ -302,7 +302,7 @@ static int by_bytes(const void *one, const void *two)
 	return ORDER(b->bytes, a->bytes) ?: ORDER(a->holder, b->holder);
 }
 
-/* Returns the rank of each holder; rank 0 retains the most. */
+/* Returns an array, to be freed, with the rank of each holder; rank 0 retains the most. */
 static uint32_t *rank_holders(const struct holders_state *state)
 {
 	size_t count = state->holders.count;

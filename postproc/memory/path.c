@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report on the path from a root to one block: the blocks on this path retain it. */
+/* The report `path`: a root, and the chain of pointers from it to the block of --object. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,7 +131,7 @@ static void path_process(void *user)
 	scanned_clear(&state->scanned);
 }
 
-/* Prints the steps from the root to the block. */
+/* Adds a row for each step, from the root to the block. */
 static void path_end(void *user, struct tables *tables)
 {
 	struct way_state *state = user;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on resident memory. It joins the blocks that were live when a scan was made with the
- * pages that were resident then. For each call site, it shows the pages that its blocks keep
- * resident; for the process, parts that add up to the kernel's number.
+ * The report `resident`. A scan stops a process; this report compares the blocks that were live at
+ * that moment with the pages that were resident. It shows how much memory the blocks of each call
+ * site keep resident, and divides the resident memory of the process into parts.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,21 +20,22 @@
 #include "wire.h"
 
 #define PAGE	    ((uint64_t)RESIDENCE_PAGE)
-#define FEW_BYTES   (PAGE / 4) /* if a page has fewer live bytes, its blocks pin it */
-#define REGION_BITS 21u	       /* a region is 2 MiB: see struct region */
-/* larger blocks are mappings of their own, not parts of a heap */
+#define FEW_BYTES   (PAGE / 4) /* blocks pin a page if it has at most this number of live bytes */
+#define REGION_BITS 21u	       /* log2 of the size of a struct region in bytes: 2 MiB */
+/* larger blocks are not marked in regions: they are mappings of their own, not in a heap */
 #define COVERED_MAX    (1ull << 30)
 #define FRAMES	       4u
-#define PARTS_SEARCHED 1000u /* number of parts that are searched for one with the same path */
+#define PARTS_SEARCHED 1000u /* add_part() searches this number of parts, the newest ones */
 #define NAMES_MAX      300u
 
-/* Sums of the blocks, or of the mappings, of a call site, in a process or in the run. */
+/* Sums for a call site of blocks or of mappings, in bytes except `count` and pinned_count. */
 struct resident_site {
 	uint64_t live, count, resident, swapped, untouched;
-	uint64_t alone; /* resident pages that have no live blocks of other sites */
+	uint64_t alone; /* bytes of resident pages without live blocks of other sites */
 	/*
-	 * pages that this site pins, because it has most of their few live bytes: their bytes,
-	 * their free bytes; the bytes and the number of the site's blocks on them
+	 * The site pins pages with few live bytes, most of which are its own. pinned_pages,
+	 * pinned_free: size and free bytes of these pages; pinned_live, pinned_count: bytes and
+	 * number of the site's blocks on them.
 	 */
 	uint64_t pinned_pages, pinned_free, pinned_live, pinned_count;
 };
@@ -45,7 +46,7 @@ struct resident_block {
 	uint32_t site;
 };
 
-/* A bitmap of 2 MiB of addresses: the pages that ever had a block. */
+/* A bit for each page of 2 MiB of addresses: whether the page ever had a block. */
 struct region {
 	uint64_t number; /* address >> REGION_BITS */
 	uint64_t bits[(1u << REGION_BITS) / PAGE / 64];
@@ -56,7 +57,8 @@ struct resident_page {
 	uint32_t mapping;
 	uint32_t live; /* bytes of live blocks */
 	/*
-	 * the site with most of these bytes, and its lead over the others in bytes (majority vote)
+	 * a majority vote (Boyer-Moore): the site that has most of these bytes, if one has more
+	 * than half of them, and its lead in bytes
 	 */
 	uint32_t site, lead;
 	bool is_shared; /* blocks of several sites are on it */
@@ -65,12 +67,12 @@ struct resident_page {
 /* The bytes of a mapping, by use. */
 struct resident_use {
 	uint64_t live;	       /* resident bytes of live blocks */
-	uint64_t block_pages;  /* pages with live blocks */
-	uint64_t former_pages; /* pages that ever had a block, live or freed */
-	uint64_t mapped;       /* resident bytes of live mappings, without former_pages */
+	uint64_t block_pages;  /* bytes of pages with live blocks */
+	uint64_t former_pages; /* bytes of pages that ever had a block, live or freed */
+	uint64_t mapped;       /* resident bytes of recorded mappings, without former_pages */
 	/*
-	 * before: bytes of pages that were mapped before the recording; zero: bytes of pages of
-	 * zeros
+	 * before: bytes of resident pages that may have blocks from before an attach or a fork;
+	 * zero: bytes of pages of zeros
 	 */
 	uint64_t before, zero;
 	uint64_t before_live; /* the part of `live` that is on pages counted in `before` */
@@ -124,7 +126,7 @@ struct resident_process {
 	const char *program;
 	uint32_t pid;
 	uint64_t time_ns, resident, swapped, live, untouched, between, free, pinned;
-	bool has_before; /* blocks from before the recording exist, but are unknown */
+	bool has_before; /* there may be blocks from before an attach or a fork */
 	/* the call site that pins the most bytes; NULL: none */
 	const struct trace_node *backtrace;
 	struct resident_site pinner;
@@ -136,23 +138,19 @@ struct resident_state {
 	struct residence residence;
 	struct pool pool;
 	/* the pages of the current process that ever had a block */
-	struct map region_of; /* key: address >> REGION_BITS; value: index + 1 */
+	struct map region_of; /* key: address >> REGION_BITS; value: index + 1 in `regions` */
 	ARRAY_OF(struct region) regions;
-	/* copied when the last scan was made */
+	/* live objects at the time of the last scan; number and time of that scan */
 	ARRAY_OF(struct resident_block) blocks, mappings;
 	uint64_t cut_number, cut_ns;
-	/* valid while blocks are joined with pages */
-	struct map page_of; /* key: number of a page; value: index + 1 */
+	/* used only by join() */
+	struct map page_of; /* key: number of a page; value: index + 1 in `pages` */
 	ARRAY_OF(struct resident_page) pages;
 	uint32_t *sorted;	   /* indexes in `regions`, by address */
 	struct resident_use *uses; /* indexed by mapping */
-	/*
-	 * remaining steps of the join. Blocks of a process do not overlap, so few are needed;
-	 * blocks of a damaged trace may overlap
-	 */
-	uint64_t steps;
+	uint64_t steps;	 /* steps left for join(): blocks of a damaged trace may overlap */
 	size_t last_run; /* index of the run of resident pages in which the previous block starts */
-	/* results; the last one is that of the current process if has_result */
+	/* results; if has_result is set, the last one is that of the current process */
 	ARRAY_OF(struct resident_process) processes;
 	ARRAY_OF(struct resident_part) parts;
 	bool has_result;
@@ -199,7 +197,7 @@ static void sort_regions(struct resident_state *state)
 	qsort_r(state->sorted, state->regions.count, sizeof(*state->sorted), by_number, state);
 }
 
-/* The number of pages in a range that ever had a block. */
+/* Returns the number of pages in a range that ever had a block. */
 static uint64_t count_former(const struct resident_state *state, uint64_t from, uint64_t to)
 {
 	const struct region *regions = state->regions.items;
@@ -232,7 +230,7 @@ static void resident_move(void *user, const struct ledger_move *move)
 
 /* ---- the time of the scan ---- */
 
-/* Copies the live objects now, because the notes about pages come later. */
+/* Copies the live objects when a scan stops the process: its notes about pages come later. */
 static void take_cut(struct resident_state *state, const struct event *event)
 {
 	struct ledger_held held;
@@ -261,7 +259,7 @@ static uint64_t above(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* Whether a range may contain unknown blocks, from before an attach or a fork. */
+/* Whether a range may contain blocks from before an attach or a fork, which are unknown. */
 static bool is_before(const struct resident_state *state, const struct residence_mapping *mapping,
 		      uint64_t from, uint64_t to)
 {
@@ -279,7 +277,7 @@ static bool is_before(const struct resident_state *state, const struct residence
 	return false;
 }
 
-/* Adds live bytes of a site to a page of which they cover a part. */
+/* Adds live bytes of a site to a page that they cover in part. */
 static void add_to_page(struct resident_state *state, uint64_t address, uint32_t mapping,
 			uint32_t site, uint32_t bytes)
 {
@@ -320,8 +318,8 @@ static void add_resident(struct resident_state *state, const struct residence_ru
 		return;
 	}
 	/*
-	 * the part is within one page, which it may share with other blocks; else it has whole
-	 * pages and two ends
+	 * here the part is within one page; otherwise it consists of whole pages, if any, and of
+	 * two ends on pages that may have other blocks, too
 	 */
 	if (first > last || (first == last && from / PAGE == (to - 1) / PAGE)) {
 		add_to_page(state, from, run->mapping, site, (uint32_t)(to - from));
@@ -344,7 +342,7 @@ static void add_block(struct resident_state *state, const struct resident_block 
 
 	entry->live += block->size;
 	entry->count++;
-	/* most blocks are near the previous block */
+	/* first try the run of the previous block, which is usually near */
 	if (i >= residence->runs.count || block->from < residence->runs.items[i].from ||
 	    block->from >= residence->runs.items[i].to)
 		i = residence_after(residence, block->from);
@@ -367,8 +365,8 @@ static void add_block(struct resident_state *state, const struct resident_block 
 }
 
 /*
- * Adds a mapping that a recorded call made. If it belongs to an allocator, counts only the bytes
- * without blocks.
+ * Adds a mapping that a recorded call made, without its pages that ever had a block: these belong
+ * to an allocator and are counted as block pages or free pages.
  */
 static void add_mapping(struct resident_state *state, const struct resident_block *mapping)
 {
@@ -434,7 +432,7 @@ static void count_pages(struct resident_state *state, struct resident_process *p
 	}
 }
 
-/* If the block's site pins one of the block's pages, counts the block for the site. */
+/* Adds the block to pinned_count and pinned_live of its site if the site pins its pages. */
 static void count_pinner(struct resident_state *state, const struct resident_block *block)
 {
 	uint64_t end = block->from + (block->size ? block->size : 1);
@@ -487,8 +485,8 @@ static void add_part(struct resident_state *state, enum part part, uint64_t byte
 }
 
 /*
- * Subtracts at most `bytes` from the rest of a mapping, so that the parts of the mapping add up to
- * its size. Returns the number of subtracted bytes.
+ * Subtracts at most `bytes` from *rest, the bytes of a mapping that no part has yet, so that the
+ * parts add up to its resident bytes. Returns the number of subtracted bytes.
  */
 static uint64_t take(uint64_t *rest, uint64_t bytes)
 {
@@ -599,7 +597,7 @@ static void join(struct resident_state *state)
 		struct resident_use *use = &state->uses[i];
 		const struct residence_mapping *mapping = &residence->mappings.items[i];
 
-		/* a kernel that does not report pages of zeros counts them as present */
+		/* some kernels report pages of zeros as present, but not as resident */
 		if (mapping->kind != RESIDENCE_KERNEL)
 			use->zero += above(use->present, mapping->resident);
 		divide_mapping(state, process, mapping, use);
@@ -686,8 +684,8 @@ static void resident_destroy(void *user)
 /* ---- the tables ---- */
 
 /*
- * Sets the note above the table: how much memory is free inside the allocator, and which blocks pin
- * it.
+ * Sets the table's note on the largest process: how much memory is free inside its allocator, and
+ * which blocks pin it.
  */
 static void say_process(const struct resident_state *state, struct table *table,
 			const struct resident_process *process)

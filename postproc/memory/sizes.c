@@ -3,7 +3,7 @@
 
 #include "postproc/report/report.h"
 
-#define BUCKETS 65u /* for 0 bytes, 1, 2 to 3, 4 to 7 ... */
+#define BUCKETS 65u /* one each for sizes of 0, 1, 2 to 3, 4 to 7 ... bytes */
 
 struct bucket {
 	uint64_t count, bytes, held;

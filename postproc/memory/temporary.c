@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on temporary allocations: objects that the acquiring thread released in its next call,
- * or in one of its next calls (--within). Such allocations are often unnecessary.
+ * The report `temporary`: objects that the acquiring thread released in its next call or, with
+ * --within=N, in one of its next N calls. Such allocations are often unnecessary.
  */
 
 #include "postproc/report/report.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The report `tree`: amounts by function, as a tree for each class, from main() down to the
- * acquiring functions or, with --bottom-up, from these up to main(). Memory grows with the number
- * of distinct backtraces.
+ * acquiring functions or, with --bottom-up, from acquiring functions up to main(). Memory grows
+ * with the number of distinct backtraces.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "naming/paths.h"
 #include "postproc/report/report.h"
 
-/* The tree of a class. */
+/* The tree of a class, with facts about the class. */
 struct plant {
 	const char *class;
 	uint32_t rank;
@@ -47,7 +47,7 @@ static void tree_process(void *user)
 	measure_process(((struct tree_state *)user)->measure);
 }
 
-/* ---- growing ---- */
+/* ---- adding call sites to the trees ---- */
 
 static struct plant *plant_of(struct tree_state *state, const struct measure_place *place)
 {

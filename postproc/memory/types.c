@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on the types of blocks, as far as the names of the functions that allocated them
- * contain the type. --by selects the measure, as for the report `tree`.
+ * The report `types`: blocks by type. The type is known if the names of the functions that
+ * allocated a block contain it. --by selects the measure, as for the report `tree`.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "measure.h"
 #include "postproc/report/report.h"
 
-/* number of innermost functions of a backtrace that are searched for a type */
+/* Sums of all blocks of a type. */
 struct type_sum {
 	const char *name; /* "": unknown */
 	uint64_t amount, count, sites;

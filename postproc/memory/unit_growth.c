@@ -4,17 +4,17 @@
 #include <math.h>
 
 #define SEGMENTS    8u
-#define CAP_RETURNS 3u	 /* how often a cache comes back to its largest amount, in each half */
-#define EVEN_MIN    0.5	 /* the least rise of a segment, as a part of the largest */
-#define FALL_MAX    0.5	 /* the largest fall, as a part of the mean rise of a segment */
-#define END_MIN	    0.25 /* the least rise of the last half segment, as a part of the mean */
-#define RUNS_MIN    0.99 /* the least rise per unit from run to run, as a part of the rise before */
-/* a decline over all segments, as a part of the mean: less is rounding, more may be a cache */
-#define DECLINE_MIN  0.02
-#define DECLINE_MAX  0.25
-#define DECLINE_SURE 3.0 /* a decline of this many standard errors is no chance */
+#define CAP_RETURNS 3u	 /* minimum number of points of each half at which a cache is full */
+#define EVEN_MIN    0.5	 /* minimum rise of a segment, relative to the largest rise */
+#define FALL_MAX    0.5	 /* maximum fall, relative to the mean rise of a segment */
+#define END_MIN	    0.25 /* minimum rise per unit in the last half segment, relative to the mean */
+#define RUNS_MIN    0.99 /* minimum rise per unit to the next run, relative to the rise before */
+/* decline of the rise over all segments, relative to the mean: */
+#define DECLINE_MIN  0.02 /* a smaller decline is a rounding error */
+#define DECLINE_MAX  0.25 /* a larger decline may be that of a cache */
+#define DECLINE_SURE 3.0  /* a decline of this many standard errors is not due to chance */
 
-/* of Student's t, two-sided 95 %, by degrees of freedom */
+/* quantiles of Student's t for 95 % (two-sided), indexed by degrees of freedom; 0 is unused */
 static const double student[] = { 12.71, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36 };
 
 static double mean_of(const double *values, size_t count)
@@ -27,8 +27,8 @@ static double mean_of(const double *values, size_t count)
 }
 
 /*
- * Whether the rises decline from segment to segment, by least squares: certainly, or so that much
- * of a decline may be hidden in their noise.
+ * Fits a line to the rises of the segments (least squares). Returns true if the rises certainly
+ * decline, or if their noise may hide a large decline.
  */
 static bool may_decline(const double *rates, size_t count)
 {
@@ -72,8 +72,8 @@ static double rate(const struct unit_point *from, const struct unit_point *to)
 }
 
 /*
- * Whether the points rise as steadily as their segments do: an amount may rise and fall within each
- * segment, and a cache may become full in the last half segment.
+ * Whether the amount also rises steadily within the segments: it never falls much, and it still
+ * rises in the last half segment, where a cache may have become full.
  */
 static bool is_steady(const struct unit_point *points, size_t count, double mean)
 {

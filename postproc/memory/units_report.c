@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call sites whose live amount grows with the units of work that the program does (unit_growth.h).
- * A unit ends with a mark of the process, or a run is as many units as its label `units` says.
- * Marks are judged for each process, labels for all runs.
+ * Finds call sites whose live amount grows with the number of units of work (unit_growth.h). A
+ * process ends a unit by a mark, or a run has a label `units` with its number of units. With marks,
+ * each process is examined separately; with labels, the runs are compared.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,35 +16,37 @@
 #define LABEL "units="
 
 struct entry {
-	/* of the process: live now; of the run: of the process that grew most */
+	/* live amount: now, in an entry of a process; else of the process that grew most */
 	double amount;
-	/* of the process: marks that the points cover, and 1 << shift marks a point */
+	/* for a process: number of marks that all points cover; a point covers 1 << shift marks */
 	uint64_t marks;
 	unsigned shift;
-	/* UNIT_POINTS points of the process, or of the runs; NULL: none yet */
+	/* UNIT_POINTS points: parts of the process, or runs with labels; NULL: none yet */
 	struct unit_point *points;
-	/* of the run */
+	/* the following members are only used in entries of the run */
 	struct unit_growth growth;
-	uint64_t units; /* 0: no process with marks had live objects */
+	uint64_t units; /* units of the process that grew most; 0: no process had marks and objects
+			 */
 };
 
 struct units_state {
 	struct report_run *run;
 	struct tally *tally;
-	struct pool pool; /* points of the process */
-	/* of the process, and of the process that is being merged */
-	uint64_t marks, ended_marks, most_marks; /* most_marks: of any process */
+	struct pool pool; /* points of the current process */
+	/* marks: of the current process; ended_*: of the ended process that is being merged */
+	uint64_t marks, ended_marks, most_marks; /* most_marks: maximum of all processes */
 	unsigned shift, ended_shift;
-	/* runs by number of units */
+	/* for each number of units that a label has: the number of runs with this label */
 	struct labelled {
 		double units;
 		const char *path;
 		unsigned runs;
 	} labelled[UNIT_POINTS];
-	size_t labelled_count, current; /* current: of the process; UNIT_POINTS: it has no label */
+	size_t labelled_count;
+	size_t current; /* index for the current process; UNIT_POINTS: its run has no label */
 };
 
-/* Makes points twice as long. */
+/* Joins the points in pairs, so that each point covers twice as many marks. */
 static void merge_points(struct unit_point *points)
 {
 	for (size_t i = 0; i < UNIT_POINTS / 2; i++) {
@@ -70,8 +72,8 @@ static struct unit_point *new_points(struct pool *pool)
 }
 
 /*
- * Adds the amount at the ends of the units from entry->marks on to the points: it has not changed
- * since then.
+ * Adds the present amount to the points of the units from entry->marks to `marks`, during which the
+ * amount has not changed.
  */
 static void reach(struct units_state *state, struct entry *entry, uint64_t marks, unsigned shift)
 {
@@ -114,7 +116,7 @@ static void units_note(void *user, const struct event *event)
 	if (strcmp(event->function->name, NOTE_MARK) != 0 || !text ||
 	    (wanted && *wanted && strcmp(wanted, text) != 0))
 		return;
-	/* the first mark: the previous process has been merged */
+	/* at the first mark of a process, the previous process has been merged: free its points */
 	if (!state->marks)
 		pool_free(&state->pool);
 	state->marks++;
@@ -151,13 +153,13 @@ static void units_process(void *user)
 	if (state->current == UNIT_POINTS)
 		return;
 	state->labelled_count += at == state->labelled_count;
-	/* all processes of a run are in one file */
+	/* all processes of a run are in one file, so a new path is a new run */
 	labelled[at].runs += !labelled[at].path || strcmp(labelled[at].path, path) != 0;
 	labelled[at].path = path;
 	labelled[at].units = units;
 }
 
-/* Of the processes that have a call site the worst one counts. */
+/* Marks: keeps the result of the process that grew most. Labels: adds up live amounts. */
 static void units_merge(void *user, void *of_run, const void *of_process)
 {
 	struct units_state *state = user;
@@ -191,7 +193,7 @@ static int by_units(const void *one, const void *two)
 	return (a > b) - (a < b);
 }
 
-/* Judges a call site by the amounts that were live at the ends of the runs. */
+/* Decides, by the live amounts at the ends of the runs, whether a call site grows. */
 static void judge_runs(const struct units_state *state, struct entry *entry)
 {
 	size_t count = state->labelled_count;
