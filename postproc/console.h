@@ -4,7 +4,7 @@
 
 /*
  * Prints progress, warnings about traces, and errors on standard error. Also sets the options for
- * opening traces, because the functions that open them report through this file.
+ * opening traces, because the functions that open traces report through this file.
  */
 
 #include <limits.h>

@@ -15,7 +15,7 @@
 #include "trace/trace.h"
 
 struct core_scan {
-	struct trace_notes notes; /* for trace_options.notes */
+	struct trace_notes notes; /* the notes made from the result */
 	/* memory that `notes` points into */
 	char *bytes;
 	size_t size;

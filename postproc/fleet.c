@@ -37,7 +37,7 @@ enum { TABLES = sizeof(table_names) / sizeof(*table_names), SITES = 2 };
 struct fleet {
 	const char *directory;
 	FILE *tables[TABLES];
-	struct hash_table sites; /* the call sites that are already in the file */
+	struct hash_table sites; /* the call sites that were already written to the file */
 	struct pool pool;
 };
 

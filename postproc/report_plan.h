@@ -31,7 +31,7 @@ struct report_plan {
 	char *before, *behind;
 	struct source_style source;
 	char *here;			       /* the current directory */
-	ARRAY_OF(const char *) roots, changed; /* --source-root and --changed */
+	ARRAY_OF(const char *) roots, changed; /* of --source-root and --changed */
 };
 
 /*

@@ -23,12 +23,12 @@ struct reporting_options {
 	struct report_options report;
 	struct tables_style style;
 	struct naming_files files;
-	const char *const *base; /* traces of the run to compare with */
+	const char *const *base; /* traces of the older run to compare with */
 	size_t base_count;
 	const struct limits *limits; /* limits to check; NULL: none */
 	/* the processes may still be running; the reports are about their present state */
 	bool is_so_far;
-	/* numbers to subtract before limits are checked; NULL: none */
+	/* numbers of an older run, to subtract before limits are checked; NULL: none */
 	const struct baseline *baseline;
 	/* receives the numbers of this run, for a later baseline; NULL: not wanted */
 	struct baseline *learned;

@@ -3,8 +3,8 @@
 #define ENGINE_HEAP_RANGE_H
 
 /*
- * The lowest and the highest address of the blocks in a trace, for two lines of the report on the
- * heap.
+ * The lowest and the highest address of the blocks in a trace, for two lines of the heap statistics
+ * in sp-rtrace text.
  */
 
 #include "trace/event.h"

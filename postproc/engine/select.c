@@ -90,7 +90,7 @@ struct select_held {
 	ARRAY_OF(struct ledger *) ledgers; /* one ledger for each process */
 	struct map by_section;		   /* by section of the process: index + 1 in `ledgers` */
 	struct ledger *current;
-	uint32_t section; /* number of the process whose ledger is `current` */
+	uint32_t section; /* section of the process whose ledger is `current` */
 };
 
 struct select {

@@ -14,7 +14,7 @@ struct landmark {
 	char name[NAME_MAX_SIZE];
 	bool is_time, is_peak, is_found;
 	struct instant instant;
-	uint64_t ns; /* the instant on the clock of the streams */
+	uint64_t ns; /* the instant in ns, on the clock of the traces */
 };
 
 enum { SINCE, UNTIL, LANDMARKS };

@@ -38,7 +38,7 @@ enum findings_kind {
 
 struct findings_item {
 	enum findings_kind kind;
-	enum finding finding;		   /* for FINDINGS_WRONG */
+	enum finding finding;		   /* the unusual number, for FINDINGS_WRONG */
 	const struct summary_class *class; /* NULL: the problem is about no class */
 	const char *report;		   /* the report that shows more */
 };

@@ -45,7 +45,7 @@ static const struct source *source_of(const struct limit_row *row)
 struct part {
 	enum table_id table;
 	int column;
-	const char *class; /* "": all */
+	const char *class; /* class of the rows; "": all */
 };
 
 static const struct {
@@ -435,7 +435,7 @@ static const enum unseen effects[][LIMIT_WHENS] = {
 	[REASON_EARLIER] = { MORE, MORE, MORE, MORE, MORE },
 	[REASON_RELEASED] = { NONE, MORE, MORE, NONE, NONE },
 	[REASON_WHOLE] = { MORE, MORE, MORE, MORE, MORE },
-	[REASON_SAMPLED] = { NONE, NONE, MORE, MORE, MORE }, /* see is_within_error() */
+	[REASON_SAMPLED] = { NONE, NONE, MORE, MORE, MORE }, /* is_within_error() decides */
 };
 
 static const struct reason {

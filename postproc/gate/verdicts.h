@@ -22,13 +22,13 @@ enum verdict { VERDICT_BROKEN, VERDICT_UNKNOWN, VERDICT_KEPT, VERDICTS };
 
 /* A row of a report that counts towards a limit. */
 struct verdict_site {
-	const struct trace_node *backtrace; /* NULL: the row has none */
+	const struct trace_node *backtrace; /* call site; NULL: unknown */
 	/*
 	 * limit, class and functions, as in a baseline; in another build, the same site has the
 	 * same key
 	 */
 	const char *key;
-	uint64_t number; /* in the unit of the limit, without the part that the baseline covers */
+	uint64_t number; /* the row's value in the limit's unit, minus the part in the baseline */
 	uint64_t known;	 /* the part that the baseline covers */
 	/* for memory: the row's numbers of blocks and bytes; 0: unknown */
 	uint64_t blocks, bytes;
@@ -38,7 +38,7 @@ struct verdict_site {
 struct limit_verdict {
 	const struct limit *limit;
 	enum verdict verdict;
-	uint64_t value;	 /* in the unit of the limit, without the part that the baseline covers */
+	uint64_t value;	 /* the whole value in the limit's unit, minus the part in the baseline */
 	uint64_t error;	 /* maximum error of `value`; 0: it is exact */
 	uint64_t known;	 /* the part that the baseline covers */
 	const char *why; /* why the verdict is unknown, or "" */

@@ -111,8 +111,8 @@ void tables_print_gcc(const struct tables_job *job)
 /* ---- GitHub ---- */
 
 /*
- * Replaces the characters in `encoded` by percent codes. The runner decodes %25 everywhere, and %3A
- * and %2C only in properties.
+ * Replaces the characters in `encoded` by percent codes. GitHub's runner decodes %25 everywhere,
+ * but %3A and %2C only in properties.
  */
 static void put_encoded(struct out *out, const char *text, const char *encoded)
 {

@@ -123,7 +123,7 @@ static const char *kind_of(const struct limit_verdict *verdict)
 									     : "ClientCheck";
 }
 
-/* Writes the file of a symbol as a directory and a name, if it is known, and the line. */
+/* Writes the directory and the name of a symbol's file, if the file is known, and the line. */
 static void put_file(struct out *out, const struct naming_symbol *symbol)
 {
 	const char *slash = symbol->file ? strrchr(symbol->file, '/') : NULL;

@@ -5,8 +5,8 @@
 /*
  * A fold reads the events of all processes of a run and fills some or all tables of a report. It
  * receives events or, through the ledger, acquisitions and releases. It does not print tables, and
- * resolves names only to match them. Each fold is a file (in memory/, waits/, descriptors/ or run/)
- * and a row of reports.def. If there is no memory left, the program ends (base/memory.h), so no
+ * resolves names only to match them. Each fold is a file (most are in memory/, waits/ and run/) and
+ * a row of reports.def. If there is no memory left, the program ends (base/memory.h), so no
  * function in postproc/ returns an error for it.
  */
 
@@ -50,8 +50,8 @@ struct report_run {
 	size_t path_count;
 	const struct trace_options *reading; /* options for opening the traces */
 	/*
-	 * Limit of the model's details: the maximum number of its spans. The numbers of its call
-	 * sites and other parts are limited in proportion. 0: no limit.
+	 * Limit of the details of an HTML page: the maximum number of spans in the page's model.
+	 * The numbers of its call sites and other parts are limited in proportion. 0: no limit.
 	 */
 	uint32_t detail;
 	bool is_base; /* the older run of a comparison (diff) is being read */
@@ -152,7 +152,7 @@ const char *report_renamed(const char *name, size_t length);
 const struct report_row *report_of(enum table_id id);
 const struct report *report_fold(enum table_id id);
 
-/* Returns the table with that name; TABLE_ID_COUNT: there is none. */
+/* Returns the table with that name; TABLE_ID_COUNT: no table has the name. */
 enum table_id report_table(const char *name, size_t length);
 
 /* Converts a time to ns since the start of the run. The start must be known already. */
@@ -196,7 +196,7 @@ enum report_kind {
  * other things that it affects. `events` and `traces` are totals.
  */
 struct report_gaps {
-	uint64_t events; /* all events, recorded or dropped */
+	uint64_t events; /* number of all events, recorded or dropped */
 	uint64_t traces;
 #define REASON(name, of, count, part, kinds, noun, what) uint64_t name;
 #include "postproc/reasons.def"

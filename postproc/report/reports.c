@@ -25,7 +25,7 @@ static const struct report_row rows[] = {
  * before it.
  */
 static const struct {
-	const struct report *fold; /* NULL: the same as in the previous row */
+	const struct report *fold; /* NULL: the fold of the previous row */
 	bool begins_report;
 	int table; /* for a TABLE row its enum table_id, else -1 */
 } entries[] = {
@@ -303,7 +303,7 @@ static bool report_is_unscanned(const struct summary_process *process)
 	return process->end != SUMMARY_EXEC && !process->is_scanned;
 }
 
-/* Whether the resident memory of the process was not measured. After an exec, there is none. */
+/* Whether the resident memory of the process was not measured. After an exec, none is left. */
 static bool report_is_unmeasured(const struct summary_process *process)
 {
 	return process->end != SUMMARY_EXEC && !process->is_measured;

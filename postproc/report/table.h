@@ -40,7 +40,7 @@ enum table_kind {
 	 */
 	TABLE_ERROR,
 	TABLE_PART_ERROR, /* the maximum error of a TABLE_PART or a curve; cannot be added up */
-	TABLE_AMOUNT,	  /* bytes or objects, depending on the row's class: see table_amount() */
+	TABLE_AMOUNT,	  /* an amount of bytes or objects, depending on the row's class */
 	/*
 	 * an amount that includes amounts of other rows or is included in them; cannot be added up
 	 */
@@ -50,7 +50,7 @@ enum table_kind {
 	TABLE_NS,	  /* a duration in ns */
 	TABLE_LONGEST,	  /* the longest of several durations */
 	TABLE_TIME,	  /* a time in ns since the start of the run */
-	TABLE_PERCENT,	  /* in hundredths of a percent */
+	TABLE_PERCENT,	  /* a share in hundredths of a percent */
 	/* like TABLE_PERCENT, but the shares of all rows of a group add up to 100 % */
 	TABLE_SHARE,
 	TABLE_BAR, /* like TABLE_PERCENT; drawn as a bar if there is space */
@@ -135,7 +135,7 @@ struct table_cell {
 	uint64_t weight : 61;
 	union {
 		uint64_t number;
-		const char *text; /* valid until tables_free() */
+		const char *text; /* a text that is valid until tables_free() */
 		const uint64_t *steps;
 		const struct trace_node *backtrace;
 		const struct table_branch *branch;
@@ -146,11 +146,11 @@ _Static_assert(sizeof(struct table_cell) == 16, "there may be a row of them for 
 
 /* A group of adjacent rows. */
 struct table_group {
-	const char *name; /* NULL: the table has no groups */
+	const char *name; /* name; NULL: the table has no groups */
 	size_t first;	  /* index of its first row */
 	size_t shown;	  /* number of rows that are printed, from the first on */
-	size_t kept;	  /* number of its rows that are still in the table */
-	/* number of its rows, including those that were removed, see tables_bound() */
+	size_t kept;	  /* number of the group's rows that are still in the table */
+	/* number of the group's rows, including removed ones: see tables_bound() */
 	size_t count;
 	/*
 	 * One cell for each column that can be added up. sums: of all rows; rest: of the rows that
@@ -203,7 +203,7 @@ struct tables {
 
 struct table_facts table_facts(enum table_id id);
 
-/* Returns the index of the column with that name; TABLE_COLUMN_NONE (-1): there is none. */
+/* Returns the index of the column with that name, or TABLE_COLUMN_NONE (-1). */
 int table_column(const struct table_facts *facts, const char *name);
 
 /*

@@ -19,7 +19,7 @@
 #define OUTPUT_PATH_MAX 4096
 
 struct output {
-	const char *directory; /* NULL: standard output */
+	const char *directory; /* directory for files; NULL: standard output */
 	const char *suffix;    /* suffix of a file in that directory: "htr" */
 	bool is_resolved;      /* whether the text passes through holdtrace-resolve */
 	bool is_quiet;	       /* pass -q to the child */

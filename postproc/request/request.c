@@ -13,11 +13,10 @@
 #include "postproc/report/report.h"
 
 /*
- * Commands of holdtrace that print a report. For these, holdtrace starts this program and passes on
- * their arguments.
+ * Commands of holdtrace that print fixed reports, or some tables of them. holdtrace starts this
+ * program and passes on their arguments.
  */
 
-/* Commands that print fixed reports, or some tables of them. */
 static const struct {
 	const char *command, *report, *tables;
 } commands[] = {

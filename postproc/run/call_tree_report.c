@@ -24,10 +24,10 @@ struct calls_sum {
 /* The sums of all calls with one path. */
 struct calls {
 	struct calls_sum tally;
-	/* number of threads; last_thread: the thread that was counted last */
+	/* threads: number of threads; last_thread: the thread that was counted last */
 	uint64_t threads, last_thread;
-	uint64_t id;	/* number of its row, from 1 */
-	uint32_t depth; /* number of ancestors of its row */
+	uint64_t id;	/* number of the path's row, from 1 */
+	uint32_t depth; /* number of ancestors of that row */
 };
 
 /*

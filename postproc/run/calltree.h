@@ -27,7 +27,7 @@
 #define CALLTREE_LEVELS 4096u
 #define CALLTREE_BLOCK	128u /* number of nodes of a level that are in memory */
 
-#define CALLTREE_NEVER UINT64_MAX /* in place of a time: the call has not returned */
+#define CALLTREE_NEVER UINT64_MAX /* time of the return of a call that has not returned */
 
 /* How complete a record is. If a call has several records, the first in this order is used. */
 enum calltree_rank {
@@ -72,7 +72,7 @@ struct calltree_step {
 
 struct calltree_path {
 	uint32_t count;
-	struct calltree_step *steps; /* outermost first */
+	struct calltree_step *steps; /* the outermost step comes first */
 };
 
 struct calltree_level {
@@ -99,29 +99,29 @@ struct calltree_open {
 	uint32_t path; /* number of the call's path; 0: it has none */
 };
 
-struct calltree_thread; /* defined in calltree.c */
+struct calltree_thread; /* this struct is defined in calltree.c */
 
 struct calltree {
 	struct pool pool;
-	struct hash_table threads; /* struct calltree_thread, by tid */
-	struct hash_table handles; /* struct handle, by pthread_t */
+	struct hash_table threads; /* items: struct calltree_thread, by tid */
+	struct hash_table handles; /* items: struct handle, by pthread_t */
 	/* the pthread_t of each handle, indexed by number of the handle */
 	ARRAY_OF(uint64_t) handle_list;
 	uint32_t lives;
 	uint64_t last_ns; /* latest time of all events */
 	/*
 	 * The paths, indexed by their number minus 1, or NULL. The steps of a call's path become
-	 * nodes between the call and the enclosing call. Set it before calltree_next_thread(). It
-	 * must outlive the tree.
+	 * nodes between the call and the enclosing call. Set this member before
+	 * calltree_next_thread(). The paths must outlive the tree.
 	 */
 	const struct calltree_path *paths;
-	struct spill_sort sort; /* sorts struct calltree_record */
+	struct spill_sort sort; /* sorts the records */
 
 	/* the following members belong to the thread that is being returned */
 	struct calltree_record record; /* the next record */
 	bool has_record;
 	uint64_t place;
-	struct calltree_open *open; /* outermost first */
+	struct calltree_open *open; /* the open calls, outermost first */
 	uint32_t open_count;
 	uint64_t last_enter; /* time of entry of the newest outermost call */
 	uint64_t root_children;

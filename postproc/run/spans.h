@@ -18,7 +18,7 @@
 #include "base/hash_table.h"
 
 #define SPANS_STEPS 256u
-#define SPANS_NEVER UINT64_MAX /* in place of a step: not released */
+#define SPANS_NEVER UINT64_MAX /* in place of a time or step: the objects were not released */
 /* the model of an HTML page may have this many spans for each call site with a row of its own */
 #define SPANS_A_PLACE 40u
 

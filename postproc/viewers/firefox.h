@@ -16,7 +16,7 @@
 
 /* A wait that is shown. */
 struct firefox_wait {
-	struct lane_wait facts; /* its texts are constants or belong to the pool */
+	struct lane_wait facts; /* strings in it are constants or belong to the pool */
 	uint32_t pid;
 };
 

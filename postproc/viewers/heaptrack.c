@@ -53,7 +53,7 @@ struct heaptrack {
 	uint32_t backtrace_count;
 	ARRAY_OF(struct heap_info) infos;
 	struct pool pool;
-	/* used while the file is written: */
+	/* the following members are used while the file is written */
 	struct packed packed;
 	struct map numbers, traces;
 	uint32_t string_count, trace_count;
@@ -258,9 +258,8 @@ static void put_head(struct heaptrack *file)
 
 /*
  * Writes the infos of allocations. No allocation uses info 0: heaptrack stores the info of the last
- * allocation, and 0 means that there was none, so it would report each free of info 0 as temporary.
- * Info 0 repeats the first backtrace, because heaptrack lists every backtrace that an info refers
- * to.
+ * allocation, with 0 for none, so it would report each free of info 0 as temporary. Info 0 repeats
+ * the first backtrace, because heaptrack lists every backtrace that an info refers to.
  */
 static void put_infos(struct heaptrack *file)
 {

@@ -48,7 +48,7 @@ enum { AT_PEAK = -1 };
 
 /* A frame of the tree. The children of a frame are its callers. */
 struct node {
-	const struct stacks_frame *frame; /* NULL: the root */
+	const struct stacks_frame *frame; /* NULL: the node is the root */
 	struct node *children, *next;
 	uint64_t bytes;
 	uint32_t count; /* number of children */

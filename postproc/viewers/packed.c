@@ -8,7 +8,7 @@
 
 #define WINDOW	   (15 + 16) /* 15: zlib's largest window; + 16: with a gzip header */
 #define MEMORY	   8
-#define PIECE_MAX  (1u << 30) /* sizes of zlib are unsigned int */
+#define PIECE_MAX  (1u << 30) /* zlib counts bytes in unsigned int */
 #define FORMAT_MAX 1024u
 
 void packed_begin(struct packed *packed, struct out *out)

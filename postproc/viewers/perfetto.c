@@ -49,7 +49,7 @@ struct perfetto {
 	struct perfetto_packets packets;
 	struct tally *heap;
 	struct map tracks;
-	uint64_t process_track, locks_track; /* 0: it was not made yet */
+	uint64_t process_track, locks_track; /* 0: the track was not made yet */
 	uint32_t locks;
 	uint64_t flows;
 	uint64_t wall_ns;

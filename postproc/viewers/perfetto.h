@@ -96,7 +96,7 @@ uint32_t perfetto_stack(struct perfetto_packets *packets, const struct trace_nod
 
 /*
  * Begins the description of a track in packets->body; perfetto_track_end() writes it to the trace.
- * track: a new number, ++packets->tracks; parent: 0 if there is none; name: NULL if there is none.
+ * track: a new number, ++packets->tracks; parent 0: no parent; name NULL: no name.
  */
 void perfetto_track(struct perfetto_packets *packets, uint64_t track, uint64_t parent,
 		    const char *name);

@@ -49,9 +49,9 @@ enum profile_cost {
 };
 
 struct profile_column {
-	char name[64];	  /* as in pprof: "inuse_space", "fd_open" */
-	const char *unit; /* unit as in pprof */
-	char title[64];	  /* as in callgrind: "LiveBytes", "FdLiveObjects" */
+	char name[64];	  /* name in pprof: "inuse_space", "fd_open" */
+	const char *unit; /* unit in pprof */
+	char title[64];	  /* title in callgrind: "LiveBytes", "FdLiveObjects" */
 };
 
 struct profile {

@@ -23,7 +23,7 @@
 
 /* The sums of the call sites, or of the waits, that have the same key. */
 struct row_sum {
-	const char *key[2]; /* for call sites: class; for waits: kind and function */
+	const char *key[2]; /* class of call sites; kind and function of waits */
 	int64_t site, holder;
 	bool has_holder;
 	struct costs_place held;

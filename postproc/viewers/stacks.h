@@ -25,18 +25,18 @@
  */
 struct stacks_function {
 	const char *name;	   /* the name that is shown; never NULL */
-	const char *file, *module; /* "": unknown */
-	uint32_t number;	   /* from 1 */
+	const char *file, *module; /* paths; "": unknown */
+	uint32_t number;	   /* number of the function, from 1 */
 };
 
 /* A frame: an address in a function. */
 struct stacks_frame {
 	const struct stacks_function *function;
 	uint64_t address; /* in the address map of the run; 0: the frame is in no module */
-	uint64_t offset;  /* offset in the module */
-	unsigned line;	  /* 0: unknown */
+	uint64_t offset;  /* offset of the address in the module */
+	unsigned line;	  /* line of the source; 0: unknown */
 	bool is_inlined;
-	uint32_t number; /* from 1 */
+	uint32_t number; /* number of the frame, from 1 */
 };
 
 struct stacks {

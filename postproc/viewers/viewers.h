@@ -4,8 +4,8 @@
 
 /*
  * Files for the viewers of other tools. Each viewer has a row in formats.def, and a source file
- * that defines viewer_NAME, a report of the whole run that prints itself. The numbers come from the
- * engine's folds; a viewer only chooses the names and fields.
+ * that defines viewer_NAME, a report of the whole run that prints itself. The numbers come from
+ * folds that reports use, too; a viewer only chooses the names and fields.
  */
 
 #include "postproc/report/report.h"

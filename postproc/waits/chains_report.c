@@ -17,10 +17,10 @@
 
 /*
  * The critical path of a process. The path is followed back in time, beginning with the thread of
- * the last call. At a wait with a known waker, it continues in the thread of the waker. Speeding up
- * code outside this path does not make the process faster. There are no gaps between the steps, so
- * they add up to the total time. Only the last CRITICAL_WAITS waits of a process are kept; the path
- * begins after those that were overwritten.
+ * the last call. At a wait with a known waker, the path continues in the thread of the waker.
+ * Speeding up code outside this path does not make the process faster. There are no gaps between
+ * the steps, so they add up to the total time. Only the last CRITICAL_WAITS waits of a process are
+ * kept; the path begins after those that were overwritten.
  */
 
 #define CRITICAL_WAITS (1u << 18)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report on the GIL of Python: where threads wait for it, and the lines that hold it. */
+/* The report on the GIL of Python: where threads wait for the GIL, and which lines hold it. */
 #include "postproc/report/report.h"
 
 static void put_waits(const struct report_run *run, struct table *table,
