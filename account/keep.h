@@ -20,7 +20,7 @@ struct kept {
 	uint32_t context, time_ms;
 	uint32_t thread;
 	uint32_t section; /* section of its process, see trace_section() */
-	uint32_t count;	  /* free for use by the view; initially 1 */
+	uint32_t count;	  /* a number for use by the view; initially 1 */
 	uint16_t argument_count;
 	uint8_t type; /* enum call_type */
 };

@@ -27,7 +27,8 @@ enum {
 	OF_JOIN,
 	OF_INHERITED,
 	OF_LAST_READER, /* key: a lock; value: item of the reader that locked it last */
-	OF_READER,	/* + index of a thread; key: a lock that this thread holds for reading */
+	/* OF_READER + index of a thread; key: a lock that this thread holds for reading */
+	OF_READER,
 };
 
 struct listener {
@@ -70,24 +71,25 @@ struct call {
  * live objects are usually spread over more memory than fits into a cache.
  */
 #define QUEUE_LENGTH 8u
-#define QUEUE_FROM   32768u /* minimum live objects; fewer fit into the cache */
+/* the queue is used from this number of live objects on; fewer fit into the cache */
+#define QUEUE_FROM 32768u
 
 struct ledger {
 	struct pool pool; /* memory for the names of classes */
 	struct ledger_class classes[LEDGER_CLASSES];
 	uint32_t class_count;
 	ARRAY_OF(uint8_t)
-	class_of; /* by the class's id: index in `classes` + 1; 0: unknown */
+	class_of; /* indexed by the class's id: index in `classes` + 1; 0: unknown */
 	const struct resource_class *memory; /* class of plain calls, see is_plain(); NULL: none */
 	uint32_t memory_class;		     /* index of that class in `classes` */
 	struct listener listeners[LEDGER_LISTENERS];
 	unsigned listener_count;
 	bool keeps_all_arguments;
 
-	/* the current process */
+	/* data of the current process */
 	struct ledger_sum sums[LEDGER_CLASSES];
 	struct map map;			    /* see the kinds of keys above */
-	ARRAY_OF(struct ledger_item) items; /* from 1 */
+	ARRAY_OF(struct ledger_item) items; /* indices start at 1 */
 	uint32_t spare;			    /* first item of the free list; 0: none */
 	struct mapped mapped;		    /* ranges of mappings, with their items */
 	struct before before;		    /* ranges that the process had mapped at the attach */
@@ -456,7 +458,7 @@ inline_ void tell_loss(struct ledger *ledger, const struct call *call, uint32_t 
 {
 	struct ledger_sum *sum = &ledger->sums[call->class];
 
-	/* like sum_up(), but need not update the peak: the amount only decreases */
+	/* like sum_up(), but does not update the peak, since the amount only decreases */
 	sum->count -= of.count;
 	sum->bytes -= of.bytes;
 	if (!call->is_plain)

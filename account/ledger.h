@@ -50,7 +50,7 @@ struct ledger_item {
 	struct wire_value *arguments; /* arguments of that call, see keep_arguments(); NULL: none */
 	uint32_t site;		   /* index in ledger_sites(); in a free item: the next free item */
 	uint32_t thread;	   /* thread that acquired it, see ledger_thread() */
-	uint32_t turn;		   /* number of calls that the thread had made then */
+	uint32_t turn;		   /* number of the thread's calls up to this one */
 	uint32_t context, time_ms; /* context and time_ms of the call */
 	uint32_t count;		   /* times it was acquired and not yet released; 0: not live */
 };
@@ -72,15 +72,15 @@ struct ledger_sum {
 	uint64_t strays;    /* releases of objects whose acquisition is not in the trace */
 	uint64_t earlier;   /* releases of objects that the process acquired before the attach */
 	uint64_t replaced;  /* acquisitions of objects that were already live */
-	uint64_t count, bytes; /* live now */
+	uint64_t count, bytes; /* live now: objects and bytes */
 	double variance;       /* variance of `bytes`; 0: `bytes` is exact */
 	double peak_variance, acquired_variance;
-	uint64_t peak, peak_ns; /* maximum live at the same time (bytes or objects), and when */
+	uint64_t peak, peak_ns; /* maximum of live bytes (or objects), and its time */
 };
 
 struct ledger_move {
 	uint32_t site;	     /* the call site: index in ledger_sites() */
-	uint32_t class;	     /* ledger_class() */
+	uint32_t class;	     /* index of the class, for ledger_class() */
 	bool is_acquisition; /* true: an acquisition; false: a release */
 	bool is_part;	     /* the object is part of another object: the descriptor of a stream */
 	bool is_no_call; /* The move does not count as a call: a wait unlocks a mutex or locks it
@@ -168,7 +168,7 @@ struct ledger_held {
 	bool is_part;
 	bool is_of_parent; /* acquired by the parent before the fork: ledger_fork() */
 	uint64_t object;
-	uint64_t count;	 /* 1, or more for a sampled block */
+	uint64_t count;	 /* number of objects: 1, or more for a sampled block */
 	uint64_t bytes;	 /* bytes of memory that the objects take; 0 for classes without bytes */
 	double variance; /* variance of `bytes` */
 	double count_variance;
@@ -187,7 +187,7 @@ bool ledger_held(struct ledger *ledger, size_t *at, struct ledger_held *held);
 bool ledger_is_replaced(const struct ledger *ledger);
 
 /*
- * As ledger_held(), but for the descriptors that the process had open when it executed another
+ * Like ledger_held(), but for the descriptors that the process had open when it executed another
  * program. The kernel then closed those with FD_CLOEXEC; the ~fd notes of the next program list the
  * others.
  */

@@ -72,7 +72,6 @@ struct before {
 	struct mapped mapped; /* ranges that are still mapped; item: enum before_kind */
 };
 
-/* Adds the range of a ~mapped note. */
 void before_add(struct before *before, const struct event *note);
 
 /*

@@ -49,7 +49,8 @@ void sites_seal(struct sites *sites);
 uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event);
 
 /*
- * As sites_of(), but inline for the frequent case that the backtrace's first site is the right one.
+ * Like sites_of(), but inline for the frequent case that the backtrace's first site is the right
+ * one.
  */
 static inline uint32_t sites_of_again(struct sites *sites, uint8_t class, const struct event *event)
 {

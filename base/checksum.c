@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#define POLYNOMIAL 0xedb88320u /* bit-reversed */
+#define POLYNOMIAL 0xedb88320u /* the polynomial of CRC-32, bit-reversed */
 #define STEP	   16	       /* bytes per round of the main loop */
 
 /* tables[n][b]: the checksum of byte b followed by n zero bytes */

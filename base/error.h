@@ -22,7 +22,7 @@ struct error {
 int error_set(struct error *err, int number, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* As error_set(), and appends ": " and strerror(number). */
+/* Like error_set(), but appends ": " and strerror(number). */
 int error_system(struct error *err, int number, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

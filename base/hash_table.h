@@ -15,7 +15,7 @@
 
 struct hash_table_slot {
 	uint64_t hash;
-	void *item; /* NULL: free */
+	void *item; /* NULL: the slot is free */
 };
 
 struct hash_table {

@@ -16,21 +16,21 @@ struct human {
 	char text[48];
 };
 
-/* 26,120 */
+/* Formats a number: 26,120 */
 const char *human_count(struct human *human, uint64_t number);
 
-/* 512 B, 50.2 KB, 1.3 MB */
+/* Formats a number of bytes: 512 B, 50.2 KB, 1.3 MB */
 const char *human_bytes(struct human *human, uint64_t bytes);
 
 /* Like human_bytes(), but exact below a million, so that blocks of equal size can be recognised. */
 const char *human_exact_bytes(struct human *human, uint64_t bytes);
 
-/* 250 ns, 12.3 us, 0.8 ms, 12.3 s, 3 min 12 s, 2 h 5 min */
+/* Formats a duration: 250 ns, 12.3 us, 0.8 ms, 12.3 s, 3 min 12 s, 2 h 5 min */
 const char *human_time(struct human *human, uint64_t ns);
 
 /*
- * 0.031 s. Always in seconds from 1 ms on, so that a column of times is aligned; a shorter time is
- * formatted by human_time(): 31.4 us.
+ * Formats a time: 0.031 s. The unit is always seconds from 1 ms on, so that a column of times is
+ * aligned; a shorter time is formatted by human_time(): 31.4 us.
  */
 const char *human_moment(struct human *human, uint64_t ns);
 

@@ -39,7 +39,7 @@ void json_text(struct json *json, const char *text);
 void json_unsigned(struct json *json, uint64_t number);
 void json_signed(struct json *json, int64_t number);
 void json_real(struct json *json, double number);  /* NaN and infinity become null */
-void json_hex(struct json *json, uint64_t number); /* "0x..." */
+void json_hex(struct json *json, uint64_t number); /* as a string: "0x..." */
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 

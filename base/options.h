@@ -31,7 +31,7 @@ enum option_kind {
 	OPTION_flag,
 	OPTION_text,
 	OPTION_word,	/* one of the words in "ARGUMENT" */
-	OPTION_number,	/* decimal */
+	OPTION_number,	/* a decimal number */
 	OPTION_count,	/* a number of at least 1 */
 	OPTION_mask,	/* a hexadecimal number */
 	OPTION_maybe,	/* an optional number */
@@ -60,7 +60,7 @@ typedef struct {
 	uint64_t value;
 } option_maybe;
 
-/* The caller frees items. */
+/* The values of an option that may be repeated. The caller frees items. */
 typedef struct {
 	const char **items;
 	size_t count, capacity;
@@ -73,7 +73,7 @@ struct option_row {
 	int letter;
 	enum option_kind kind;
 	size_t offset;	/* offset of the member in the program's struct */
-	bool is_filter; /* selects events */
+	bool is_filter; /* the option selects events */
 	bool is_own;	/* removed from argv before argv is passed to another program */
 };
 
@@ -141,7 +141,6 @@ enum option_form {
 
 void options_print_row(FILE *to, const struct option_row *row, enum option_form form);
 
-/* Prints all options. */
 void options_print(FILE *to, const struct option_table *table, enum option_form form);
 
 /* Prints a word, and after it the text, wrapped and indented to `column`. */

@@ -69,7 +69,7 @@ static inline void out_char(struct out *out, char character)
 void out_text(struct out *out, const char *text);
 void out_unsigned(struct out *out, uint64_t number);
 void out_signed(struct out *out, int64_t number);
-void out_hex(struct out *out, uint64_t number); /* without 0x */
+void out_hex(struct out *out, uint64_t number); /* in hexadecimal, without 0x */
 
 /* Prints a number with leading zeros, at least `digits` digits. */
 void out_padded(struct out *out, uint64_t number, unsigned digits);
@@ -104,7 +104,7 @@ void out_cell(struct out *out, const char *text, size_t length, bool begins);
 /* Prints untrusted text as text or an attribute of XML, which also forbids control characters. */
 void out_xml(struct out *out, const char *text, size_t length);
 
-/* printf-style; at most 1 KiB per call. */
+/* Prints like printf(3), at most 1 KiB per call. */
 void out_format(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*

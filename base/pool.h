@@ -17,7 +17,7 @@
 struct pool_chunk;
 
 struct pool {
-	struct pool_chunk *chunks; /* newest first */
+	struct pool_chunk *chunks; /* list of the chunks, newest first */
 	unsigned char *at;	   /* start of the free part of the newest chunk */
 	size_t left;		   /* free bytes in this chunk, a multiple of POOL_ALIGN */
 	uint64_t total;		   /* number of bytes allocated from the system */
@@ -49,7 +49,7 @@ static inline void *pool_alloc(struct pool *pool, size_t size)
 	return piece;
 }
 
-/* As pool_alloc(), but the bytes are zeroed. */
+/* Like pool_alloc(), but the bytes are zeroed. */
 void *pool_zalloc(struct pool *pool, size_t size);
 
 /* Copies a text and terminates it with NUL. */
@@ -60,7 +60,7 @@ struct pool_recent {
 	const char *texts[POOL_RECENT];
 };
 
-/* As pool_text(), but returns an earlier copy of the same text if it is among the recent ones. */
+/* Like pool_text(), but returns an earlier copy of the same text if that copy is among `recent`. */
 const char *pool_text_again(struct pool *pool, struct pool_recent *recent, const char *text);
 
 /* Frees all pieces; keeps the newest chunk for reuse. */

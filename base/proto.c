@@ -90,7 +90,7 @@ void proto_message(struct proto *proto, unsigned field, const struct proto *inne
 	proto_bytes(proto, field, inner->bytes, inner->used);
 }
 
-/* Length of the valid UTF-8 prefix. */
+/* Returns the length of the longest prefix that is valid UTF-8. */
 static size_t plain_length(const char *text, size_t length)
 {
 	size_t at = 0;

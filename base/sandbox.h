@@ -31,7 +31,8 @@ struct sandbox_options {
 	bool may_start;	  /* may create child processes and send signals to them */
 	bool may_execute; /* may execute programs */
 	bool may_grow;	  /* may write to open files without a size limit */
-	const char *writable[SANDBOX_WRITABLE_MAX]; /* directories, then NULL */
+	/* directories that the process may change, then NULL */
+	const char *writable[SANDBOX_WRITABLE_MAX];
 };
 
 /* Drops the rights for good. Returns the walls that are set up. */

@@ -12,7 +12,7 @@ struct suggest {
 	const char *typed;
 	size_t length;			 /* length of `typed` */
 	size_t distance;		 /* edit distance of the best word so far */
-	char word[SUGGEST_WORD_MAX + 1]; /* the best so far; "": no word is close enough */
+	char word[SUGGEST_WORD_MAX + 1]; /* the best word so far; "": no word is close enough */
 	char text[SUGGEST_WORD_MAX + 24];
 };
 

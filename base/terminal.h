@@ -21,7 +21,7 @@ bool terminal_is_dumb(void);
 /* True if the locale in LC_ALL, LC_CTYPE or LANG uses UTF-8. */
 bool terminal_has_unicode(void);
 
-/* COLUMNS, else the width of the terminal at fd, else TERMINAL_WIDTH. */
+/* Returns COLUMNS, else the width of the terminal at fd, else TERMINAL_WIDTH. */
 unsigned terminal_width(int fd);
 
 #endif

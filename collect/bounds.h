@@ -59,8 +59,8 @@ void bounds_use(struct bounds_used *used, struct bounds_user *user, enum bound b
 /*
  * Bytes of memory for the backtraces and names that streams have defined, and the number of these
  * streams. The sum is over the streams of one user, of all users except the owner, or of all users.
- * If a sum exceeds its limit, each stream that uses at least the average begins a new section
- * without definitions.
+ * If a sum exceeds its limit (`most`), each stream that uses at least the average begins a new
+ * section without definitions.
  */
 struct bounds_known {
 	uint64_t bytes, most;

@@ -46,7 +46,6 @@ void bundle_rest(struct bundle *bundle);
  */
 int bundle_write(struct bundle_stream *stream, const void *bytes, size_t size, struct error *err);
 
-/* Bytes in the file. */
 uint64_t bundle_size(struct bundle *bundle);
 
 /*

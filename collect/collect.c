@@ -59,7 +59,7 @@
 /* the definitions of all streams together may use 1/8 of the memory */
 #define KNOWN_PART 8u
 
-/* ---- leaving the parent ---- */
+/* ---- detaching from the parent process ---- */
 
 /*
  * The collector starts as a child of the traced program or of its launcher. These functions detach
@@ -230,7 +230,7 @@ void collect_tell_failure(struct collector *collector, const struct stream *stre
 
 void collect_beat(struct collector *collector)
 {
-	/* atomic, since the threads that write files move the heartbeat, too */
+	/* atomic, since the threads that write files increment the heartbeat, too */
 	__atomic_add_fetch(&collector->shared.control->heartbeat, 1, __ATOMIC_RELEASE);
 }
 
@@ -295,7 +295,8 @@ static bool starves(void *context, void *owner, int32_t thread, uint64_t *ran_ns
 
 static void on_growth(void *context, void *owner)
 {
-	collect_receive(context); /* if the owner uses a spare, its new memory is another spare */
+	/* a process that uses a spare gets further memory as another spare */
+	collect_receive(context);
 	collect_extend(context, owner);
 }
 
@@ -332,8 +333,9 @@ static void leave_run(struct collector *collector, uint32_t place)
 }
 
 /*
- * Receives all late guests before the last stream ends, since a later refusal could not be reported
- * in any stream. A guest is late if its user had no time left in earlier rounds.
+ * Receives all late guests (processes that want to attach, listener.h) before the last stream ends,
+ * since a later refusal could not be reported in any stream. A guest is late if its user had no
+ * time left in earlier rounds.
  */
 static void receive_late(struct collector *collector, const struct member *next)
 {

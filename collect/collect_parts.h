@@ -94,7 +94,7 @@ struct member {
 	bool is_scanned_at_end;
 	struct member *next[MEMBER_INDEXES]; /* next member with the same hash, for each index */
 	uint64_t indexed[MEMBER_INDEXES]; /* the value under which each index lists this member */
-	/* for each chunk, the schedules of its slots; NULL: none yet */
+	/* for each chunk, how long the threads of its slots ran; NULL: not read yet */
 	struct schedule *schedule[ARENA_CHUNKS];
 };
 
@@ -195,8 +195,9 @@ struct collector {
 	/* indexed by reason: refusals that were not written to a stream yet */
 	uint64_t refused[REFUSAL_COUNT];
 	/*
-	 * limits how often threads are read: each reading advances this time by TOKEN_NS, and a
-	 * thread is read only if this time is at least TOKEN_NS ago
+	 * limits how often the collector reads a thread's times from the kernel: each reading
+	 * advances this time by TOKEN_NS, and the next reading waits until this time is at least
+	 * TOKEN_NS ago
 	 */
 	uint64_t schedule_ns;
 	struct schedule_place {
@@ -253,7 +254,7 @@ int collect_keep_begin(struct collector *collector, struct error *err);
 void collect_keep(struct collector *collector);
 /* Whether the rings must not be read now, because the file would exceed its size limit. */
 bool collect_keep_is_full(const struct collector *collector);
-/* How many processes have no events left in the file, since the flight recorder discarded them. */
+/* Number of processes all of whose events the flight recorder has discarded. */
 uint64_t collect_keep_gone(const struct collector *collector);
 void collect_keep_leave(struct collector *collector, const struct member *member);
 void collect_keep_end(struct collector *collector);
@@ -266,8 +267,8 @@ void collect_schedule(struct collector *collector, uint64_t now_ns);
 /* Reads the kernel's last figures of the first thread of a zombie process. */
 void collect_schedule_last(struct collector *collector, struct member *member);
 /*
- * Writes the figures of the threads of a process. collect_schedule_end(): does so when the process
- * has ended, and frees the readings.
+ * Writes how long the threads of a process have run and have been blocked. collect_schedule_end():
+ * does so when the process has ended, and frees the readings.
  */
 void collect_schedule_say(struct collector *collector, struct member *member);
 void collect_schedule_end(struct collector *collector, struct member *member);

@@ -17,7 +17,7 @@
 #define VALUE_NAME_MAX 48
 /* maximum length of a path: an MMAP packet cannot be divided into parts */
 #define PATH_CLIP 3800
-/* a bit that is set in every key of struct encode_kind, so that 0 is no key */
+/* a bit that is set in every key of struct encode_kind, so that no key is 0 */
 #define KIND_KNOWN (1u << 7)
 /* offset of the name's text in a CALL packet: after four dwords in both protocols */
 #define CALL_NAME_TEXT (WIRE_HEADER_SIZE + 18)
@@ -422,7 +422,7 @@ static bool put_htr_call(struct encoder *encoder, const struct merge_event *even
 	return true;
 }
 
-/* Makes the first event of a record with two events: the object `related` was freed at entry. */
+/* Makes the first of the two events of realloc() and the like: `related` was freed at entry. */
 static void make_moved_part(struct encode_packet_call *packet)
 {
 	packet->type = CALL_TYPE_FREE;

@@ -69,8 +69,8 @@ struct encode_process {
 	uint64_t session[2];
 	uint32_t stream;
 	uint32_t parent_stream;
-	uint64_t start;	      /* in ticks */
-	uint64_t realtime_ns; /* the time since 1970 minus the clock's time */
+	uint64_t start;	      /* start of the process, in ticks */
+	uint64_t realtime_ns; /* CLOCK_REALTIME minus the run's clock */
 	uint32_t version;     /* version of holdtrace: major << 16 | minor */
 };
 
@@ -80,11 +80,11 @@ struct encode_note {
 	const struct wire_value *values;
 	uint32_t count;
 	const struct merge_thread *thread; /* NULL: the note is about the process */
-	uint64_t time;			   /* in ticks */
+	uint64_t time;			   /* time of the note, in ticks */
 	/* the open call that the note is about; NULL: the note is not about a call */
 	const struct arena_open *open;
 	uint32_t depth;		/* number of calls of the thread in which the open call is nested */
-	const uint64_t *frames; /* innermost first */
+	const uint64_t *frames; /* the backtrace, innermost frame first */
 	uint32_t frame_count;
 };
 

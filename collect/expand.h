@@ -84,7 +84,7 @@ static inline bool expand_has_more(const struct record_short *record)
 	return (record->form & SHORT_RELATED) | (record->resource & (SHORT_MORE | SHORT_SPLIT));
 }
 
-/* Bytes of the expanded record, including arguments and frames. */
+/* Size of the expanded record in bytes, with its arguments and frames. */
 static inline uint32_t expand_size(const struct record_short *record,
 				   const struct expand_more *more)
 {

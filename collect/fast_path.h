@@ -27,7 +27,7 @@ struct fast_call {
 	const struct short_more *more; /* the optional part of the record; NULL: the part is
 					  missing, and all its values are 0 */
 	const uint64_t *values;	       /* a copy of the arguments */
-	const uint64_t *frames;	       /* innermost first */
+	const uint64_t *frames;	       /* the backtrace, innermost frame first */
 	uint32_t frame_count;
 	/*
 	 * How many outer frames are the same as in the previous call. `memory` identifies a

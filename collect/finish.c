@@ -458,7 +458,7 @@ void collect_finish(struct collector *collector, struct member *member)
 	while (member->chunk_count)
 		chunk_close(member->chunks[--member->chunk_count]);
 	/*
-	 * if other processes run, and none waits to attach, the writing thread need not wake the
+	 * if other processes run, and none waits to attach, the writing thread does not wake the
 	 * collector: it will notice the end of the stream in its next round
 	 */
 	if (__atomic_load_n(&control->alive, __ATOMIC_RELAXED) &&

@@ -514,7 +514,7 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	open_sink(collector, member);
 	begin_stream(collector, member);
 	say_doubt(member);
-	/* reports the name: the launcher cannot know which file name was unused */
+	/* reports the file name: only the collector knows which name was unused */
 	if (collector->reports >= 0)
 		dprintf(collector->reports, "%u %d %s\n", member->number, member->hello.pid,
 			member->stream->sink.regular ? member->stream->sink.name : "");
@@ -525,7 +525,8 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	__atomic_store_n(&newcomer->chunk->head->stream, member->number + 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&control->alive, 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&control->attached, 1, __ATOMIC_RELEASE);
-	/* a further chunk that got its own stream belongs to a process that still runs */
+	/* only the first chunk (0) of a process shows that an earlier member with its pid has
+	 * ended */
 	if (!newcomer->hello->chunk)
 		end_predecessor(collector, member);
 	return true;

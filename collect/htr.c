@@ -23,9 +23,9 @@ _Static_assert(COLUMN_ROOM >= (EVENTS_MAX + 1) * 2 * HTR_VARINT_MAX, "numbers of
 #define COLUMNS_ROOM ((HTR_COLUMN_COUNT + 1) * (size_t)COLUMN_ROOM)
 
 /*
- * Maps enough memory for all columns, so that the code that adds an event need not check whether it
- * fits. mmap() and not malloc(): a short stream touches few pages of a new mapping, but malloc()
- * may return pages that were touched before.
+ * Maps enough memory for all columns, so that the code that adds an event does not check whether
+ * there is room. mmap() and not malloc(): a short stream touches few pages of a new mapping, but
+ * malloc() may return pages that were touched before.
  */
 static bool make_columns(struct htr *htr)
 {
@@ -273,8 +273,8 @@ _Static_assert(HTR_KIND_SHAPES == 1u << (32 - 28), "shape_of_kind() shifts so fa
 /* ---- events ---- */
 
 /*
- * put_value_time(htr, &draft, value) and so on, one function for each row: writes a value into its
- * column. The values of one column must be written in the order of the rows.
+ * put_value_time(htr, &draft, value) and so on, one function for each VALUE row of htr.def: writes
+ * a value into its column. The values of one column must be written in the order of the rows.
  */
 #define VALUE(column, sign, name, description)                                              \
 	inline_ void put_value_##name(struct htr *htr, struct draft *draft, uint64_t value) \

@@ -27,7 +27,7 @@ struct htr_event {
 	const struct encode_packet_call *call;
 	uint32_t function; /* a number that htr_function() returned */
 	bool has_arguments;
-	const uint64_t *frames; /* innermost first */
+	const uint64_t *frames; /* the backtrace, innermost frame first */
 	uint32_t frame_count;
 };
 

@@ -20,10 +20,10 @@
 #define HTR_EVENT_MOST (320u << 10)
 
 /*
- * A frame with its callers: a node of the tree of backtraces, identified by its parent's
- * number and its address. Each node remembers two of the children that were last found
- * under it: a stack often takes the same path again, and the lookup reads the child next
- * anyway.
+ * A frame with its callers: a node of the tree of backtraces, identified by its parent's number and
+ * its address. Each node remembers two of the children that were last found under it, since the
+ * next backtrace often has the same frames. Comparing with these children costs little: the lookup
+ * reads the right child next anyway.
  */
 struct node {
 	uint64_t address;

@@ -47,7 +47,8 @@ struct visitor {
 /* maximum number of other users' connections that are accepted in one turn */
 #define OTHERS_TURN 64
 /*
- * newcomers wait while the sum of waiting guests and of unfinished ended processes is at least this
+ * new processes wait before they connect while waiting guests and unfinished ended processes
+ * together are at least this many
  */
 #define CROWD 128
 /*
@@ -70,8 +71,9 @@ struct visitor {
 struct listener {
 	struct shared *shared;
 	int epoll;
-	int by_name, by_path, by_guest; /* listening sockets */
-	int path;			/* O_PATH descriptor of by_path */
+	/* listening sockets: abstract name, path, other network namespace */
+	int by_name, by_path, by_guest;
+	int path; /* O_PATH descriptor of by_path */
 	/*
 	 * spare descriptors, which are closed when a connection must be accepted and no other
 	 * descriptor is free
@@ -527,8 +529,8 @@ static bool let_in(struct listener *listener, struct visitor *visitor, struct gu
 		return true;
 	}
 	/*
-	 * a hello without a descriptor: the kernel could not add the descriptor of the memory to
-	 * this process
+	 * an attach message (hello) without a descriptor: the kernel could not add the descriptor
+	 * of the memory to this process
 	 */
 	if (size == sizeof(guest->hello))
 		refuse(listener, REFUSED_MEMORY);

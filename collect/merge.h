@@ -25,14 +25,14 @@ struct merge_thread {
 /* A record at its position in the sequence. All pointers are valid only during the call. */
 struct merge_event {
 	const struct record *record; /* a checked record: its parts fit its length */
-	/* in ticks; never less than the time of the previous event */
+	/* time of the event, in ticks; never less than the time of the previous event */
 	uint64_t time;
 	/* whether its time was changed to keep the order */
 	bool late;
 	/* if the record has MOMENT_SPLIT: whether this is the event that released `related` */
 	bool is_moved_part;
 	const struct merge_thread *thread;
-	/* backtrace of a RECORD_CALL, innermost first */
+	/* backtrace of a RECORD_CALL, innermost frame first */
 	const uint64_t *frames;
 	uint32_t frame_count;
 };

@@ -23,7 +23,7 @@
 struct batch {
 	struct batch *next; /* next batch in the list of unused batches */
 	struct process *process;
-	uint32_t used;	  /* in bytes */
+	uint32_t used;	  /* bytes of `records` in use */
 	uint32_t entries; /* number of entries whose records are in this batch */
 	uint64_t records[];
 };
@@ -74,7 +74,7 @@ struct reader {
 	uint64_t ring_most; /* size to which the ring can grow, in bytes */
 	uint64_t ring_size; /* current size of the ring, in bytes */
 	struct process *process;
-	/* NO_THREAD: not yet known */
+	/* index in process->threads; NO_THREAD: not yet known */
 	uint32_t thread;
 	/* whether the ring was found unsound; the records of its current thread are then ignored */
 	bool is_closed;
@@ -154,7 +154,7 @@ struct process {
 	 * whether this round ignores the low watermarks because the process holds too much memory
 	 */
 	bool is_overruled;
-	uint64_t cut_time; /* time of the last merge_cut(); 0: there was none */
+	uint64_t cut_time; /* time of the last merge_cut(); 0: never called */
 };
 
 struct merge {
@@ -229,7 +229,7 @@ void merge_hand_out_in_place(struct merge *merge, struct reader *reader, uint64_
 
 /*
  * Hands out the record of an entry, which must be the next record in the order of time. The entry
- * need not be in reader->entries.
+ * does not need to be in reader->entries.
  */
 void merge_hand_out(struct merge *merge, struct reader *reader, const struct entry *entry);
 

@@ -597,8 +597,8 @@ static inline bool note_next(struct reader *reader, const struct record_short *r
  * earlier times. Otherwise returns false, and the caller makes an entry of the record. Also returns
  * false for a record with the same time as an entry, since insert() must decide their order. If the
  * record's time is not before the limit of this round, the reader stops at it as long as the ring
- * has room. So records need not be copied only because another thread was preempted in the middle
- * of a call.
+ * has room. So no record is copied only because another thread was preempted in the middle of a
+ * call.
  */
 static bool finds_place(struct reader *reader)
 {

@@ -38,8 +38,8 @@ struct output {
 	struct bundle_stream bundle;
 	struct pack *pack; /* NULL until the first block */
 	/*
-	 * points to the thread's variable for a pack that can be reused for the next stream (*kept
-	 * is NULL: there is none); NULL: there is no thread
+	 * address of the thread's pointer to a pack that the next stream can reuse (that pointer
+	 * may be NULL); NULL: the output has no thread
 	 */
 	struct pack **kept;
 	uint32_t *wake;

@@ -81,7 +81,7 @@ int shared_open(struct shared *shared, int fd, struct error *err)
 		return ret;
 	shared->device = st.st_dev;
 	shared->inode = st.st_ino;
-	/* upper half first, as in a number */
+	/* the upper 64 bits first, as in a 128-bit number */
 	snprintf(shared->session, sizeof(shared->session), "%016" PRIx64 "%016" PRIx64,
 		 shared->control->session[1], shared->control->session[0]);
 	return 0;

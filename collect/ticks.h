@@ -28,7 +28,7 @@ struct ticks_line {
 struct ticks_pair {
 	uint64_t ticks;
 	uint64_t ns;
-	uint64_t width; /* maximum error of ticks */
+	uint64_t width; /* maximum error of `ticks` */
 };
 
 struct ticks {
@@ -37,7 +37,7 @@ struct ticks {
 	struct ticks_pair first; /* the start of the interval over which the factor is measured */
 	uint64_t next_ns;	 /* when the next comparison is due */
 	uint64_t step_ns;
-	struct ticks_line lines[TICKS_LINES]; /* oldest first */
+	struct ticks_line lines[TICKS_LINES]; /* all lines, oldest first */
 };
 
 static inline uint64_t ticks_clock_ns(void)

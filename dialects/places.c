@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 
-#define FD_MAX (1u << 20) /* the default of fs.nr_open */
+#define FD_MAX (1u << 20) /* limit of descriptors: the default of fs.nr_open */
 
 void places_clear(struct places *places)
 {

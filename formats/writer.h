@@ -33,12 +33,12 @@ struct writer_views {
 
 struct writer_options {
 	struct out *out;	   /* the output; NULL for formats that write directories */
-	const char *directory;	   /* -o; NULL: the option was not given */
+	const char *directory;	   /* argument of -o; NULL: the option was not given */
 	bool force;		   /* -f: overwrite existing files */
 	bool is_merged;		   /* the events come from several processes (see trace/merge.h) */
 	bool is_single_renumbered; /* -R: if only one class occurs, its number is 1 */
 	bool is_reordered;	   /* all facts (mappings, classes ...) precede the calls */
-	int64_t depth;		   /* -b; -1: the option was not given */
+	int64_t depth;		   /* argument of -b; -1: the option was not given */
 	const struct writer_views *views;
 	const char *words; /* words after the format's name, see format_has_word(); NULL: none */
 };

@@ -21,7 +21,7 @@
 struct path_function {
 	struct naming_symbol symbol; /* its `line` is 0 unless all occurrences have the same line */
 	const char *program;	     /* file name of the module; "": the program itself */
-	uint32_t number;	     /* from 0, in the order of occurrence */
+	uint32_t number;	     /* number from 0, in the order of occurrence */
 	size_t place;		     /* its index in the path that paths_make() builds */
 };
 

@@ -23,8 +23,8 @@ static inline struct wire_flags cursor_flags(struct cursor *cursor)
 }
 
 /*
- * sp-rtrace counts the padding in the length of a string, contrary to its document. Both forms are
- * read correctly by dropping trailing NULs and continuing at the next multiple of 4.
+ * sp-rtrace counts the padding in the length of a string, contrary to its document. This function
+ * reads both forms: it drops trailing NULs and continues at the next multiple of 4.
  */
 static inline __attribute__((always_inline)) const char *cursor_string(struct cursor *cursor)
 {

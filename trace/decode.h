@@ -34,8 +34,8 @@ enum decoded {
 };
 
 /* Bits of `absent`: fields that streams of old versions do not have. */
-#define ABSENT_PROCESS_DEPTH  (1u << 3) /* before 1.2 */
-#define ABSENT_RESOURCE_FLAGS (1u << 1) /* before 1.3 */
+#define ABSENT_PROCESS_DEPTH  (1u << 3) /* missing before version 1.2 */
+#define ABSENT_RESOURCE_FLAGS (1u << 1) /* missing before version 1.3 */
 
 /*
  * Declares decode_call(&cursor, absent, wants_tail, &packet) and so on, one function for each

@@ -19,18 +19,18 @@
 #include "trace/nodes.h"
 #include "wire.h"
 
-struct hook; /* hook_table.h */
+struct hook; /* declared in hook_table.h */
 
 enum event_kind {
 	EVENT_STREAM,	/* a stream starts: the first one, or one that was appended, whose indices,
 			   classes, contexts and mappings are its own */
 	EVENT_PROCESS,	/* event->process is now known, from a PINF packet or a text header */
-	EVENT_TRACER,	/* event->tracer */
-	EVENT_MAPPING,	/* event->mapping */
-	EVENT_CONTEXT,	/* event->call_context */
-	EVENT_RESOURCE, /* event->resource was registered */
-	EVENT_ATTACHMENT, /* event->attachment */
-	EVENT_HEAP,	  /* event->heap */
+	EVENT_TRACER,	/* a tracer is named: event->tracer */
+	EVENT_MAPPING,	/* a file was mapped: event->mapping */
+	EVENT_CONTEXT,	/* a context was defined: event->call_context */
+	EVENT_RESOURCE, /* a class was registered: event->resource */
+	EVENT_ATTACHMENT, /* a file was attached: event->attachment */
+	EVENT_HEAP,	  /* the heap's state: event->heap */
 	EVENT_COMMENT,	  /* event->comment: a line of a text trace that has no other meaning */
 	EVENT_NOTE,	  /* a note, whose name begins with '~'; it has all members of a call */
 	EVENT_CALL,
@@ -42,23 +42,23 @@ _Static_assert(EVENT_CALL == EVENT_NOTE + 1, "event_is_call() is one comparison"
 struct trace_process {
 	unsigned section;      /* number of the stream in its file, from 1 */
 	bool is_text;	       /* the stream is text, and `headers` holds its first line */
-	bool has_tails;	       /* written by holdtrace: the members below "tail" are set */
-	const char *arch;      /* "x86_64" */
-	unsigned major, minor; /* version of the stream */
-	unsigned pointer_size; /* 4 or 8; 0: not known (text) */
+	bool has_tails;	       /* written by holdtrace: the members from `session` on are set */
+	const char *arch;      /* the machine, such as "x86_64" */
+	unsigned major, minor; /* version of the stream's protocol */
+	unsigned pointer_size; /* bytes of a pointer: 4 or 8; 0: not known (text) */
 	bool is_big_endian;
 	bool has_process; /* the stream has a PINF packet or a text header */
 	uint32_t pid;
-	uint32_t seconds, microseconds; /* start of the trace since 1970; 0: not known */
+	uint32_t seconds, microseconds; /* start of the trace, as time since 1970; 0: not known */
 	int64_t depth;			/* maximum number of frames in a backtrace, -1: not known */
 	const char *name;
 	/* The pairs of a text header, in their order and unchanged. */
 	const struct wire_value *headers;
 	size_t header_count;
-	/* tail */
+	/* from the tail of the PINF packet */
 	uint64_t session[2]; /* lower and upper half of the id */
 	uint32_t stream, parent_stream, parent_pid;
-	uint64_t start_ns;    /* CLOCK_MONOTONIC */
+	uint64_t start_ns;    /* start of the process: CLOCK_MONOTONIC in ns */
 	uint64_t realtime_ns; /* add it to a time of the stream to get ns since 1970 */
 };
 
@@ -71,7 +71,7 @@ struct trace_mapping {
 	uint64_t from, to; /* holdtrace-text(5) defines the meaning of `from` */
 	const char *path;
 	uint64_t since;	       /* valid after the call with this index; 0: from the start */
-	uint32_t id;	       /* from 0, in order of appearance in the whole trace */
+	uint32_t id;	       /* number from 0, in order of appearance in the whole trace */
 	bool has_tail;	       /* the following members are set */
 	uint64_t code, offset; /* start of the executable mapping and its offset in the file */
 	const char *build_id;  /* hexadecimal digits, "": unknown */
@@ -84,7 +84,7 @@ struct trace_context {
 
 /* A class of resources as the stream registers it. */
 struct resource_class {
-	uint32_t id;	    /* from 0, in order of appearance in the whole trace */
+	uint32_t id;	    /* number from 0, in order of appearance in the whole trace */
 	uint32_t ordinal;   /* number in the stream, 1 to 32 if valid; 0: the only class of a text
 			       trace without types */
 	uint32_t flags;	    /* bit 0: counted, an object may be acquired several times */
@@ -104,7 +104,7 @@ struct trace_heap {
 };
 
 struct function {
-	uint32_t id; /* from 0, in order of appearance, so that it can index an array */
+	uint32_t id; /* number from 0, in order of appearance, so that it can index an array */
 	uint32_t length;
 	const char *name;
 	const struct hook *hook; /* the row of hooks.def with this name, or NULL */
@@ -139,7 +139,7 @@ struct event {
 	};
 	const struct trace_process *process; /* never NULL: the stream of the event */
 
-	/* calls and notes */
+	/* the following members are set for calls and notes */
 	/*
 	 * number of the call, from 1; in a text trace, the number in the line; for a comment, the
 	 * number of the previous call
@@ -149,7 +149,7 @@ struct event {
 	const struct resource_class
 		*resource;   /* never NULL for a call or note; see is_registered */
 	uint32_t context;    /* bits of the contexts that were entered */
-	uint32_t time_ms;    /* ms modulo 24 h; 0: not known */
+	uint32_t time_ms;    /* time of the call in ms modulo 24 h; 0: not known */
 	enum call_type type; /* alloc: the call acquired the object; free: it released it */
 	/*
 	 * taken from the tail; without a tail, from the function's hook; without a hook, from
@@ -164,7 +164,7 @@ struct event {
 	const struct backtrace
 		*backtrace; /* NULL: not recorded; a recorded backtrace may have 0 frames */
 
-	/* calls and notes; without a tail, all but time_ns (computed from time_ms) are 0 */
+	/* without a tail, these are 0, except time_ns, which is computed from time_ms */
 	bool has_tail;
 	uint8_t moment;	 /* enum moment: ENTER, LEAVE or HALF */
 	uint8_t part;	 /* 0: the call itself; 1, 2 ...: a further object of the call */

@@ -40,7 +40,7 @@ struct frame {
 	enum frame_kind kind;
 	enum wire_packet packet;
 	uint32_t tag;
-	uint32_t size;	/* including the header */
+	uint32_t size;	/* size in bytes, with the header */
 	uint32_t aside; /* bytes of an OCFG packet before the packet that is hidden in it; 0: none
 			   is hidden */
 };

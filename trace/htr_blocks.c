@@ -13,7 +13,7 @@
 #include "base/checksum.h"
 #include "base/memory.h"
 
-#define INDEX_MAX (1u << 24) /* entries; a larger index is ignored */
+#define INDEX_MAX (1u << 24) /* maximum number of entries; a larger index is ignored */
 
 /*
  * Decompresses a part of a block, and adds zeros after it in the buffer. The part is damaged if it

@@ -76,7 +76,7 @@ struct container {
 	LIST(struct thread) threads;
 	LIST(const char *) names;
 	LIST(struct shape) shapes;
-	LIST(struct node) nodes; /* number 1 is the first */
+	LIST(struct node) nodes; /* the first item is node 1 */
 	LIST(uint32_t) made; /* numbers of the nodes whose backtrace was created in this epoch */
 	uint32_t epoch;	     /* latest epoch of the registry that was seen */
 
@@ -102,7 +102,7 @@ struct container {
 	struct wire_value arguments[DECODE_ARGUMENTS_MAX];
 };
 
-/* htr_definitions.c */
+/* defined in htr_definitions.c */
 
 /*
  * Extends the lists up to the first numbers of the block. The added items, which lost blocks
@@ -113,7 +113,7 @@ enum got container_fill_gaps(struct trace *trace);
 /* Reads the definitions of the block, which must be decompressed already. */
 enum got container_add_definitions(struct trace *trace);
 
-/* htr_blocks.c */
+/* defined in htr_blocks.c */
 
 /*
  * Reads the index if there is one and the input is seekable. A missing or invalid index only costs

@@ -54,7 +54,7 @@ struct merge {
 	size_t waiting;		       /* index of the first part that was not opened yet */
 	ARRAY_OF(struct part *) live;  /* a heap, with the earliest event at the top */
 	struct part *last;	       /* the part whose event was returned and not yet replaced */
-	struct part *current; /* as `last`, but never reset: the part of the returned event */
+	struct part *current; /* like `last`, but never reset: the part of the returned event */
 	struct merge_classes classes;
 	uint64_t index, run_start;
 	uint64_t session[2], clock; /* session and clock of the first part whose clock is known */
@@ -122,7 +122,7 @@ merge_resource(struct merge_ids *ids, struct merge_classes *classes, struct regi
 	return *place;
 }
 
-/* inputs */
+/* ---- inputs ---- */
 
 /*
  * True for names that end in a number, as those of further processes or program images do: x.htr.1,
@@ -220,7 +220,7 @@ static int add_inputs(struct merge *merge, const char *const *paths, size_t coun
 	return rc;
 }
 
-/* one part */
+/* ---- one part ---- */
 
 /*
  * Sets the clock of a part: the merge's clock if the part has the same session or `clock` is nearly
@@ -367,7 +367,7 @@ static void sort_parts(struct merge *merge)
 	}
 }
 
-/* the heap */
+/* ---- the heap of parts ---- */
 
 static bool is_before(const struct part *one, const struct part *two)
 {
@@ -411,7 +411,7 @@ static int put_live(struct merge *merge, struct part *part, struct error *err)
 	return 0;
 }
 
-/* the merged trace */
+/* ---- the merged trace ---- */
 
 static void add_tally(struct trace_tally *sum, const struct trace_tally *tally)
 {

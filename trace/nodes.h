@@ -59,8 +59,8 @@ const struct trace_node *trace_nodes_add(struct trace_nodes *nodes, const struct
 const struct trace_node *trace_nodes_at(const struct trace_nodes *nodes, uint32_t number);
 
 /*
- * The node of a backtrace with `count` frames, innermost first, added if necessary. NULL as for
- * trace_nodes_add().
+ * The node of a backtrace with `count` frames, innermost first, added if necessary. Returns NULL
+ * when trace_nodes_add() does.
  */
 const struct trace_node *trace_nodes_of(struct trace_nodes *nodes, const uint64_t *frames,
 					size_t count);

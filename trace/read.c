@@ -359,8 +359,8 @@ static bool keep_late_note(struct trace *trace, const struct event **event)
 }
 
 /*
- * True if the event is returned: it lies in the time window, is no call, or is a late note that is
- * kept.
+ * True if the event is returned: it lies in the time window, is not a call, or is a late note that
+ * is kept.
  */
 static __attribute__((noinline)) bool is_in_time(struct trace *trace, const struct event **next)
 {
@@ -705,7 +705,7 @@ const char *event_target(const struct event *event)
 
 	/*
 	 * the argument "address" is the address of a peer, or that of a mapping, which is a number
-	 * and therefore no name
+	 * and therefore not a name
 	 */
 	name = name ?: event_argument(event, "address");
 	return name && strncmp(name, "0x", 2) != 0 ? name : "";

@@ -15,7 +15,7 @@
 #include "trace/framing.h"
 #include "trace/state.h"
 
-#define PACKETS_NAMES 64u /* a power of 2 */
+#define PACKETS_NAMES 64u /* places in the cache of functions, a power of 2 */
 
 /* The reader of a trace that contains packets. */
 struct binary {
@@ -488,7 +488,7 @@ static void close_binary(struct trace *trace)
 	free(trace->reader);
 }
 
-/* packets in memory */
+/* ---- packets in memory ---- */
 
 /* Returns 1 and sets the trace's event, 0 without an event, or a negative errno. */
 static int piece_ends(struct trace *trace, enum taken taken, struct error *err)

@@ -344,7 +344,8 @@ static int go_on(struct trace *trace, struct error *err)
 				.backtrace = NULL;
 		container->epoch = trace->registry.epoch;
 	} else if (!is_done) {
-		rc = drop_events(trace); /* their stream does not name its process */
+		/* their stream does not name its process, so they are dropped */
+		rc = drop_events(trace);
 	} else {
 		container->has_events = false;
 		if (container->next_packet == container->packets.count)
@@ -378,7 +379,7 @@ static int next_htr(struct trace *trace, const struct event **result, struct err
 	return rc == -ENODATA ? 0 : rc;
 }
 
-/* opening */
+/* ---- opening ---- */
 
 bool read_htr_recognises(const unsigned char *bytes, size_t size)
 {

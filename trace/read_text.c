@@ -65,7 +65,7 @@ static const char *keep_text(struct trace *trace, struct slice text)
 	return registry_text(&trace->registry, text.at, text.length);
 }
 
-/* queue */
+/* ---- the queue ---- */
 
 static struct event *queue_add(struct trace *trace, enum event_kind kind)
 {
@@ -133,7 +133,7 @@ static bool end_calls(struct trace *trace, bool is_whole)
 	return true;
 }
 
-/* lines */
+/* ---- lines ---- */
 
 static uint64_t number_of(struct slice text)
 {

@@ -52,7 +52,7 @@ void registry_begin_stream(struct registry *registry)
 	memset(&registry->forgotten, 0, sizeof(registry->forgotten));
 }
 
-/* texts and functions */
+/* ---- texts and functions ---- */
 
 struct text_key {
 	const char *text;
@@ -124,7 +124,7 @@ const struct function *registry_function(struct registry *registry, const char *
 	return hash_table_add(&registry->functions, hash, function) ? NULL : function;
 }
 
-/* backtraces */
+/* ---- backtraces ---- */
 
 static bool same_texts(const char *const *one, const char *const *two, uint32_t count)
 {
@@ -326,7 +326,7 @@ const struct backtrace *registry_adopt_backtrace(struct registry *registry,
 	return copy;
 }
 
-/* classes of resource */
+/* ---- classes of resources ---- */
 
 static bool resource_equal(const void *item, const void *key)
 {
@@ -399,7 +399,7 @@ const struct resource_class *registry_add_resource(struct registry *registry,
 	return resource_put(registry, resource) ? NULL : resource;
 }
 
-/* mappings */
+/* ---- mappings ---- */
 
 /* Index of the first range whose end is above the address. */
 static size_t range_after(const struct registry *registry, uint64_t address)

@@ -41,9 +41,9 @@ struct registry {
 	ARRAY_OF(struct function *) function_list;
 	ARRAY_OF(struct backtrace *) backtrace_list;
 	ARRAY_OF(struct trace_mapping *) mapping_list;
-	uint32_t resource_count; /* next id */
+	uint32_t resource_count; /* id of the next new class */
 
-	/* the current stream */
+	/* tables of the current stream */
 	struct hash_table resources;		      /* key: the ordinal */
 	struct resource_class *small[REGISTRY_SMALL]; /* indexed by ordinal, to avoid a search */
 	/* ranges of code, sorted by address, without overlaps */

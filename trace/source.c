@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 
-#define SOURCE_WINDOW (256u << 10) /* fits into a second-level cache */
+#define SOURCE_WINDOW (256u << 10) /* in bytes; the window fits into a second-level cache */
 
 struct source_zstd {
 	ZSTD_DStream *stream;

@@ -32,8 +32,9 @@ struct source {
 	struct source_zstd *zstd;    /* NULL: not compressed */
 	uint64_t packed_offset;	     /* number of compressed bytes read */
 	const char *damage;	     /* why the compressed input ended early, or NULL */
-	uint64_t *taken;	     /* set to `read` before each read(); NULL: not wanted */
-	uint64_t read;		     /* bytes read */
+	/* *taken is set to `read` before each read(); NULL: not wanted */
+	uint64_t *taken;
+	uint64_t read; /* number of bytes read so far */
 };
 
 /*
@@ -43,8 +44,8 @@ struct source {
 int source_open(struct source *source, int fd, struct error *err);
 
 /*
- * As source_open(), but for parts of a regular file, which are read as if they were one input. They
- * are never compressed. extents must outlive the source.
+ * Like source_open(), but for parts of a regular file, which are read as if they were one input.
+ * They are never compressed. extents must outlive the source.
  */
 int source_open_parts(struct source *source, int fd, const struct source_extent *extents,
 		      size_t count, struct error *err);

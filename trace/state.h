@@ -30,7 +30,7 @@ struct trace {
 	int fd;
 	bool owns_fd;
 	bool is_live;		 /* the file is still being written */
-	struct bundles *bundles; /* own cache; NULL if the options have one */
+	struct bundles *bundles; /* cache of the pieces of files; NULL if the options have one */
 	struct source source;
 	struct registry registry;
 	struct trace_tally tally;

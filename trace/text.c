@@ -119,7 +119,7 @@ static void print_hex(struct out *out, uint64_t number)
 	out_hex(out, number);
 }
 
-/* header */
+/* ---- the header ---- */
 
 /*
  * Length of the key at `text`. A key consists of lower-case letters, '_' and blanks and ends before
@@ -224,7 +224,7 @@ uint32_t text_parse_date(struct slice value)
 	return seconds > 0 && seconds <= UINT32_MAX ? (uint32_t)seconds : 0;
 }
 
-/* mapping */
+/* ---- mappings ---- */
 
 static bool is_build_id(struct slice text)
 {
@@ -274,7 +274,7 @@ void text_print_mapping(struct out *out, const struct text_mapping *mapping)
 	out_char(out, '\n');
 }
 
-/* context */
+/* ---- contexts ---- */
 
 bool text_parse_context(struct slice line, struct text_context *context)
 {
@@ -297,7 +297,7 @@ void text_print_context(struct out *out, const struct text_context *context)
 	out_char(out, '\n');
 }
 
-/* class of resource */
+/* ---- classes of resources ---- */
 
 bool text_parse_resource(struct slice line, struct text_resource *resource)
 {
@@ -333,7 +333,7 @@ void text_print_resource(struct out *out, const struct text_resource *resource)
 	out_text(out, resource->is_counted ? ") [refcount]\n" : ")\n");
 }
 
-/* attachment */
+/* ---- attachments ---- */
 
 bool text_parse_attachment(struct slice line, struct text_attachment *attachment)
 {
@@ -352,7 +352,7 @@ void text_print_attachment(struct out *out, const struct text_attachment *attach
 	out_char(out, '\n');
 }
 
-/* call */
+/* ---- calls ---- */
 
 /* Parses the fraction of a second: 3 digits, or the 6 of sp-rtrace's document. */
 static bool take_fraction(struct slice *line, uint64_t *ms)
@@ -481,7 +481,7 @@ void text_print_call(struct out *out, const struct text_call *call)
 	out_bytes(out, ")\n", 2);
 }
 
-/* argument: sp-rtrace prints a tab before it, its document shows none */
+/* ---- arguments: sp-rtrace prints a tab before each, its document shows none ---- */
 
 bool text_parse_argument(struct slice line, struct text_argument *argument)
 {
@@ -509,7 +509,7 @@ void text_print_argument(struct out *out, const struct text_argument *argument)
 	out_char(out, '\n');
 }
 
-/* frame */
+/* ---- frames ---- */
 
 bool text_parse_frame(struct slice line, struct text_frame *frame)
 {
@@ -531,7 +531,7 @@ void text_print_frame(struct out *out, const struct text_frame *frame)
 	out_char(out, '\n');
 }
 
-/* comments */
+/* ---- comments ---- */
 
 bool text_is_passing_comment(struct slice line)
 {

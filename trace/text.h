@@ -29,7 +29,7 @@ static inline struct slice slice(const char *at, size_t length)
 struct slice slice_of(const char *text);
 bool slice_is(struct slice slice, const char *text);
 
-/* `version=2.0, arch=x86_64, ... , ` */
+/* The first line of a trace: `version=2.0, arch=x86_64, ... , ` */
 #define TEXT_HEADERS_MAX 32
 
 struct text_pair {
@@ -54,8 +54,8 @@ const struct slice *text_header_value(const struct text_header *header, const ch
 uint32_t text_parse_date(struct slice value);
 
 /*
- * `: /usr/lib/libc.so.6 => 0x7f00-0x7f80 build-id=0123abcd`. The build-id is an extension of
- * holdtrace that sp-rtrace does not read; it is empty if the line has none.
+ * A mapping: `: /usr/lib/libc.so.6 => 0x7f00-0x7f80 build-id=0123abcd`. The build-id is an
+ * extension of holdtrace that sp-rtrace does not read; it is empty if the line has none.
  */
 struct text_mapping {
 	struct slice path;
@@ -66,7 +66,7 @@ struct text_mapping {
 bool text_parse_mapping(struct slice line, struct text_mapping *mapping);
 void text_print_mapping(struct out *out, const struct text_mapping *mapping);
 
-/* `@ 1 : startup` */
+/* A context: `@ 1 : startup` */
 struct text_context {
 	uint32_t bit;
 	struct slice name;
@@ -75,7 +75,7 @@ struct text_context {
 bool text_parse_context(struct slice line, struct text_context *context);
 void text_print_context(struct out *out, const struct text_context *context);
 
-/* `<1> : memory (memory allocation in bytes) [refcount]`; the number is a mask */
+/* A class: `<1> : memory (memory allocation in bytes) [refcount]`; the number is a mask */
 struct text_resource {
 	uint32_t ordinal;
 	bool is_counted;
@@ -85,7 +85,7 @@ struct text_resource {
 bool text_parse_resource(struct slice line, struct text_resource *resource);
 void text_print_resource(struct out *out, const struct text_resource *resource);
 
-/* `& maps : 4711-maps-0` */
+/* An attachment: `& maps : 4711-maps-0` */
 struct text_attachment {
 	struct slice name, path;
 };
@@ -94,8 +94,8 @@ bool text_parse_attachment(struct slice line, struct text_attachment *attachment
 void text_print_attachment(struct out *out, const struct text_attachment *attachment);
 
 /*
- * `12. @1 [00:01:02.003] malloc<memory>(64) = 0x5555`. Calls that do not allocate have no size:
- * `13. free<memory>(0x5555)`. type is empty if the line has none.
+ * A call: `12. @1 [00:01:02.003] malloc<memory>(64) = 0x5555`. Calls that do not allocate have no
+ * size: `13. free<memory>(0x5555)`. type is empty if the line has none.
  */
 struct text_call {
 	uint64_t index;
@@ -109,7 +109,7 @@ struct text_call {
 bool text_parse_call(struct slice line, struct text_call *call);
 void text_print_call(struct out *out, const struct text_call *call);
 
-/* `\t$path = /etc/passwd` */
+/* An argument: `\t$path = /etc/passwd` */
 struct text_argument {
 	struct slice name, value;
 };
@@ -117,7 +117,7 @@ struct text_argument {
 bool text_parse_argument(struct slice line, struct text_argument *argument);
 void text_print_argument(struct out *out, const struct text_argument *argument);
 
-/* `\t0x401136 main() at demo.c:12`; `text` follows the address and a blank */
+/* A frame: `\t0x401136 main() at demo.c:12`; `text` follows the address and a blank */
 struct text_frame {
 	uint64_t address;
 	bool has_text;

@@ -65,7 +65,8 @@ struct trace_options {
 	 * narrower window applies.
 	 */
 	struct instant since, until;
-	const struct trace_notes *notes; /* NULL: none; they live as long as the trace */
+	/* notes to insert, which must live as long as the trace; NULL: none */
+	const struct trace_notes *notes;
 	/* Set to the number of bytes read from the descriptor, before each further read. */
 	uint64_t *taken;
 	/* Called with each file after it is opened and before it is read. */
@@ -74,7 +75,7 @@ struct trace_options {
 	void (*waiting)(void *user, const char *path);
 	/* Called after every TRACE_PROGRESS_EVENTS events, and with NULL at the end. */
 	void (*progress)(void *user, const struct trace *trace);
-	/* For trace_merge_open(). */
+	/* Called by trace_merge_open() for a file that cannot be read. */
 	void (*failed)(void *user, const char *path, const struct error *err);
 	void *user;
 };
@@ -83,7 +84,7 @@ struct trace_options {
 struct trace_tally {
 	uint64_t bytes;	  /* bytes read from the (decompressed) input */
 	uint64_t packets; /* packets of a binary trace, or lines of a text trace */
-	uint64_t calls;	  /* without notes */
+	uint64_t calls;	  /* number of calls, without notes */
 	uint64_t notes;
 	uint64_t sections;	  /* number of streams */
 	uint64_t unknown_packets; /* packets with unknown tags, which were skipped */
@@ -115,7 +116,7 @@ struct trace_tally {
 int trace_open(struct trace **trace, const char *path, const struct trace_options *options,
 	       struct error *err);
 
-/* As trace_open() for a descriptor, which the caller closes. */
+/* Like trace_open(), but for an open descriptor, which the caller closes. */
 int trace_open_fd(struct trace **trace, int fd, const struct trace_options *options,
 		  struct error *err);
 

@@ -10,7 +10,7 @@
 #define MUTEX_SIZE_LEAST 40u
 #define MUTEX_SIZE_MOST	 48u
 
-#define WAITERS_MAX 4096u /* threads that wait at a time; waits of further ones are not counted */
+#define WAITERS_MAX 4096u /* maximum of waiting threads; further waits are not counted */
 #define PAIRS_MAX   65536u
 
 /* Classes of sites. */

@@ -41,7 +41,7 @@ struct gil_waiter {
 	uint64_t since_ns;
 };
 
-/* Indices of pairs start at 1. */
+/* The GIL of one process. Indices of pairs start at 1. */
 struct gil {
 	uint64_t from, to;  /* addresses of _PyRuntime; 0: not known */
 	uint64_t condition; /* address of cond; 0: not known yet */

@@ -7,8 +7,9 @@
 #include "base/array.h"
 #include "hook_table.h"
 
-#define PAGE_SHIFT   12
-#define PAGES_WALKED 16u /* if a new block has more pages, all locks are searched */
+#define PAGE_SHIFT 12
+/* if a block has more pages than this + locks / 4, all locks are checked */
+#define PAGES_WALKED 16u
 /* how many held locks of a thread, the newest ones, enter the lock order */
 #define HELD_MAX      8u
 #define UNSEEN_NS     100000000u /* a longer call counts as a wait, even if no holder was seen */
@@ -88,7 +89,6 @@ const struct locks_site *locks_site(const struct locks *locks, uint32_t site)
 	return site < locks->stats.count ? &locks->stats.items[site] : NULL;
 }
 
-/* The statistics of a site, created if necessary. */
 static struct locks_site *stats_of(struct locks *locks, uint32_t site)
 {
 	return ARRAY_AT(&locks->stats, site);
@@ -566,7 +566,7 @@ static void release_lock(struct locks *locks, const struct event *event)
 	remove_hold(locks, hold);
 }
 
-/* Adds a call that did not acquire the lock: it was busy, or the call timed out. */
+/* Adds a call that did not acquire the lock: the lock was busy, or the call timed out. */
 static void refuse_lock(struct locks *locks, const struct event *event)
 {
 	enum locks_way way = way_of(event->function->hook);

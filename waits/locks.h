@@ -25,7 +25,7 @@
 
 #define LOCKS_PAST_MAX 32u /* past holds kept per lock, to find the holder during a wait */
 
-/* How a lock is taken. Sites use it as their class. */
+/* How a lock is taken. Sites use this value as their class. */
 enum locks_way { LOCKS_MUTEX, LOCKS_READ, LOCKS_WRITE, LOCKS_SPIN, LOCKS_WAYS };
 
 /* Returns the name of a way: "mutex", "read" ... */
@@ -66,7 +66,7 @@ struct locks_past {
 
 struct locks_lock {
 	uint64_t object;
-	uint32_t serial; /* unique; 0: this entry is free */
+	uint32_t serial; /* unique number of the lock; 0: this entry is free */
 	uint32_t first;	 /* the newest hold of the lock; 0: not held */
 	uint32_t holders;
 	uint32_t born; /* site that first took it; 0: never taken */
@@ -74,7 +74,7 @@ struct locks_lock {
 	uint32_t next, previous;
 	bool is_rwlock;
 	struct {
-		struct locks_past *items; /* ordered by end */
+		struct locks_past *items; /* ordered by until_ns */
 		size_t count, capacity;
 	} past; /* ended holds that may explain a wait that has not ended yet, see drop_past() */
 	struct locks_times times[2]; /* [0]: exclusive; [1]: shared with other readers */

@@ -19,7 +19,7 @@
 
 #define WAITS_STEPS	  5u /* below 1 us, 1 to 2 us, 2 to 4 us, 4 to 8 us, from 8 us on */
 #define WAITS_SPEEDS	  512u
-#define WAITS_OBJECTS_MAX 65536u /* per process; further objects count in the totals only */
+#define WAITS_OBJECTS_MAX 65536u /* objects per process; further ones count in the totals only */
 
 struct waits_times {
 	uint64_t count[WAITS_STEPS];

@@ -12,7 +12,7 @@
 
 #define PAIRS_MAX	65536u
 #define THRESHOLD_NS	8000u /* threshold until it has been learnt */
-#define THRESHOLD_CALLS 64u   /* calls from which the threshold is learnt */
+#define THRESHOLD_CALLS 64u   /* minimum number of calls from which a threshold is learnt */
 /*
  * maximum of remembered wakes of a futex; wakes of threads that are not traced match no wait, and
  * would accumulate
@@ -122,7 +122,6 @@ const struct wakes_token *wakes_vain(const struct wakes *wakes, uint64_t object)
 	return found && found->vain.site ? &found->vain : NULL;
 }
 
-/* The statistics of a site, created if necessary. */
 static struct wakes_site *stats_of(struct wakes *wakes, uint32_t site)
 {
 	return ARRAY_AT(&wakes->stats, site);

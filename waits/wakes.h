@@ -40,11 +40,12 @@
 #include "waits/waits.h"
 #include "trace/event.h"
 
-#define WAKES_TOKENS_MAX 4096u /* per object; further tokens are merged with the newest one */
+/* tokens per object; further tokens are merged with the newest one */
+#define WAKES_TOKENS_MAX 4096u
 
 enum wakes_end {
 	WAKES_WOKEN,	/* waited until another thread posted or signalled */
-	WAKES_NOTHING,	/* condition: the same, but the thread immediately waited again */
+	WAKES_NOTHING,	/* condition: signalled, but the thread immediately waited again */
 	WAKES_SPURIOUS, /* condition: returned without a signal */
 	/* semaphore, futex, call: waited, but the post or wake was not recorded */
 	WAKES_UNSEEN,
@@ -63,7 +64,6 @@ enum wakes_end {
  */
 const char *wakes_end_name(enum resource resource, unsigned end);
 
-/* One wait. */
 struct wakes_wait {
 	uint32_t waiter, waker; /* sites; waker 0: none, or not recorded */
 	uint8_t end;
@@ -76,7 +76,7 @@ struct wakes_wait {
 struct wakes_pair {
 	uint64_t count, ns;
 	struct wakes_wait longest;
-	const char *what; /* the object of the longest one, from `describe`; NULL: not known */
+	const char *what; /* describes the object of the longest wait; NULL: not known */
 };
 
 #define WAKES_IDLE_MIN 3u
@@ -101,8 +101,8 @@ struct wakes_token {
 	/* futex: index of the object that the threads wait for from then on; 0: they were woken */
 	uint32_t moved_to;
 	/*
-	 * futex: index of the other object of a call that woke threads of two, whose token has the
-	 * same time and thread. 0: none
+	 * futex: index of the other object of a call that woke threads of two objects; that
+	 * object's token has the same time and thread. 0: none
 	 */
 	uint32_t twin;
 	/*

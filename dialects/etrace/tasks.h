@@ -55,11 +55,11 @@ struct task {
 struct task_process {
 	const struct trace_process *facts;
 	struct task *leader;
-	struct task *tasks;   /* newest first */
+	struct task *tasks;   /* list of the process's tasks, newest first */
 	struct places places; /* the working directory and the open descriptors */
 	bool has_status;      /* whether the process announced its exit status */
 	uint64_t status;
-	uint32_t number; /* from 1 */
+	uint32_t number; /* number of the process, from 1 */
 };
 
 struct task_birth {

@@ -50,10 +50,8 @@ struct callees {
 void callees_init(struct callees *callees);
 void callees_free(struct callees *callees);
 
-/* Adds a mapped file. */
 void callees_map(struct callees *callees, const struct trace_mapping *mapping);
 
-/* Sets the executable's path. */
 void callees_set_executable(struct callees *callees, const char *path);
 
 /*

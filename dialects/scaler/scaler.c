@@ -53,7 +53,7 @@ struct scaler_seen {
 
 struct scaler_frames {
 	struct address_space space;
-	ARRAY_OF(const struct trace_node *) ways; /* distinct backtraces */
+	ARRAY_OF(const struct trace_node *) ways; /* the distinct backtraces */
 	ARRAY_OF(struct scaler_seen) by_id;	  /* indexed by id of the backtrace in the trace */
 	/* the resolved call paths of `ways`, in the same order; set at the end */
 	struct calltree_path *paths;

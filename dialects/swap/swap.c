@@ -146,7 +146,6 @@ void swap_add(struct swap *swap, struct swap_message *message, uint64_t unix_ns,
 			  swap_end(message));
 }
 
-/* Adds a MSG_ERROR. */
 static void swap_error(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
 		       const char *text)
 {

@@ -28,7 +28,6 @@ enum swap_rank { SWAP_RANK_PROCESS, SWAP_RANK_STATUS, SWAP_RANK_EVENT, SWAP_RANK
 
 #define SWAP_FD_UNKNOWN UINT64_MAX
 
-/* The state of a thread. */
 struct swap_thread {
 	uint32_t id;
 	uint32_t context; /* context bits at its last event */
@@ -59,7 +58,7 @@ struct swap_process {
 	const struct trace_process *process;
 	const struct trace_mapping *main; /* mapping of the executable; NULL: unknown */
 	char *executable;
-	ARRAY_OF(char *) arguments; /* argv */
+	ARRAY_OF(char *) arguments; /* the words of argv */
 	/* descriptors that were open when the process started */
 	ARRAY_OF(struct swap_fd) fds;
 	ARRAY_OF(const struct trace_mapping *) mappings; /* mappings that exist now */
@@ -100,7 +99,7 @@ struct swap {
 	struct {
 		struct pool pool;
 		struct hash_table paths; /* the files that the target used */
-		struct path path;	 /* a buffer */
+		struct path path;	 /* a buffer for one path */
 	} shared;
 	uint64_t messages; /* number of messages that were written */
 	struct {	   /* cache of call types, indexed by hash of the caller's address */

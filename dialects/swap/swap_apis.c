@@ -39,7 +39,8 @@ struct parameter {
 /* Columns of hooks.def that hook_table.h omits, because only this file and the stubs need them. */
 struct prototype {
 	char result;
-	struct parameter parameters[HOOK_ARGUMENTS_MAX + 1]; /* the last one has no name */
+	/* the item after the last parameter has no name */
+	struct parameter parameters[HOOK_ARGUMENTS_MAX + 1];
 	/* the expressions in the columns OF, MAKES and SIZE; NULL: the row has no such column */
 	const char *of, *makes, *size;
 };

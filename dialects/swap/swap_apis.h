@@ -81,7 +81,7 @@ struct swap_argument {
 	char letter; /* SWAP's letter: d, x, p or s */
 	uint8_t source;
 	uint8_t index;	  /* for SWAP_FROM_ARGUMENT: index in the row of the hook */
-	const char *name; /* for SWAP_FROM_ARGUMENT */
+	const char *name; /* for SWAP_FROM_ARGUMENT: name of the argument */
 };
 
 struct swap_api {
