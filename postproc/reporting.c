@@ -23,7 +23,7 @@ struct fold {
 	const struct reporting_options *options;
 	struct report_run run;
 	const struct choice *choice;
-	void *states[CHOICE_MAX]; /* one for each fold of `choice` */
+	void *states[CHOICE_MAX]; /* the state of each fold of `choice` */
 	struct reporting_result *result;
 };
 
@@ -264,7 +264,7 @@ static void print_tables(const struct fold *fold, const struct tables *tables, s
 
 /* maximum number of attempts between the least and the full detail */
 #define ATTEMPTS   6u
-#define GOOD(most) ((most) / 8 * 7) /* this size or more, if it fits, ends the search */
+#define GOOD(most) ((most) / 8 * 7) /* a page that fits and is this large ends the search */
 
 struct page {
 	struct fold *fold;
@@ -428,7 +428,7 @@ static int print(struct fold *fold, struct tables *tables, struct out *out, stru
 	rc = finish_tables(fold, tables, err);
 	if (rc == 0)
 		rc = print_screens(fold, out, err);
-	/* a screen says itself what is missing, so without tables print nothing else */
+	/* a screen reports missing data itself, so without tables print nothing else */
 	if (rc || (!tables->count && has_screen(fold)))
 		return rc;
 	if (fold->options->report.max_bytes)
@@ -540,7 +540,7 @@ static int read_and_print(struct fold *fold, struct out *out, struct error *err)
 	return printed;
 }
 
-/* Whether the requested reports use only facts about processes, so that calls need not be read. */
+/* Whether the requested reports use only facts about processes, so that reading can skip calls. */
 static bool can_skip(const char *const *paths, size_t count,
 		     const struct reporting_options *options)
 {

@@ -114,7 +114,7 @@ struct select {
 	struct select_size size_range;
 	struct select_held held;
 	uint64_t seen, kept;   /* seen: number of calls; kept: number of selected calls */
-	bool is_paired;	       /* a release is selected if its acquisition was */
+	bool is_paired;	       /* a release is selected if its acquisition was selected */
 	bool is_other;	       /* the current process is not selected */
 	bool keeps_calls;      /* no filter removes or changes calls */
 	struct event event;    /* the copy of an event that gets a cut backtrace */

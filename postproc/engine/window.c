@@ -191,7 +191,7 @@ static int narrow(struct window *window, struct trace_options *trace, struct err
 	if (rc)
 		return rc;
 	if (until->is_found)
-		/* at least 1, because 0 would mean that there is no end */
+		/* the end is at least 1, because 0 means no end */
 		trace->until_ns = until->ns + !until->ns;
 	if (since->is_found && since->ns > window->base.start_ns)
 		trace->since_ns = since->ns + 1;

@@ -291,7 +291,7 @@ const char *findings_report(const struct summary *summary, const struct findings
 
 	if (findings_list(summary, leaks, items))
 		return items[0].report;
-	/* a program ran without the library, so its objects are not known */
+	/* if a program ran without the library, suggest the table of missing data */
 	for (size_t i = 0; i < summary->processes.count; i++)
 		has_untraced |= summary->processes.items[i].end == SUMMARY_EXEC &&
 				summary->processes.items[i].untraced;

@@ -32,7 +32,7 @@ struct verdict_site {
 	uint64_t known;	 /* the part that the baseline covers */
 	/* for memory: the row's numbers of blocks and bytes; 0: unknown */
 	uint64_t blocks, bytes;
-	bool is_changed; /* whether its line is in a file of --changed */
+	bool is_changed; /* whether the shown line is in a file of --changed */
 };
 
 struct limit_verdict {
@@ -64,7 +64,7 @@ struct source_style {
 
 /* The line of source of a frame in a backtrace. */
 struct source_line {
-	/* relative to the root or to the current directory if it is below one of these */
+	/* the path, relative if it is below a root or the current directory */
 	char path[1024];
 	unsigned line;
 	size_t frame; /* index of the frame's symbol */

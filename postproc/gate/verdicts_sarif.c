@@ -128,7 +128,7 @@ static void add_result(struct json *json, const struct tables_job *job,
 	if (place.has_line)
 		add_location(json, &place.line, place.symbols[place.line.frame].function);
 	else
-		/* GitHub refuses a result without a location, so the program is one */
+		/* GitHub refuses a result without a location, so use the program's name */
 		add_place(json, program_of(job), 1);
 	json_end(json);
 	json_end(json);
@@ -160,7 +160,7 @@ static void add_rules(struct json *json, const struct verdicts *verdicts)
 		json_begin(json, '{');
 		json_add_text(json, "id", row->name);
 		add_message(json, "shortDescription", row->meaning);
-		/* GitHub's code scanning requires these, too */
+		/* GitHub's code scanning also requires a full description and a help text */
 		snprintf(text, sizeof(text), "The limit %s of holdtrace: %s.", row->name,
 			 row->meaning);
 		add_message(json, "fullDescription", text);

@@ -31,7 +31,7 @@ struct report_options {
 	size_t suppression_count;
 	bool has_limits;    /* --fail-on is given */
 	const char *object; /* for history: the argument of --object */
-	/* the argument of --by, for reports in which it selects a measure; NULL: not given */
+	/* the argument of --by, for reports whose measure --by selects; NULL: not given */
 	const char *by;
 	bool has_paths;	    /* --path is given */
 	const char *unit;   /* the mark that ends a unit of work (--growth); NULL or "": any mark */
@@ -75,7 +75,7 @@ struct report {
 	bool wants_ledger;  /* run->ledger must receive all calls */
 	bool wants_summary; /* run->summary must receive all calls */
 	bool takes_by;	    /* --by selects the measure of the fold, not the column to sort by */
-	bool has_detail;    /* the size of its tables depends on run->detail */
+	bool has_detail;    /* the size of the fold's tables depends on run->detail */
 	bool wants_base;    /* the report compares two runs */
 	/* the fold needs only facts about processes: see skips_calls of struct trace_options */
 	bool skips_calls;
@@ -124,7 +124,7 @@ struct report {
 struct report_row {
 	const char *name, *question;
 	const char *next; /* the report to read next */
-	/* the command to use if `report NAME` is not a command; NULL: it is one */
+	/* the command that replaces `report NAME`; NULL: `report NAME` is a command */
 	const char *instead;
 };
 

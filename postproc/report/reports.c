@@ -27,7 +27,7 @@ static const struct report_row rows[] = {
 static const struct {
 	const struct report *fold; /* NULL: the fold of the previous row */
 	bool begins_report;
-	int table; /* for a TABLE row its enum table_id, else -1 */
+	int table; /* enum table_id of a TABLE row; -1: another row */
 } entries[] = {
 #define REPORT(name, question, next)	 { NULL, true, -1 },
 #define COMMAND(name, question, instead) { NULL, true, -1 },

@@ -25,15 +25,15 @@ enum table_kind {
 	 * a text, only in the first column; rows with the same text are adjacent and form a group
 	 */
 	TABLE_GROUP,
-	TABLE_TEXT, /* may come from an untrusted file; the printer escapes it */
+	TABLE_TEXT, /* a text, perhaps from an untrusted file; the printer escapes it */
 	TABLE_NOTE, /* a text that is printed on a line below the row, not in a column */
 	/* like TABLE_NOTE: the type of the objects; "several types" if joined rows differ */
 	TABLE_TYPE,
 	TABLE_COUNT,	 /* a number that can be added up */
 	TABLE_PROCESSES, /* a number of processes; not printed if the run has only one process */
 	TABLE_NUMBER,	 /* a number that cannot be added up, such as a pid */
-	TABLE_BYTES,	 /* a count of bytes */
-	TABLE_SIZE,	 /* bytes that cannot be added up, such as a limit or an average */
+	TABLE_BYTES,	 /* a number of bytes that can be added up */
+	TABLE_SIZE,	 /* a number of bytes that cannot be added up, such as an average */
 	/*
 	 * the maximum error, in either direction, of the number in the previous column; a sum is
 	 * the square root of the sum of the squares
@@ -125,7 +125,7 @@ struct table_facts {
 };
 
 struct table_cell {
-	bool is_set : 1;    /* false: there is no value, or it is unknown */
+	bool is_set : 1;    /* false: the value is missing or unknown */
 	bool has_bytes : 1; /* for TABLE_AMOUNT and similar kinds: the number is in bytes */
 	bool has_ns : 1;    /* for TABLE_AMOUNT and similar kinds: the number is in ns */
 	/*
@@ -147,7 +147,7 @@ _Static_assert(sizeof(struct table_cell) == 16, "there may be a row of them for 
 /* A group of adjacent rows. */
 struct table_group {
 	const char *name; /* name; NULL: the table has no groups */
-	size_t first;	  /* index of its first row */
+	size_t first;	  /* index of the group's first row */
 	size_t shown;	  /* number of rows that are printed, from the first on */
 	size_t kept;	  /* number of the group's rows that are still in the table */
 	/* number of the group's rows, including removed ones: see tables_bound() */

@@ -26,7 +26,7 @@ struct newest_trace {
 };
 
 struct newest {
-	struct newest_trace *items; /* the newest first */
+	struct newest_trace *items; /* the traces, the newest first */
 	size_t count, capacity;
 };
 

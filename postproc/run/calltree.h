@@ -85,9 +85,9 @@ struct calltree_level {
 /* A call that is open when the current record begins. */
 struct calltree_open {
 	struct calltree_node node;
-	/* the recorded time of its return, which may be later than that of its parent */
+	/* the recorded time of the call's return, which may be later than the parent's */
 	uint64_t until_ns;
-	uint64_t last_enter; /* time of entry of its newest child */
+	uint64_t last_enter; /* time of entry of the call's newest child */
 	uint64_t newest_ns;  /* latest return of a child */
 	uint32_t depth;
 	bool is_unwound;

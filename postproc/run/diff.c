@@ -22,7 +22,7 @@
 
 /* All call sites of both runs with the same path. */
 struct spot {
-	/* its backtrace is that of the new run if the call site exists there */
+	/* the place's backtrace is that of the new run if the call site exists there */
 	struct measure_place place;
 	uint32_t length;
 	const struct path_function *path[];

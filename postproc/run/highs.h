@@ -43,7 +43,7 @@ void highs_begin_process(struct highs *highs);
 void highs_change(struct highs *highs, uint32_t class, uint32_t process, uint64_t time_ns,
 		  int64_t count, int64_t bytes);
 
-/* Releases all objects of the process. Call it when it executed another program at time_ns. */
+/* Releases all objects of the process, which executed another program at time_ns. */
 void highs_release(struct highs *highs, uint32_t process, uint64_t time_ns);
 
 /* Makes the steps 1 << shift ns long if they are shorter. */

@@ -21,7 +21,7 @@ struct history_call {
 	uint64_t time_ns, object, size, index;
 	uint64_t times; /* number of equal calls since the object was last acquired or released */
 	uint32_t pid, thread;
-	/* these point to the summary or to constants, which outlive the trace */
+	/* these texts are constants or belong to the summary, so they outlive the trace */
 	const char *function, *what, *class;
 	const struct trace_node *backtrace;
 };

@@ -13,7 +13,7 @@
 #define TIMELINE_STEPS 256u
 
 enum timeline_level {
-	TIMELINE_MEMORY, /* bytes */
+	TIMELINE_MEMORY, /* live memory in bytes */
 	TIMELINE_DESCRIPTORS,
 	TIMELINE_THREADS,
 	TIMELINE_LOCKS,

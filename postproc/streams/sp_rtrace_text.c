@@ -452,7 +452,7 @@ static int print_groups(struct text_writer *writer, const struct compress *compr
 		text_print_group(writer->out, group->count, group->bytes);
 		print_backtrace(writer, group->backtrace);
 	}
-	/* the owner of the output reports its errors */
+	/* output_close() reports errors of the output, so they are no result here */
 	return rc == out_error(writer->out) ? 0 : rc;
 }
 
@@ -470,7 +470,7 @@ static void print_leaks(struct text_writer *writer, const struct leaks *leaks)
 	}
 }
 
-/* Prints the estimated sums, because the counts above are those of the samples only. */
+/* Prints the estimated sums, because the line before counts only the samples. */
 static void print_estimate(struct out *out, const struct leaks_total *sum)
 {
 	if (sum->is_estimate)

@@ -310,7 +310,7 @@ static void put_waits(struct rows *rows)
 		add_text(rows, sum->key[0]);
 		add_text(rows, sum->key[1]);
 		add_signed(rows, sum->site);
-		/* 0: unknown; the column is part of the key, so it cannot be NULL */
+		/* an unknown holder is 0: the column is part of the key, so it cannot be NULL */
 		add_signed(rows, sum->holder);
 		add_unsigned(rows, sum->waits);
 		add_unsigned(rows, sum->wait_ns);

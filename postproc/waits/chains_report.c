@@ -204,7 +204,7 @@ static void critical_process(struct critical *critical, const struct threads *th
 			     void (*tell)(void *user, const struct critical_part *part), void *user)
 {
 	struct walk walk = { .critical = critical, .threads = threads, .tell = tell, .user = user };
-	/* only in a damaged trace can a wait be passed twice; this limit ends the loop */
+	/* in a damaged trace, the walk may pass a wait twice; this limit then ends the loop */
 	size_t steps = critical->waits.count + threads->list.count + 1;
 	uint64_t first_ns = UINT64_MAX;
 

@@ -24,7 +24,7 @@ enum lane_kind {
 	LANE_KINDS
 };
 
-/* Returns a word for the object of such a wait: "lock", "condition" ... */
+/* Returns a word for the object of a wait of this kind: "lock", "condition" ... */
 const char *lane_word(enum lane_kind kind);
 
 /* A wait of a thread of the current process. */

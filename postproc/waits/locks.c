@@ -25,7 +25,7 @@ struct place {
 	uint32_t pid, thread;
 	/* call site of the release; NULL: the lock was never released */
 	const struct trace_node *released;
-	/* number and times of locks that were first acquired here and were later destroyed */
+	/* number and times of destroyed locks that were first acquired at this call site */
 	uint64_t gone;
 	bool gone_are_rwlocks;
 	struct locks_times gone_times[2];
