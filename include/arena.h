@@ -73,26 +73,26 @@
 #define CONTROL_NAME	      "holdtrace"
 #define ARENA_NAME	      "holdtrace-arena"
 
-/* initial size of a ring; each time a ring grows, its size is multiplied by four */
+/* initial size of a ring in bytes; each time a ring grows, its size is multiplied by four */
 #define ARENA_RING_LEAST (64u << 10)
-/* maximum size of a ring */
+/* maximum size of a ring in bytes */
 #define ARENA_RING_MOST (1u << 20)
 /*
- * Maximum total size of a process's rings, which the threads of the process share equally. If a
- * single thread fills its ring all the time, it waits less with a ring of 256 KiB than with 64 KiB,
- * and only a little less with 1 MiB. This budget gives 1 MiB each to four threads that share a lock
- * and to the thread that created them. If one of them waits for space while it holds the lock, all
- * the others wait, too. With 1 MiB, they wait a quarter as often as with 256 KiB, and wake the
+ * Maximum total size of a process's rings in bytes, which the threads of the process share equally.
+ * If a single thread fills its ring all the time, it waits less with a ring of 256 KiB than with 64
+ * KiB, and only a little less with 1 MiB. This budget gives 1 MiB each to four threads that share a
+ * lock and to the thread that created them. If one of them waits for space while it holds the lock,
+ * all the others wait, too. With 1 MiB, they wait a quarter as often as with 256 KiB, and wake the
  * collector a third as often. With eight or more threads that fill their rings all the time,
  * smaller rings are faster, because they stay in the caches. A thread without space waits, so no
  * event is dropped.
  */
 #define ARENA_RINGS_BUDGET (6u << 20)
-#define ARENA_SLOTS_FIRST  2u /* slots of a first chunk; each further chunk has twice as many */
+#define ARENA_SLOTS_FIRST  2u /* slots in a first chunk; each further chunk has twice as many */
 /* maximum number of slots in a chunk */
 #define ARENA_SLOTS_MOST  512u
 #define ARENA_CHUNKS	  64u /* maximum number of chunks of a process */
-#define ARENA_SPARES	  64u /* spares of a first chunk */
+#define ARENA_SPARES	  64u /* number of spares of a first chunk */
 #define ARENA_SPARES_MOST 512u
 #define ARENA_FRAMES_MAX  500u
 /* maximum of `kept` plus `fresh` frames of a record, including frames that `cut` removes */
@@ -131,8 +131,8 @@ struct libc_places {
 };
 
 /*
- * The control page has the names of what descriptors 0, 1 and 2 of its maker refer to. Names that
- * are too long are omitted.
+ * The control page has the names of the files to which its maker's descriptors 0, 1 and 2 refer,
+ * except names that are too long.
  */
 #define CONTROL_STANDARDS    3
 #define CONTROL_STANDARD_MAX 128
@@ -146,8 +146,8 @@ struct control_page {
 	/* hash of the tables; it differs between builds that would misread each other's memory */
 	uint64_t contract;
 	uint64_t size;	     /* size of the memfd in bytes */
-	uint64_t session[2]; /* random */
-	uint64_t secret[2];  /* random; proves to the collector that a process belongs to the run */
+	uint64_t session[2]; /* random number that identifies the run */
+	uint64_t secret[2];  /* random; a process proves by it that it belongs to the run */
 	uint32_t clock;	     /* enum control_clock; final once state is CONTROL_RUNNING */
 	uint32_t machine;    /* ELF machine number of the traced programs */
 	/* written by the collector */
@@ -200,8 +200,8 @@ struct control_page {
 	/* pid of a process in whose network namespace the collector also listens; 0: none */
 	int32_t guest;
 	/*
-	 * pid of the first process; the name of the first file is made from it and starter_name; 0:
-	 * the name is made from the first process that attaches
+	 * pid of the first process: the first file is named by this pid and starter_name; 0: the
+	 * file is named by the first process that attaches
 	 */
 	int32_t starter;
 	char starter_name[64]; /* like arena_hello.name */
@@ -219,7 +219,7 @@ struct control_page {
 	 * since the collector is not the child's parent and cannot always get the status
 	 */
 	int32_t told_status;
-	/* pid of this child; written after told_status; 0: the child has not ended */
+	/* pid of that child; written after told_status; 0: the child has not ended */
 	int32_t told_pid;
 	struct settings settings;
 };
@@ -268,7 +268,7 @@ struct arena_hello {
 	int32_t pid; /* pid in the pid namespace of the process */
 	int32_t parent_pid;
 	uint32_t flags; /* enum process_flag */
-	uint64_t start; /* in ticks */
+	uint64_t start; /* time of the image's start, in ticks */
 	char name[64]; /* last component of argv[0] or of the executable's path, truncated to fit */
 };
 
@@ -290,7 +290,7 @@ struct arena_open {
 	uint32_t serial;
 	uint64_t object;
 	uint64_t related;
-	uint64_t enter; /* in ticks */
+	uint64_t enter; /* time of entry, in ticks */
 	uint64_t frame; /* value of the caller's stack pointer after the call returns */
 	uint64_t call;
 	uint64_t ip; /* return address in the caller */
@@ -301,15 +301,15 @@ struct slot {
 	/* written by the producer */
 	/*
 	 * The low watermark: a lower bound of the times of all records that this thread has not
-	 * published yet; 0: there are none. The thread stores it before it reads the clock; no
+	 * published yet; 0: no such record. The thread stores it before it reads the clock; no
 	 * fence is needed between the two, because the collector uses membarrier(2).
 	 */
 	uint64_t watermark;
 	/*
-	 * End of the reserved records whose headers are written, in bytes since the start. Since
-	 * the length of a record is a multiple of 8, the low bits are free and encode the size of
-	 * the ring (ring_bytes()). The ring grows only when every unread byte would have the same
-	 * offset in the larger ring.
+	 * End of the reserved records whose headers are written, counted in all bytes that were
+	 * ever reserved. Since the length of a record is a multiple of 8, the low bits are free and
+	 * encode the size of the ring (ring_bytes()). The ring grows only when every unread byte
+	 * would have the same offset in the larger ring.
 	 */
 	uint64_t head;
 	uint64_t pthread;
@@ -320,17 +320,14 @@ struct slot {
 	/* locks that were acquired without a wait (--locks=contended), summed in the same way */
 	uint64_t uncontended;
 	/* written by the collector, except `waiting` */
-	uint64_t tail
-		/* bytes consumed so far; futex on which a producer with a full ring waits */
-		__attribute__((aligned(64)));
+	/* number of bytes consumed so far; a futex on which a producer with a full ring waits */
+	uint64_t tail __attribute__((aligned(64)));
 	/*
 	 * written by the producer: 1 while it sleeps on `tail`, so that the collector must wake it
 	 */
 	uint32_t waiting;
-	/* open calls, the innermost call last */
-	uint32_t open_count __attribute__((
-		/* may exceed ARENA_OPEN_MAX; further calls are not in open[] */
-		aligned(64)));
+	/* open calls, the innermost call last; calls beyond ARENA_OPEN_MAX are only counted */
+	uint32_t open_count __attribute__((aligned(64)));
 	/*
 	 * the most recent copy of a backtrace of the thread, outermost frame first, and its serial
 	 * number
@@ -346,7 +343,7 @@ _Static_assert(sizeof(struct slot) <= ARENA_SLOT_SIZE, "a slot has two pages");
 
 enum slot_state {
 	SLOT_UNUSED,
-	SLOT_TAKEN, /* the collector may read it */
+	SLOT_TAKEN, /* a thread uses the slot; the collector may read the ring */
 	SLOT_LEFT,  /* the thread is about to end, or has ended */
 	/* the collector is freeing the pages of the ring; no thread may take the slot */
 	SLOT_CLEANING,
@@ -430,9 +427,9 @@ struct arena {
 	int32_t ending;
 	uint32_t scan_beat, released;
 	/*
-	 * In each chunk: the range of the library's private memory. It contains copies of words
-	 * from stacks. A scan must skip it, or pointers in these copies would make blocks look
-	 * reachable.
+	 * In each chunk: the range of the library's private memory, which contains copies of words
+	 * from stacks. A scan must skip this range, or pointers in the copies would make blocks
+	 * look reachable.
 	 */
 	uint64_t own_from, own_to;
 	/*
@@ -446,7 +443,7 @@ struct arena {
 
 /*
  * A copy, in the library's data, of own_from and own_to of all chunks. A core file contains this
- * data but not the chunks; readers find it by its magic number.
+ * data but not the chunks; readers find the copy by its magic number.
  */
 #define OWN_MARKS_MAGIC                                      \
 	{                                                    \
@@ -458,17 +455,17 @@ struct own_marks {
 };
 
 /*
- * So small that the head and the start of the first slot fit on one page. A process with one thread
- * and no calls touches only this page.
+ * The head is so small that it fits on one page with the start of the first slot. A process with
+ * one thread and no calls touches only this page.
  */
 #define ARENA_HEAD_SIZE 1024u
 _Static_assert(sizeof(struct arena) <= ARENA_HEAD_SIZE, "slots lie behind the head");
 
 enum spare_state {
 	SPARE_FREE,
-	SPARE_FILLING, /* the process claims it by compare-and-swap */
+	SPARE_FILLING, /* a process has claimed the spare by compare-and-swap */
 	SPARE_READY,   /* set by the process: the collector may read the spare */
-	/* set by the collector; it sets SPARE_FREE when the process has ended */
+	/* set by the collector, which sets SPARE_FREE when the process has ended */
 	SPARE_KNOWN,
 };
 
@@ -653,8 +650,8 @@ struct record {
  */
 struct record_call {
 	struct record record; /* more: the hook's number */
-	uint64_t enter;	      /* in ticks */
-	uint64_t leave;	      /* in ticks; 0 in a first half */
+	uint64_t enter;	      /* time of entry, in ticks */
+	uint64_t leave;	      /* time of return, in ticks; 0 in a first half */
 	uint64_t call;	      /* number of the call in its thread, from 1 */
 	uint64_t object;
 	uint64_t related;
@@ -675,7 +672,7 @@ struct record_call {
 	uint8_t resource;
 	/* number of 8-byte arguments; ARGUMENT_TIME takes two: s, ns */
 	uint8_t numbers;
-	/* number of frames in the backtrace; 0: all */
+	/* number of frames in the backtrace; 0: all frames */
 	uint16_t cut;
 	int32_t cpu; /* -1: unknown */
 	uint32_t context;
@@ -792,7 +789,7 @@ struct record_thread {
  */
 struct record_module {
 	struct record record;
-	uint64_t base;	/* start of the executable mapping, minus its file offset */
+	uint64_t base;	/* load base: the packet MMAP's `from` (wire.def) */
 	uint64_t start; /* start of the executable mapping */
 	uint64_t end;
 	uint64_t offset;

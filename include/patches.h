@@ -17,7 +17,7 @@
 #define PATCHES_MAX	  192u
 #define PATCH_MODULES_MAX 16u
 #define PATCH_NAME_MAX	  56u
-#define PATCH_JUMP	  5u /* size of the jump */
+#define PATCH_JUMP	  5u /* size of the jump in bytes */
 #define PATCH_MOVED_MAX	  20u
 #define PATCH_CODE_MAX	  64u
 #define PATCH_FIXES_MAX	  5u
@@ -63,8 +63,9 @@ struct patch_fix {
 };
 
 /*
- * The indexes of four parameters: size, number of elements, old block, and the address where the
- * function stores the pointer to the new block. PATCH_VALUES: the function has no such parameter.
+ * Indexes (from 0) of four parameters: size, number of elements, old block, and the address where
+ * the function stores the pointer to the new block. PATCH_VALUES: the function has no such
+ * parameter.
  */
 struct patch_shape {
 	uint8_t size, count, old, where;
@@ -102,7 +103,7 @@ struct patches {
 	struct patch patch[PATCHES_MAX];
 };
 
-/* FNV-1a. */
+/* The hash function FNV-1a with 64 bits. */
 static inline uint64_t patches_hash(const void *data, size_t size)
 {
 	const unsigned char *bytes = data;

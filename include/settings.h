@@ -20,7 +20,7 @@ typedef int64_t setting_number;
 typedef int64_t setting_bytes;
 typedef int64_t setting_word;
 typedef char setting_text[SETTINGS_TEXT_MAX];
-typedef int64_t setting_signal; /* 0: none */
+typedef int64_t setting_signal; /* a signal's number; 0: no signal */
 /* bit i is set if the list has word number i of the row's words */
 typedef int64_t setting_set;
 

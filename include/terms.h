@@ -83,8 +83,8 @@ enum moment {
 	MOMENT_ENTER = 1,
 	MOMENT_LEAVE = 2,
 	/*
-	 * only in records: the event happened at return, and the object `related` was released at
-	 * entry
+	 * only in records: at entry, the object `related` was released; at return, the event
+	 * happened
 	 */
 	MOMENT_SPLIT = 4,
 	MOMENT_HALF = 5, /* the event happened at entry, and was published before the call slept */

@@ -35,7 +35,7 @@ static const uint8_t arch_syscall_code[] = { 0x01, 0x00, 0x00, 0xd4,   /* svc #0
 /* the vDSO's code that returns from a signal handler: mov x8, #rt_sigreturn; svc #0 */
 static const uint8_t arch_restorer_code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
 
-/* The same steps as in arch-x86_64.h. x16: the function; x19: address of the result words. */
+/* The same steps as in arch-x86_64.h. x16: the function; x19: address of struct remote_word. */
 static const uint8_t arch_call_code[] = {
 	0x00, 0x02, 0x3f, 0xd6, /* blr x16 */
 	0x60, 0x06, 0x00, 0xf9, /* str x0, [x19, #8] */
@@ -90,16 +90,13 @@ static inline int64_t arch_number(const struct arch_state *state)
 	return state->is_at_call ? (int64_t)state->regs.regs[8] : -1;
 }
 
-/*
- * The link register. It contains the return address of a leaf function, which is possibly not on
- * the stack.
- */
+/* Returns the link register, the only place that has the return address of a leaf function. */
 static inline uint64_t arch_link(const struct arch_state *state)
 {
 	return state->regs.regs[30];
 }
 
-/* Removes the pointer authentication code. Code is mapped below 2^48. */
+/* Removes a pointer authentication code from an address. Code is mapped below 2^48. */
 static inline uint64_t arch_plain(uint64_t word)
 {
 	return word & 0xffffffffffffu;
@@ -145,8 +142,8 @@ static inline bool arch_is_behind_call(const uint8_t *at)
 #define ARCH_CALL_LENGTH 4u
 
 /*
- * PSTATE.BTYPE, which an indirect branch sets. While it is set, the next instruction must be a
- * valid target of indirect branches.
+ * The bits PSTATE.BTYPE, which an indirect branch sets. While they are set, the next instruction
+ * must be a valid target of indirect branches.
  */
 #define ARCH_LANDING 0xc00u
 

@@ -91,7 +91,7 @@ static inline uint64_t arch_link(const struct arch_state *state)
 	return 0;
 }
 
-/* Returns the code address in a word of the stack, without a pointer authentication code. */
+/* Returns the code address in a word of the stack; this processor adds no authentication code. */
 static inline uint64_t arch_plain(uint64_t word)
 {
 	return word;
@@ -167,7 +167,7 @@ static inline void arch_begin_syscall(struct arch_state *state, uint64_t instruc
 	regs->r9 = call->argument[5];
 	regs->orig_rax = ~0ull;
 }
-#define ARCH_RETURN_ON_STACK 8u /* bytes below the frame, for the address `restorer` */
+#define ARCH_RETURN_ON_STACK 8u /* bytes below the frame that have the address `restorer` */
 
 /*
  * Sets the registers so that an interrupted system call is repeated. The kernel does this for its
@@ -205,8 +205,9 @@ static inline size_t arch_write_frame(const struct arch_state *state, uint64_t a
 	ucontext_t context;
 
 	memset(&context, 0, sizeof(context));
-	context.uc_flags = 7;		/* extended state is present, and ss is restored */
-	context.uc_stack.ss_flags = 16; /* invalid, so that the thread keeps its own signal stack */
+	context.uc_flags = 7; /* extended state is present, and ss is restored */
+	context.uc_stack.ss_flags =
+		16; /* an invalid value: the thread keeps its own signal stack */
 	context.uc_mcontext.gregs[REG_R8] = (long long)regs->r8;
 	context.uc_mcontext.gregs[REG_R9] = (long long)regs->r9;
 	context.uc_mcontext.gregs[REG_R10] = (long long)regs->r10;

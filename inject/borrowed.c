@@ -38,12 +38,12 @@
 #define LOCK_MS	   20 /* interval between checks whether a call waits for the loader's lock */
 /* after this time, also check whether the thread waits for a lock that it owns itself */
 #define SELF_MS	       1000
-#define CALL_MS	       30000 /* limit of a whole call */
+#define CALL_MS	       30000 /* limit of the duration of a call */
 #define LOCK_CONTENDED 2     /* value of the futex of a libc mutex while threads wait for it */
 #define MUTEX_KINDS    512   /* all of libc's mutex kinds are smaller */
 #define HELD_MOST      64    /* limit of threads that stay traced until we exit */
 #define HOLD_MS	       2000  /* limit of the wait in continue_traced() */
-/* a thread waits this long for us before it restores its registers itself */
+/* after its call, a thread waits this long for the injector, then restores its registers itself */
 #define HEAL_SECONDS 2
 #define SPIN	     20
 #define STEP_NS	     20000 /* pause between two reads of struct remote_word */
@@ -75,8 +75,8 @@ void remote_prepare(void)
 
 /*
  * Waits for the thread's next stop, at most `ms` milliseconds. Returns the status from waitpid(),
- * -EAGAIN if the thread does not stop in this time, or -ESRCH if it is gone. SIGCHLD wakes us
- * immediately; sched_yield(2) would let all other threads of a busy machine run first.
+ * -EAGAIN if the thread does not stop in this time, or -ESRCH if it is gone. SIGCHLD wakes the
+ * injector immediately; sched_yield(2) would first run all other threads of a busy machine.
  */
 static int wait_stop(pid_t thread, uint64_t ms)
 {
@@ -221,9 +221,7 @@ static void continue_traced(const struct remote *remote)
 			       (long)(is_signal ? WSTOPSIG(status) : 0));
 		if (status == -ESRCH || clock_ns() > end)
 			return;
-		/*
-		 * /proc shows the call only when the thread sleeps in it, that is, after the filter
-		 */
+		/* /proc shows the call only while the thread sleeps in it, so after the filter */
 		proc_call(remote->target->subject.pid, remote->thread, &call);
 		if (status == -EAGAIN && call.number >= 0 &&
 		    (call.number == SYS_restart_syscall ||
@@ -353,7 +351,7 @@ void remote_release(struct remote *remote)
 
 /* ---- calls ---- */
 
-/* Runs the thread to the next entry or exit of a system call. Asynchronous signals are blocked. */
+/* Runs the thread to the next entry or exit of a system call, with asynchronous signals blocked. */
 static int run_to_syscall(struct remote *remote, uint64_t ms)
 {
 	for (;;) {
@@ -373,8 +371,8 @@ static int run_to_syscall(struct remote *remote, uint64_t ms)
 }
 
 /*
- * Builds the signal frame from which the thread restores itself. The frame must then be written to
- * the address `at`. Returns the size of the frame.
+ * Builds the signal frame from which the thread restores its registers. The caller must write the
+ * frame to the address `at`. Returns the size of the frame.
  */
 static size_t make_frame(const struct remote *remote, uint64_t at, uint8_t buffer[ARCH_FRAME_MAX])
 {
@@ -421,7 +419,8 @@ static int start_call(struct remote *remote, const struct arch_state *state)
 	int status = set_regs(remote, state);
 
 	/*
-	 * set the registers first: they lead to the frame, which restores the mask if we are killed
+	 * set the registers first: if we are killed, they lead to the frame, which restores the
+	 * mask
 	 */
 	if (!status && !remote->is_masked)
 		set_mask(remote, ~SYNCHRONOUS);
@@ -465,7 +464,7 @@ int64_t remote_syscall(struct remote *remote, const struct arch_call *call)
 
 /* ---- waits for the loader's lock ---- */
 
-/* Whether `address` is in the data of the loader, which contains the locks of the loader. */
+/* Whether `address` is in the data of the loader, where the loader's locks are. */
 static bool is_loaders(const struct target *target, uint64_t address)
 {
 	const struct mapping *map = maps_at(&target->subject.maps, address);
@@ -481,8 +480,8 @@ static bool is_loaders(const struct target *target, uint64_t address)
 /*
  * Whether the thread, which waits for the lock at address `lock`, already owns another lock of the
  * loader: one of the two that precede `lock` in memory. Returns true also if the owners cannot be
- * read. The loader's locks are adjacent and are taken in the order of their addresses. If the
- * thread already owns one of them, its call cannot be undone.
+ * read. The loader's locks are adjacent, and are taken in the order of their addresses. If the
+ * thread already owns a lock, its call cannot be undone.
  */
 static bool has_taken(const struct remote *remote, uint64_t lock)
 {
@@ -499,9 +498,7 @@ static bool has_taken(const struct remote *remote, uint64_t lock)
 	return false;
 }
 
-/*
- * Restores those words around the thread pointer that the call has set to addresses in our memory.
- */
+/* Restores the words near the thread pointer that the call has set to scratch addresses. */
 static void put_back_words(const struct remote *remote, const uint64_t *before)
 {
 	uint64_t now[TCB_WORDS], at = arch_thread_pointer(&remote->state) - TCB_BELOW * 8ull;
@@ -566,8 +563,8 @@ static int stop_now(struct remote *remote)
 /*
  * Called when the call has not returned for a while: finds out what the thread waits for. is_late:
  * also checks whether the thread waits for a lock that it owns itself. Returns 0 if the call
- * continues, -EDEADLK if the thread waits for a lock of the loader and can be taken out of the
- * call, -ENOTRECOVERABLE if it waits for a lock that it owns, or another negative errno.
+ * continues, -EDEADLK if the thread waits for a lock of the loader and its call can be undone,
+ * -ENOTRECOVERABLE if the thread waits for a lock that it owns, or another negative errno.
  */
 static int look_after(struct remote *remote, const uint64_t *before, bool is_late)
 {
@@ -622,8 +619,8 @@ static int poll_word(struct remote *remote, struct remote_word *word, uint64_t m
 }
 
 /*
- * Stops the thread after its call. Returns 0 if the thread is still in our code, -ECANCELED if it
- * has already restored itself, or another negative errno.
+ * Stops the thread after its call. Returns 0 if the thread is still in arch_call_code, -ECANCELED
+ * if it has already restored its registers, or another negative errno.
  */
 static int take_back(struct remote *remote)
 {
@@ -645,10 +642,10 @@ static int take_back(struct remote *remote)
 }
 
 /*
- * Runs the thread until its call has returned. If the call takes too long, we detach from the
- * thread inside the call: the thread may own the loader's lock, and must continue to release it. At
- * the end of the call, the thread restores itself from the frame. The call is abandoned only if it
- * waits for the loader's lock, or for a lock that the thread itself owns.
+ * Runs the thread until its call has returned. If the call takes too long, the injector detaches
+ * from the thread inside the call: the thread may own the loader's lock, and must continue to
+ * release it. At the end of the call, the thread restores its registers from the frame. The call is
+ * abandoned only if it waits for the loader's lock, or for a lock that the thread itself owns.
  */
 static int run_call(struct remote *remote, struct remote_word *word, const uint64_t *before)
 {
@@ -707,7 +704,7 @@ int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *r
 	return status;
 }
 
-/* ---- our memory in the target ---- */
+/* ---- the injector's memory in the target ---- */
 
 int remote_begin(struct remote *remote, struct error *err)
 {

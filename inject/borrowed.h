@@ -3,8 +3,8 @@
 #define INJECT_BORROWED_H
 
 /*
- * The borrowed thread: a thread of the target that we stop and make call functions. Each call is
- * set up like a call in a signal handler: it returns to a signal frame, from which the thread
+ * The borrowed thread: a thread of the target that the injector stops and makes call functions.
+ * Such a call returns to a signal frame, like a signal handler, and from this frame the thread
  * restores its own registers. So the thread continues correctly even if the injector is killed.
  */
 
@@ -30,14 +30,15 @@ struct remote {
 	struct arch_state state;  /* registers at the stop */
 	struct stopping stopping; /* the system call in which the thread slept */
 	uint64_t begun_ns;	  /* time of the stop */
-	uint64_t scratch;	  /* our memory in the target; 0: none yet */
+	uint64_t scratch;	  /* the injector's memory in the target; 0: not mapped */
 	bool is_suspended;	  /* the seccomp filter is suspended while we trace the thread */
 	bool is_masked;		  /* signals are blocked during our calls */
 	bool was_disturbed;	  /* a call of ours was interrupted, so the kernel has forgotten the
 				   * thread's own call */
-	/* the thread is still in our call, and restores itself when the call returns */
+	/* the thread is still in our call; when that returns, it restores its own registers */
 	bool is_left;
-	bool has_loan; /* the thread's stack has our frame instead of the bytes in `loan` */
+	bool has_loan; /* a signal frame of ours is on the thread's stack, in place of the bytes in
+			  `loan` */
 	struct remote_loan loan;
 };
 
@@ -45,7 +46,7 @@ struct remote {
 enum {
 	REMOTE_DATA = 0,
 	REMOTE_DATA_SIZE = 3072,
-	REMOTE_WORD = 3072, /* results of a call: struct remote_word */
+	REMOTE_WORD = 3072, /* struct remote_word, with the result of a call */
 	REMOTE_CODE = 4096,
 	REMOTE_STACK = 8192,
 	REMOTE_STACK_SIZE = 256 << 10,
@@ -73,8 +74,8 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
 		struct error *err);
 
 /*
- * Lets the thread continue as if it had not been stopped. A thread that is still in our call
- * (is_left) finishes the call and restores itself from the frame. A sleeping thread may need
+ * Lets the thread continue as if it had not been stopped. A thread that is still in a call of ours
+ * (is_left) finishes the call and restores its registers from the frame. A sleeping thread may need
  * another system call to continue its sleep, which its seccomp filter possibly forbids. Such a
  * thread stays traced, with the filter suspended, until we exit: PTRACE_DETACH would interrupt the
  * sleep.
@@ -89,12 +90,11 @@ void remote_end(struct remote *remote);
 int64_t remote_syscall(struct remote *remote, const struct arch_call *call);
 
 /*
- * Calls a function in the target. Returns 0 and its result, or a negative errno:
- * -EDEADLK: the thread waited for the loader's lock, whose owner may wait for this thread; the call
- * was undone and may be repeated later
- * -ECANCELED, and the result: we were too slow, and the thread has restored itself
- * -ETIMEDOUT: the call takes too long; the thread finishes it without us
- * -ENOTRECOVERABLE: the call would never return; it was abandoned inside the loader
+ * Calls a function in the target. Returns 0 and its result, or a negative errno: -EDEADLK: the
+ * thread waited for the loader's lock, whose owner may wait for this thread; the call was undone
+ * and may be repeated later -ECANCELED, and the result: the injector was too slow, and the thread
+ * has restored its registers -ETIMEDOUT: the call takes too long; the thread finishes it without
+ * the injector -ENOTRECOVERABLE: the call would never return; it was abandoned inside the loader
  * another errno, with a text.
  */
 int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *result,
@@ -104,9 +104,8 @@ int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *r
 void remote_leave_page(struct remote *remote, const char *name);
 
 /*
- * These functions find and close files of ours that interrupted attaches left open in a process.
- * Find the files before the stop, because a server may have very many open files; close them during
- * the stop.
+ * These functions find and close descriptors that interrupted attaches left open in a process. Find
+ * them before the stop, because a server may have very many; close them during the stop.
  */
 size_t remote_find_files(pid_t pid, int *files, size_t most);
 void remote_close_file(struct remote *remote, int file);

@@ -38,7 +38,7 @@
 /* The library's file, and the position of its entry point. */
 struct library {
 	uint8_t *bytes;
-	size_t size, used;  /* used: bytes that are loaded */
+	size_t size, used;  /* used: number of bytes from the start that the loader maps */
 	size_t entry_point; /* offset in the file */
 	uint64_t address;   /* address of the entry point, relative to the library's base */
 };
@@ -153,9 +153,9 @@ static void pause_ns(long ns)
 }
 
 /*
- * Returns the number of the pass of choose_once() that tries the thread: 0 if it sleeps in a call
- * that can simply be repeated; 1 if it sleeps in another call, whose remaining time only the kernel
- * knows; 2 if it runs; -1 if no pass tries it.
+ * Returns the number of the pass of choose_once() that tries the thread: 0 if the thread sleeps in
+ * a call that can simply be repeated; 1 if it sleeps in another call; 2 if it does not sleep; -1 if
+ * no pass tries it.
  */
 static int turn_of(const struct stopping *stopping, const char **where)
 {
@@ -343,7 +343,7 @@ static void make_trigger(uint8_t image[TRIGGER_SIZE], uint64_t function, uint64_
 			    .e_ehsize = sizeof(Elf64_Ehdr),
 			    .e_phentsize = sizeof(Elf64_Phdr),
 			    .e_phnum = 4 },
-		.hash = { 1, 1, 0, 0 }, /* one bucket and one symbol, the empty one */
+		.hash = { 1, 1, 0, 0 }, /* one bucket, and one symbol: the empty symbol */
 	};
 
 	put_segments(page.segments, sizeof(dynamic) / sizeof(dynamic[0]));
@@ -371,8 +371,8 @@ static void write_path(char *path, size_t room, int fd)
 }
 
 /*
- * Reports the loader's error text. Our call of dlerror() clears this text, so the program does not
- * see it.
+ * Reports the loader's error text. The call of dlerror() clears this text, so the program does not
+ * see the error.
  */
 static int tell_loader(struct work *work, struct remote *remote, struct error *err)
 {
@@ -429,7 +429,7 @@ static int load_library(struct work *work, struct remote *remote, const char *na
 				 "attach was complete: try again",
 				 (int)work->target.subject.pid);
 	if (remote->is_left) {
-		/* the loader may finish later, without us; then the order must change nothing */
+		/* the thread may finish later, without us: the order must then change nothing */
 		order->command = LATE_NOTHING;
 		target_write(&work->target, order_at, order, sizeof(*order));
 		return status;
@@ -443,8 +443,8 @@ static int load_library(struct work *work, struct remote *remote, const char *na
 }
 
 /*
- * Makes the library, which is already loaded, execute the order, by loading a trigger. If the
- * trigger cannot be unloaded, its two pages stay mapped, but are never executed again.
+ * Makes the library, which is already loaded, execute the order, by loading a trigger. If dlclose()
+ * cannot unload the trigger, its two pages stay mapped, but are never executed again.
  */
 static int give_order(struct work *work, struct remote *remote, struct error *err)
 {
@@ -479,8 +479,8 @@ static int with_thread(struct work *work, struct remote *remote, struct error *e
 				      RTLD_NOW | RTLD_NODELETE, &handle, err);
 	}
 	/*
-	 * Keep the scratch memory mapped: a thread that is still in a call needs it, an abandoned
-	 * loader may need it, and a thread that has restored itself cannot be made to unmap it.
+	 * Keep the scratch memory: a thread that is still in a call needs it, an abandoned call of
+	 * the loader may need it, and a thread that has restored its registers cannot unmap it.
 	 */
 	if (remote->is_left || status == -ESRCH || status == -ETIMEDOUT ||
 	    status == -ENOTRECOVERABLE)
@@ -540,7 +540,7 @@ int inject_order(int pid, const char *library, struct late_order *order,
 		work.safe = safe_create(&work.target);
 		status = find_loaded(&work, err);
 	}
-	/* a program without the library needs no detach, so nothing is loaded */
+	/* a detach loads nothing: in a program without the library, there is nothing to detach */
 	if (!status && order->command == LATE_DETACH && !work.entry_point)
 		order->result = LATE_IS_OFF;
 	else if (!status)

@@ -15,8 +15,8 @@
 /* Statistics of an attach or detach. */
 struct inject_result {
 	uint64_t pause_ns; /* time for which the thread was stopped */
-	unsigned stops;	   /* threads that were stopped until one could be borrowed */
-	unsigned retries;  /* attempts that failed for a reason that may pass */
+	unsigned stops;	  /* number of threads that were stopped until a thread could be borrowed */
+	unsigned retries; /* attempts that failed for a reason that may pass */
 };
 
 /*

@@ -92,7 +92,7 @@ static const struct {
 #undef NEED
 };
 
-/* ---- an interpreter for filters (Documentation/networking/filter.rst, as seccomp uses it) ---- */
+/* ---- an interpreter of seccomp's BPF (Documentation/networking/filter.rst) ---- */
 
 struct machine {
 	uint32_t a, x, store[BPF_MEMWORDS];

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "inject/borrowed.h"
 
-/* Whether the kernel lets us read and suspend filters. */
+/* Whether the kernel lets this process read and suspend filters. */
 bool jail_is_open(void);
 
 /*
@@ -30,7 +30,7 @@ int jail_check(const struct remote *remote, int64_t filters, struct error *err);
 
 /*
  * Sets the error for a process whose filters cannot be read because none of its threads may be
- * stopped. where: what such a thread is doing. Returns -EPERM.
+ * stopped. where: a text that describes what such a thread does. Returns -EPERM.
  */
 int jail_is_unknown(const char *where, struct error *err);
 

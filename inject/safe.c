@@ -80,7 +80,7 @@ static const char *judge_word(const struct target *target, uint64_t word)
 	if (target->restorer && address == target->restorer)
 		return HANDLER;
 	found = target_forbids(target, address);
-	/* we have a copy of libc's code, which shows whether a call precedes the address */
+	/* in libc, an address that no call instruction precedes cannot be a return address */
 	if (found && address >= target->code_low + ARCH_CALL_LENGTH &&
 	    address < target->code_high &&
 	    !arch_is_behind_call(target->code + (address - target->code_low)))
@@ -106,8 +106,8 @@ static const char *judge_words(struct safe *safe, const struct remote *remote)
 /* ---- the thread ---- */
 
 /*
- * Whether the thread is in a restartable sequence, which the kernel would abort if we changed the
- * registers.
+ * Whether the thread is in a restartable sequence, which the kernel would abort if the injector
+ * changed the registers.
  */
 static bool is_in_rseq(const struct remote *remote)
 {
@@ -127,8 +127,8 @@ static bool is_in_rseq(const struct remote *remote)
 
 /*
  * Returns a text if the thread may be in an allocator that its stack does not show, else NULL. A
- * function that ends with a jump to another one leaves no return address on the stack: at the end
- * of free(), the thread may be in libc's unlock code, or in another function of the program's
+ * function that ends with a jump to another function leaves no return address on the stack: at the
+ * end of free(), the thread may be in libc's unlock code, or in another function of the program's
  * allocator.
  */
 static const char *judge_jumps(const struct remote *remote)
@@ -177,8 +177,8 @@ const char *safe_judge(struct safe *safe, const struct remote *remote)
 	if (is_in_rseq(remote))
 		return "a restartable sequence";
 	/*
-	 * the kernel would turn the system calls of the library into signals for the program (as
-	 * for wine)
+	 * the kernel would turn the library's system calls into signals for the program (as in
+	 * Wine)
 	 */
 	if (!ptrace(PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG, remote->thread, sizeof(config),
 		    config) &&

@@ -21,7 +21,7 @@ const char *safe_judge(struct safe *safe, const struct remote *remote);
 
 /*
  * If safe_judge() could not decide without walking frames, reads the data for the walk. Call this
- * function while no thread is stopped, because it takes as long as several stops. Until then
+ * function while no thread is stopped, because it takes as long as several stops. Before this call,
  * safe_judge() tests only words of the stack.
  */
 void safe_prepare(struct safe *safe);

@@ -110,8 +110,7 @@ static int read_dynamic(const struct image *image, struct dynamic *dynamic)
 }
 
 /*
- * Counts the symbols by means of the GNU hash table: the index of the last symbol in the last
- * chain, plus one.
+ * Counts the symbols by the GNU hash table: the index of the last symbol in the last chain, plus 1.
  */
 static int count_symbols(const struct image *image, uint64_t hash, size_t *count)
 {

@@ -3,8 +3,8 @@
 #define INJECT_SYMBOLS_H
 
 /*
- * The dynamic symbols of a module, read from its file, because we may have changed the tables in
- * memory. All values are checked against the file's size.
+ * The dynamic symbols of a module, read from its file, because an earlier attach may have changed
+ * the tables in memory. All values are checked against the file's size.
  */
 
 #include <elf.h>
@@ -15,7 +15,7 @@
 
 struct symbols {
 	uint64_t bias;	    /* address minus symbol value */
-	uint64_t low, high; /* address range of its code; both 0: it has none */
+	uint64_t low, high; /* address range of its code; both 0: the module has no code */
 	Elf64_Sym *entries;
 	uint16_t *versions; /* versions of the symbols; NULL: the module has none */
 	char *names;	    /* ends with a NUL */

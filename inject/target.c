@@ -98,7 +98,7 @@ static uint64_t find_restorer(const struct target *target)
 	return found;
 }
 
-/* Copies libc's code, and finds the instructions in it that we use. */
+/* Copies libc's code, and finds in the copy the instructions that borrowed threads execute. */
 static int read_code(struct target *target, struct error *err)
 {
 	for (size_t i = 0; i < target->subject.maps.count && !target->code; i++) {
@@ -325,8 +325,8 @@ static void read_module(struct target *target, const struct mapping *map, bool i
 	}
 	if (has_malloc && is_program) {
 		/*
-		 * An allocator in the program may hold a lock for which the loader, if we called
-		 * it, would wait. Only the allocator's exported functions show where its code is.
+		 * An allocator in the program may hold a lock for which a call of the loader would
+		 * wait. Only the allocator's exported functions show where its code is.
 		 */
 		forbid_list(target, &symbols, allocators,
 			    sizeof(allocators) / sizeof(allocators[0]));
@@ -367,7 +367,7 @@ static void read_modules(struct target *target)
 
 /* ---- refusals ---- */
 
-/* Sets the error for a process that the kernel does not let us examine. */
+/* Sets the error for a process that the kernel does not let the injector examine. */
 static int refuse_rights(pid_t pid, int number, struct error *err)
 {
 	char path[64], scope = proc_yama();
@@ -465,7 +465,8 @@ static int check_modules(const struct target *target, struct error *err)
 		return error_set(err, ENOTRECOVERABLE,
 				 "an earlier attach was abandoned inside the process's loader, so "
 				 "the process cannot load libraries any more: restart the program");
-	if (maps_named(&target->subject.maps, "libc-2.")) /* its file's name before 2.34 */
+	if (maps_named(&target->subject.maps,
+		       "libc-2.")) /* the name of libc's file before glibc 2.34 */
 		return refuse_old_libc(err);
 	if (!maps_named(&target->subject.maps, "libc.so.6") ||
 	    !(maps_named(&target->subject.maps, "ld-linux") ||

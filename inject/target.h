@@ -30,10 +30,10 @@ struct target {
 	ARRAY_OF(struct range) ranges;
 	uint64_t lowest, highest;	   /* bounds of all ranges */
 	uint64_t dlopen, dlclose, dlerror; /* functions of libc */
-	uint64_t syscall,
-		restorer; /* instructions; syscall: in libc; restorer: in libc or the vDSO */
-	uint64_t code_low, code_high;	    /* address range of libc's code */
-	uint8_t *code;			    /* a copy of libc's code */
+	uint64_t syscall, restorer;   /* addresses of instructions; syscall: in libc; restorer: in
+					 libc or the vDSO */
+	uint64_t code_low, code_high; /* address range of libc's code */
+	uint8_t *code;		      /* a copy of libc's code */
 	uint64_t program_low, program_high; /* address range of the program's own code */
 	bool has_malloc;		    /* the program defines malloc */
 	bool has_allocator;		    /* a library other than libc defines malloc */

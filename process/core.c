@@ -16,9 +16,9 @@
 #define SEGMENTS_MAX  (1u << 22)
 #define NOTES_MAX     (256u << 20)
 #define THREADS_MAX   100000u
-#define ARGUMENTS_MAX (1u << 20) /* words of arguments and environment */
-#define HEADERS_MAX   64u	 /* program headers of a module */
-#define STACK_TOP     (8u << 20) /* bytes at the top of a stack where the arguments are */
+#define ARGUMENTS_MAX (1u << 20) /* limit of the words of arguments and environment */
+#define HEADERS_MAX   64u	 /* limit of the program headers of a module */
+#define STACK_TOP     (8u << 20) /* the top of a stack, in bytes, where the arguments are */
 
 /* Processors whose core files this build can read. */
 #if defined(__x86_64__)
@@ -240,7 +240,7 @@ static struct mapping *mapping_at(struct maps *maps, uint64_t address)
 	return (struct mapping *)(uintptr_t)maps_at(maps, address);
 }
 
-/* Gives a mapping without a file the name that the kernel has for it, such as [stack]. */
+/* Gives a mapping without a file the name that the kernel would give it, such as [stack]. */
 static void name_mapping(struct maps *maps, uint64_t address, const char *name)
 {
 	struct mapping *mapping = mapping_at(maps, address);
@@ -263,7 +263,7 @@ static bool is_of_system(const char *path)
 
 /* A module whose first page is in the core file. */
 struct module_start {
-	const char *path; /* NULL: none yet */
+	const char *path; /* NULL: no module yet */
 	uint64_t address;
 };
 
@@ -295,8 +295,9 @@ static bool can_be_code(const struct subject *subject, const struct module_start
 
 /*
  * Adds a mapping of a file that gcore has omitted because the program did not change it. The core
- * file then does not state its access rights: it is treated as code if it can be code, otherwise as
- * memory that the program may write, except in modules, whose other omitted parts are constants.
+ * file then does not state the mapping's access rights. It is treated as code if it can be code;
+ * otherwise as memory that the program may write, except in modules, whose other omitted parts are
+ * constants.
  */
 static void add_left_out(const struct subject *subject, struct maps *maps,
 			 const struct mapping *like, const struct module_start *module,
@@ -325,7 +326,7 @@ static void take_files(const struct subject *subject, struct maps *maps, const s
 	uint64_t head[2], entry[3], inode = 0;
 	const char *path, *end = (const char *)note->bytes + note->size, *last = "";
 	struct module_start module = { 0 };
-	size_t count = maps->count; /* the rest is not in order yet */
+	size_t count = maps->count; /* mappings that are in order; added ones follow */
 
 	if (note->size < sizeof(head))
 		return;
@@ -367,7 +368,7 @@ static void take_files(const struct subject *subject, struct maps *maps, const s
 		last = path;
 		path += length + 1;
 	}
-	/* a file of more than one range is listed more than once; ranges that overlap are damage */
+	/* sort the added mappings; drop those that overlap, which only a damaged file has */
 	ARRAY_SORT(maps, by_start);
 	count = 0;
 	for (size_t i = 0; i < maps->count; i++)
@@ -379,8 +380,8 @@ static void take_files(const struct subject *subject, struct maps *maps, const s
 /* ---- the stack and the heap ---- */
 
 /*
- * Finds argc. The kernel puts it below the arguments, the environment and the auxiliary vector,
- * which end with a zero each.
+ * Finds the address of argc. The kernel puts argc below the arguments, the environment and the
+ * auxiliary vector, each of which ends with a zero.
  */
 static uint64_t find_start(const struct subject *subject, uint64_t from, uint64_t to,
 			   const struct note *auxv)
@@ -396,7 +397,7 @@ static uint64_t find_start(const struct subject *subject, uint64_t from, uint64_
 		return 0;
 	found = memmem(bytes, size, auxv->bytes, auxv->size);
 	at = found ? (uint64_t)(found - bytes) & ~7ull : 0;
-	/* two lists, each of which ends with a zero: step over the zero, then to the next one */
+	/* two lists, each of which ends with a zero: step back over the zero and the list */
 	for (int list = 0; list < 2; list++) {
 		if (at < 16)
 			return 0;
@@ -443,8 +444,8 @@ static void take_auxv(struct core *core, const struct subject *subject, struct m
 }
 
 /*
- * Names the heap of brk: it is the first mapping without a file above the mappings of the program.
- * A mapping that directly follows those of the program is its zeroed data (.bss), not the heap.
+ * Names the heap of brk: the first mapping without a file above the mappings of the program. A
+ * mapping that directly follows those of the program is its zeroed data (.bss), not the heap.
  */
 static void name_heap(const struct core *core, struct maps *maps)
 {
@@ -550,7 +551,7 @@ uint32_t core_build_id(const struct subject *subject, int fd, uint64_t address,
 		if (!get_bytes(subject, fd, address, header.e_phoff + i * sizeof(segment), &segment,
 			       sizeof(segment)))
 			return 0;
-		/* notes are in the first segment, where a file and its memory are the same */
+		/* notes are in the first segment, at the same offset in file and memory */
 		if (segment.p_type != PT_NOTE || segment.p_filesz > sizeof(notes) ||
 		    !get_bytes(subject, fd, address, segment.p_offset, notes, segment.p_filesz))
 			continue;

@@ -26,8 +26,8 @@ struct core_thread {
 	int tid;
 	registers_native registers;
 	uint64_t pc, sp, tls;
-	bool is_in_call;	/* its vector registers have no meaning */
-	const uint8_t *vectors; /* points into the notes; NULL: none */
+	bool is_in_call; /* the thread is in a system call: its vector registers have no meaning */
+	const uint8_t *vectors; /* points into the notes; NULL: not in the file */
 	uint32_t vectors_size;
 };
 
@@ -46,11 +46,11 @@ struct core {
 };
 
 /*
- * Reads the core file that is open as `fd`, which stays the caller's, and makes it the subject.
+ * Reads the core file that is open as `fd`, and makes it the subject. The caller still owns `fd`.
  * Mappings get the names that proc_pid_maps(5) has for them, as far as the file has these names. A
  * core file has no inode numbers, so equal paths get equal numbers. Returns 0, -EBADMSG (not a core
- * file of this processor), -EIO, or -ENODATA (no threads or no memory). Close it with core_close()
- * also after an error.
+ * file of this processor), -EIO, or -ENODATA (no threads or no memory). Call core_close() also
+ * after an error.
  */
 int core_open(struct core *core, int fd, struct subject *subject, struct error *err);
 void core_close(struct core *core, struct subject *subject);
@@ -62,7 +62,7 @@ const struct core_segment *core_segment_at(const struct core *core, uint64_t add
 
 /*
  * Copies the GNU build-id of the ELF file whose start is at an address of the subject, or at the
- * start of the file `fd` if that is not -1. Returns its size; 0: it cannot be read.
+ * start of the file `fd` if that is not -1. Returns its size in bytes; 0: no build-id can be read.
  */
 uint32_t core_build_id(const struct subject *subject, int fd, uint64_t address,
 		       uint8_t id[CORE_BUILD_ID_MAX]);

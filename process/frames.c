@@ -16,7 +16,7 @@
 struct frames {
 	const struct subject *subject;
 	Dwfl *dwfl;
-	int *files; /* a descriptor for each mapping that existed at frames_open(); -1: no file */
+	int *files; /* a descriptor for each mapping at the time of frames_open(); -1: no file */
 	size_t file_count;
 	bool is_attached;
 	/* the thread whose stack is being walked */
@@ -25,7 +25,7 @@ struct frames {
 
 /* ---- files ---- */
 
-/* Copies the vdso, the kernel's code in the process, to a memfd, since it belongs to no file. */
+/* Copies the vdso, code of the kernel in the process without a file, to a memfd. */
 static int copy_vdso(const struct subject *subject, const struct mapping *mapping)
 {
 	uint8_t bytes[VDSO_MAX];
@@ -39,7 +39,7 @@ static int copy_vdso(const struct subject *subject, const struct mapping *mappin
 	return -1;
 }
 
-/* Opens the file with the name and the build-id that the core file has for the module. */
+/* Opens the module's file by the name in the core file, if the build-ids are equal. */
 static int open_of_core(const struct subject *subject, const struct mapping *mapping)
 {
 	uint8_t id[CORE_BUILD_ID_MAX], found[CORE_BUILD_ID_MAX];

@@ -4,10 +4,9 @@
 
 /*
  * Walks the stacks of threads by the unwinding rules in the files that a process has mapped.
- * frames_open() opens the files. They are read at the first walk; because they may be hostile, that
- * should happen in a sandbox. These functions end the program if there is no memory
- * (base/memory.h). The stacks are copies, or are read from the subject while its threads are
- * stopped.
+ * frames_open() opens the files. The first walk reads them; because they may be hostile, it should
+ * be in a sandbox. These functions end the program if there is no memory (base/memory.h). The
+ * stacks are copies, or are read from the subject while its threads are stopped.
  */
 
 #include <elfutils/libdwfl.h>
@@ -27,7 +26,7 @@ struct frames_thread {
 	uint64_t registers[REGISTERS_COUNT + 1];
 	/* false: only the program counter and the stack pointer are known */
 	bool has_registers;
-	/* if this copy has no bytes, the stack is read from the subject */
+	/* a copy of the stack; if it has no bytes, the stack is read from the subject */
 	struct subject_stack stack;
 };
 

@@ -101,8 +101,8 @@ const struct mapping *maps_named(const struct maps *maps, const char *name)
 }
 
 /*
- * A program may map generated code over the code of its file, so executable memory without a file
- * may follow.
+ * Executable memory without a file counts, too: a program may map generated code over the code of
+ * its file.
  */
 bool maps_begins_module(const struct maps *maps, const struct mapping *mapping)
 {

@@ -22,14 +22,14 @@ struct mapping {
 	uint64_t from, to, offset, inode;
 	dev_t device;
 	unsigned flags;
-	const char *path; /* "" if it has none; valid until maps_free() */
+	const char *path; /* "" if the mapping has no path; valid until maps_free() */
 };
 
 /* The mappings in the order of addresses. Must be all zero before maps_read(). */
 struct maps {
 	struct mapping *items;
 	size_t count, capacity;
-	char *text; /* the text that the paths are in */
+	char *text; /* the text of /proc/PID/maps, which has the paths */
 };
 
 /*
@@ -67,8 +67,8 @@ bool mapping_is_libc(const struct mapping *mapping, bool or_loader);
  * Opens the mapped file for reading. Uses /proc/PID/map_files if the kernel allows that (only for
  * root), otherwise the file's path below the root of the process. The file at this path is checked
  * before it is opened: it must be a regular file with the same inode number. The device is not
- * compared, because on layered file systems it differs from that of stat(). Returns the descriptor,
- * or -1.
+ * compared, because on layered file systems stat() returns another one. Returns the descriptor, or
+ * -1.
  */
 int mapping_open(const struct mapping *mapping, int32_t pid);
 

@@ -21,12 +21,12 @@ int proc_open(int32_t pid, int32_t thread, const char *name);
 char *proc_text(int32_t pid, int32_t thread, const char *name);
 
 /*
- * Finds a value in a text of lines "name: value". Returns the text from the value on, or NULL if
- * there is no such line.
+ * Finds a value in a text of lines "name: value". Returns the text from the value on, or NULL if no
+ * line has this name.
  */
 const char *proc_value(const char *text, const char *name);
 
-/* Returns a value of the status file as a number, or -1 if there is no such line. */
+/* Returns a value of the status file as a number, or -1 if no line has this name. */
 int64_t proc_status(int32_t pid, int32_t thread, const char *name, int base);
 
 /*
@@ -52,7 +52,7 @@ bool proc_has_ended(int32_t pid, int32_t thread);
 
 /*
  * Finds a field of the stat file by its number in proc_pid_stat(5). stat: the result of
- * proc_stat(). Returns the text from this field on, or NULL if there is no such field.
+ * proc_stat(). Returns the text from this field on, or NULL if the file has fewer fields.
  */
 const char *proc_field(const char *stat, int number);
 
@@ -66,12 +66,12 @@ int32_t proc_own_number(int32_t pid, int32_t thread);
 bool proc_has_no_rights(int32_t pid, uid_t uid);
 
 /*
- * Returns when the thread last ran, in the clock of its processor, or 0 if the kernel does not
- * report it.
+ * Returns the time (ns) at which the thread last ran, in the clock of its processor, or 0 if
+ * unknown.
  */
 uint64_t proc_ran_ns(int32_t pid, int32_t thread);
 
-/* The system call in which a thread sleeps. number -1: the thread is in no call. */
+/* The system call in which a thread sleeps. number -1: in no call. */
 struct proc_call {
 	int64_t number;
 	uint64_t argument[6], sp, pc;
@@ -85,8 +85,7 @@ struct proc_call {
 int proc_call(int32_t pid, int32_t thread, struct proc_call *call);
 
 /*
- * Whether the process is in another namespace ("net", "pid") than this process. False if that is
- * unknown.
+ * Whether the process is in another namespace ("net", "pid") than this process; false if unknown.
  */
 bool proc_is_elsewhere(int32_t pid, const char *space);
 

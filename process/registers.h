@@ -91,7 +91,7 @@ static inline void registers_copy(const registers_native *from, uint64_t *to)
 
 #else
 
-/* for an unknown processor, only the innermost function of a thread is found */
+/* on an unknown processor, walks find only the innermost function of a thread */
 #define REGISTERS_COUNT 0
 #define REGISTERS_STACK 0
 #define REGISTERS_PC	0

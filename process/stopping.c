@@ -61,10 +61,10 @@ static const struct call *find_call(int64_t number)
 /* ---- duration of the sleep ---- */
 
 /*
- * Returns for how long a thread has slept, or 0 if that is unknown. The clocks of processors
+ * Returns for how long a thread has slept, in ns, or 0 if that is unknown. The clocks of processors
  * differ, since each lacks the time that interrupts and other virtual machines took. So the calling
  * thread moves to the processor of the sleeping thread and reads the same clock. This clock also
- * lacks such time during the sleep, so the result is never too long.
+ * lacks such time during the sleep, so the result may be too short, but never too long.
  */
 static uint64_t asleep_ns(pid_t pid, pid_t tid)
 {
@@ -95,7 +95,7 @@ static void find_age(struct stopping *stopping)
 }
 
 /*
- * Finds the effect of a stop on a call whose time limit of `ms` milliseconds is in a register.
+ * Returns the effect of a stop on a call whose time limit of `ms` milliseconds is in a register.
  * other: the effect if the remaining time cannot be set.
  */
 static enum stopping_effect judge_ms(struct stopping *stopping, int64_t ms,
@@ -183,9 +183,9 @@ static enum stopping_effect judge_file(const struct stopping *stopping, bool sen
 /* ---- calls ---- */
 
 /*
- * Finds the effect on a call that the kernel continues by restart_syscall(2). If the limit and the
- * remaining time are the same memory, the kernel writes the remaining time where the repeated call
- * reads its limit.
+ * Returns the effect on a call that the kernel continues by restart_syscall(2). If the limit and
+ * the remaining time are the same memory, the kernel writes the remaining time where the repeated
+ * call reads its limit.
  */
 static enum stopping_effect judge_block(struct stopping *stopping)
 {
@@ -279,8 +279,8 @@ void stopping_look(struct stopping *stopping, pid_t pid, pid_t tid)
 	stopping->effect = judge_call(stopping);
 #ifdef __aarch64__
 	/*
-	 * on aarch64, the kernel chooses restart_syscall(2) before the stop, so the tracer cannot
-	 * change that
+	 * on aarch64, the kernel chooses restart_syscall(2) before the stop, too early for the
+	 * tracer
 	 */
 	if (stopping->is_filtered && stopping->effect == STOPPING_AGAIN &&
 	    find_call(stopping->call.number)->result == BLOCK)
@@ -355,8 +355,8 @@ static void set_limit(registers_native *registers, int argument, uint64_t ms)
 #else
 
 /*
- * The kernel no longer reports the call; only the stack pointer and the pc are known. The pc is at
- * the call's instruction or after it.
+ * On aarch64, the kernel no longer reports the call; only the stack pointer and the pc are known.
+ * The pc is at the call's instruction or after it.
  */
 static void call_of(const registers_native *registers, struct proc_call *call)
 {
@@ -418,7 +418,7 @@ void stopping_stopped(struct stopping *stopping, const registers_native *registe
 	/*
 	 * The tracer may notice the stop late, so the time of the stop is when the thread last ran.
 	 * To read that time, the tracer has to wait for the thread's processor while the thread is
-	 * stopped, so the time is read only if it matters.
+	 * stopped, so it reads the time only if the time matters.
 	 */
 	if (is_limit_in_memory(stopping, find_call(stopping->call.number)) &&
 	    stopping->stopped_ns - stopping->looked_ns > LATE_NS) {
@@ -468,7 +468,7 @@ bool stopping_settle(const struct stopping *stopping, registers_native *register
 		    use != STOPPING_DISTURBED)
 			return false;
 	} else if (stopping->effect == STOPPING_NONE || stopping->effect == STOPPING_UNKNOWN ||
-		   /* without a signal, the kernel itself repeats the call, by the same code */
+		   /* in other uses, the kernel itself decides about signals, by the code AGAIN */
 		   (use == STOPPING_DISTURBED && has_signal(stopping))) {
 		return false;
 	}
@@ -534,8 +534,7 @@ static void shorten_memory(pid_t pid, uint64_t address, enum form form, uint64_t
 	time[1] = left % NS_OF_SECOND / unit;
 	if (process_vm_writev(pid, &ours, 1, &theirs, 1, 0) < 0)
 		/*
-		 * the limit was not changed, so the thread sleeps longer by the duration of the
-		 * stop
+		 * the limit stays as it was: the thread sleeps longer, by the duration of the stop
 		 */
 		return;
 }

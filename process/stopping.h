@@ -20,11 +20,11 @@
 
 /* The effect of a stop on a system call with its time limit. */
 enum stopping_effect {
-	/* none: the thread is in no call, or in a call that the kernel repeats */
+	/* no effect: the thread is in no call, or in a call that the kernel repeats */
 	STOPPING_NONE,
 	/* the kernel repeats the call, after it has written the remaining time to memory */
 	STOPPING_REWRITTEN,
-	/* the call can be repeated unchanged: it has no limit, or its limit is a time of day */
+	/* the call can be repeated unchanged: it has no limit, or an absolute limit */
 	STOPPING_AGAIN,
 	/* the call can be repeated with the remaining time, which is in a register */
 	STOPPING_REMAINING,
@@ -42,11 +42,11 @@ enum stopping_effect {
 struct stopping {
 	pid_t pid, tid;
 	char state; /* state in proc_pid_stat(5): R, S, D, T ... */
-	/* the call in which the thread sleeps; number -1: none */
+	/* the call in which the thread sleeps; number -1: no call */
 	struct proc_call call;
 	enum stopping_effect effect;
 	bool is_filtered;   /* a seccomp filter may forbid restart_syscall(2) */
-	bool is_young;	    /* the call has just started, and may start anew */
+	bool is_young;	    /* the call has slept for less than 2 ms, and may be started anew */
 	bool is_fresh;	    /* the interrupted call began after stopping_look() */
 	uint64_t looked_ns; /* time of stopping_look(), in CLOCK_MONOTONIC */
 	/* for how long the thread had slept at looked_ns; 0: unknown or not needed */

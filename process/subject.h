@@ -24,7 +24,8 @@ struct subject {
 	int32_t thread;
 	int memory; /* descriptor of /proc/PID/mem; -1: not open */
 	struct maps maps;
-	const struct core *core; /* the source of the subject; NULL: the kernel */
+	const struct core
+		*core; /* the core file that is read; NULL: a process is read from the kernel */
 	size_t (*read)(const struct subject *subject, uint64_t address, void *bytes, size_t size);
 };
 
@@ -50,7 +51,7 @@ size_t subject_read(const struct subject *subject, uint64_t address, void *bytes
 /* Reads exactly `size` bytes. Returns 0 or -EFAULT. */
 int subject_get(const struct subject *subject, uint64_t address, void *bytes, size_t size);
 
-/* The copy of a stack, of limited size. It can be walked after the process has continued. */
+/* A copy of a stack, at most 256 KiB. It can be walked after the process has continued. */
 struct subject_stack {
 	uint8_t *bytes; /* the caller frees it */
 	uint64_t from, size;

@@ -58,8 +58,8 @@ static void settle_registers(const struct tracee *tracee, registers_native *regi
 }
 
 /*
- * Reads the registers, and immediately sets those with which the thread must continue, so that it
- * continues correctly even if this process is killed.
+ * Reads the registers, and immediately sets those with which the thread must continue, so that the
+ * thread continues correctly even if this process is killed.
  */
 static int read_registers(struct tracee *tracee)
 {

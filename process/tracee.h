@@ -3,9 +3,9 @@
 #define PROCESS_TRACEE_H
 
 /*
- * A thread that is stopped by ptrace and read, and then continues as if it had not been stopped: it
- * gets all signals, and no system call returns early (process/stopping.h). If the tracer dies, the
- * kernel lets the thread continue (ptrace(2)), and nothing has to be undone.
+ * A thread that is stopped by ptrace and read, and then continues as if it had not been stopped:
+ * the thread gets all signals, and its system calls do not return early (process/stopping.h). If
+ * the tracer dies, the kernel lets the thread continue (ptrace(2)), and nothing has to be undone.
  */
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@ struct tracee {
 	int signal; /* the signal that the thread gets when it continues; 0: none */
 };
 
-/* Asks a thread to stop, after stopping_look(). Returns 0 or a negative errno. */
+/* Tells a thread to stop. stopping: filled by stopping_look(). Returns 0 or a negative errno. */
 int tracee_ask(struct tracee *tracee, const struct stopping *stopping);
 
 /*

@@ -243,7 +243,7 @@ struct holdtrace_wait {
 	uint32_t backtrace; /* backtrace of the waiting thread */
 	/*
 	 * backtrace of the call that acquired the lock, or that woke the thread; HOLDTRACE_NO_ID:
-	 * none, or unknown
+	 * no such call, or unknown
 	 */
 	uint32_t waker_backtrace;
 };
