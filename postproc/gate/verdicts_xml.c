@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Verdicts as XML: test results in JUnit's format, and errors in memcheck's format (--xml=yes;
- * docs/internals/xml-output-protocol4.txt in valgrind's sources).
+ * Verdicts as test results in JUnit's XML, and as errors in memcheck's formats, XML (--xml=yes;
+ * docs/internals/xml-output-protocol4.txt in valgrind's sources) and text.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -160,18 +160,23 @@ static void put_stack(struct out *out, const struct verdict_place *place)
 	out_text(out, "</stack>\n");
 }
 
-static void put_error(const struct tables_job *job, const struct limit_verdict *verdict,
-		      const struct verdict_site *site, uint64_t unique)
+/* site NULL: the error is about the limit. index: of `count` errors. */
+typedef void put_error(const struct tables_job *job, const struct limit_verdict *verdict,
+		       const struct verdict_site *site, size_t index, size_t count);
+
+static void put_xml_error(const struct tables_job *job, const struct limit_verdict *verdict,
+			  const struct verdict_site *site, size_t index, size_t count)
 {
 	const char *kind = kind_of(verdict);
 	struct verdict_place place;
 	struct out *out = job->out;
 	char text[TEXT_MAX];
 
+	(void)count;
 	verdict_find(job->naming, job->style->source, site, &place);
 	verdict_say(verdict, site, text, sizeof(text));
-	out_format(out, "<error>\n<unique>0x%" PRIx64 "</unique>\n<tid>1</tid>\n<kind>%s</kind>\n",
-		   unique, kind);
+	out_format(out, "<error>\n<unique>0x%zx</unique>\n<tid>1</tid>\n<kind>%s</kind>\n", index,
+		   kind);
 	if (!strncmp(kind, "Leak_", 5) && site) {
 		out_text(out, "<xwhat>\n");
 		put_element(out, "text", text);
@@ -216,24 +221,105 @@ static void put_head(const struct tables_job *job)
 	out_text(out, "</argv>\n</args>\n");
 }
 
-void tables_print_memcheck(const struct tables_job *job)
+/*
+ * Prints an error for each call site that breaks a limit, and for each broken limit without call
+ * sites and each unknown limit. print NULL: only counts the errors. Returns their number.
+ */
+static size_t put_errors(const struct tables_job *job, put_error *print, size_t total)
 {
 	const struct verdicts *verdicts = job->style->verdicts;
+	size_t count = 0;
+
+	for (size_t i = 0; i < verdicts->count; i++) {
+		const struct limit_verdict *verdict = &verdicts->items[i];
+		size_t sites = verdict->verdict == VERDICT_BROKEN ? verdict->sites.count : 0;
+
+		if (verdict->verdict == VERDICT_KEPT)
+			continue;
+		for (size_t s = 0; print && s < sites; s++)
+			print(job, verdict, &verdict->sites.items[s], count + s, total);
+		if (print && !sites)
+			print(job, verdict, NULL, count, total);
+		count += sites ? sites : 1;
+	}
+	return count;
+}
+
+void tables_print_memcheck(const struct tables_job *job)
+{
 	const struct summary *run = job->run->summary;
-	uint64_t unique = 0;
 
 	put_head(job);
 	put_status(job, "RUNNING", 0);
-	for (size_t i = 0; i < verdicts->count; i++) {
-		const struct limit_verdict *verdict = &verdicts->items[i];
-		bool is_broken = verdict->verdict == VERDICT_BROKEN;
-
-		for (size_t s = 0; is_broken && s < verdict->sites.count; s++)
-			put_error(job, verdict, &verdict->sites.items[s], unique++);
-		if (verdict->verdict == VERDICT_UNKNOWN || (is_broken && !verdict->sites.count))
-			put_error(job, verdict, NULL, unique++);
-	}
+	put_errors(job, put_xml_error, 0);
 	put_status(job, "FINISHED", run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
 	out_text(job->out, "<errorcounts>\n</errorcounts>\n<suppcounts>\n</suppcounts>\n"
 			   "</valgrindoutput>\n");
+}
+
+/* ---- memcheck's text ---- */
+
+/* Begins a line, which in valgrind's output has the PID of the process. */
+static void put_prefix(const struct tables_job *job)
+{
+	const struct summary *run = job->run->summary;
+
+	out_format(job->out,
+		   "==%u== ", run->processes.count ? (unsigned)run->processes.items[0].pid : 0);
+}
+
+static void put_frame(const struct tables_job *job, const struct naming_symbol *symbol,
+		      const char *word)
+{
+	const char *function = symbol->function ? symbol->function : "???";
+	const char *where = symbol->file ? symbol->file : symbol->module ? symbol->module : "?";
+	const char *slash = symbol->file ? strrchr(where, '/') : NULL;
+	struct out *out = job->out;
+
+	put_prefix(job);
+	out_format(out, "   %s 0x%" PRIX64 ": ", word, symbol->offset);
+	out_name(out, function, strlen(function), ESCAPE_ALL);
+	out_text(out, symbol->file ? " (" : " (in ");
+	where = slash ? slash + 1 : where;
+	out_name(out, where, strlen(where), ESCAPE_ALL);
+	if (symbol->file && symbol->line)
+		out_format(out, ":%u", symbol->line);
+	out_text(out, ")\n");
+}
+
+static void put_text_error(const struct tables_job *job, const struct limit_verdict *verdict,
+			   const struct verdict_site *site, size_t index, size_t count)
+{
+	const char *kind = kind_of(verdict);
+	struct verdict_place place;
+	struct out *out = job->out;
+	char text[TEXT_MAX];
+
+	verdict_find(job->naming, job->style->source, site, &place);
+	verdict_say(verdict, site, text, sizeof(text));
+	put_prefix(job);
+	/* ctest knows a leak by this sentence */
+	if (site && site->blocks && !strncmp(kind, "Leak_", 5))
+		out_format(out,
+			   "%" PRIu64 " bytes in %" PRIu64
+			   " blocks are %s lost in loss record %zu of %zu\n",
+			   site->bytes, site->blocks,
+			   !strcmp(kind, "Leak_DefinitelyLost") ? "definitely" : "possibly",
+			   index + 1, count);
+	else
+		out_format(out, "%s\n", text);
+	for (size_t i = 0; i < place.count; i++)
+		put_frame(job, &place.symbols[i], i ? "by" : "at");
+	put_prefix(job);
+	out_char(out, '\n');
+}
+
+void tables_print_valgrind(const struct tables_job *job)
+{
+	size_t count = put_errors(job, NULL, 0);
+
+	put_errors(job, put_text_error, count);
+	put_prefix(job);
+	out_format(job->out, "ERROR SUMMARY: %zu errors from %zu contexts (suppressed: 0 from 0)\n",
+		   count, count);
 }
