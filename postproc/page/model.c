@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums of a run by call site and time. From these sums, the page computes for each window of time
- * how much was allocated, how much was live and remained live, and how long calls waited. The size
- * of the sums does not grow with the number of events.
+ * The fold `model`: sums of a run by call site and time. From them, the HTML page computes for each
+ * window of time how much was allocated, how much was live and remained live, and how long calls
+ * waited. The size of the sums does not grow with the number of events.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +18,10 @@
 #include "postproc/run/highs.h"
 #include "postproc/run/spans.h"
 
-#define SPANS_MOST 200000u /* limit of spans if the request gives none */
+#define SPANS_MOST 200000u /* limit of spans if report_run.detail is 0 */
 #define WAIT_LEAST 10000u  /* in ns: shorter waits are not listed among the longest */
 #define LONG_MOST  2000u   /* limit of rows for waits, and of rows for holds of locks */
-/* the number of spans for which one more long wait, and one more long hold, is listed */
+/* the limits of listed waits and of listed holds are the limit of spans divided by this */
 #define A_LONG_ONE 100u
 
 /* An entry of a tally: a call site, in a process or in the run. */
@@ -62,7 +62,8 @@ struct stay {
 struct stays {
 	struct stay *items;
 	size_t count, capacity;
-	uint64_t least_ns, left_out;
+	uint64_t least_ns,
+		left_out; /* least_ns: shorter ones are dropped; left_out: their number */
 };
 
 struct model_state {
@@ -80,7 +81,7 @@ struct model_state {
 	 * number of processes for which spans are counted separately; 1: all are counted together
 	 */
 	uint32_t processes;
-	uint32_t first;			 /* number of the process's first site */
+	uint32_t first;			 /* number of the current process's first site */
 	ARRAY_OF(struct waiter) waiters; /* indexed by number of a wait's site */
 	/*
 	 * key: process, kind, is_open, and address of the backtrace; value: index + 1 in `waiters`
@@ -100,7 +101,7 @@ static uint32_t add_number(struct model_state *state)
 	return number->place;
 }
 
-/* Sites of several processes with the same call site get the number of the first of these sites. */
+/* Gives all sites with the same call site, in any process, the number of the first of them. */
 static void model_merge(void *user, void *of_run, const void *of_process)
 {
 	struct model_state *state = user;
@@ -369,7 +370,7 @@ static const struct tally_place **find_places(const struct model_state *state)
 	return places;
 }
 
-/* The limit of spans, on which the limits of the model's other tables depend. */
+/* Returns the limit of spans, on which the limits of the model's other tables depend. */
 static uint32_t most_spans(const struct model_state *state)
 {
 	return state->run->detail ? state->run->detail : SPANS_MOST;

@@ -52,7 +52,7 @@ struct text {
 struct frame {
 	uint32_t function, file, module; /* numbers of texts, or NONE */
 	uint32_t line, is_own;
-	uint32_t number; /* not compared */
+	uint32_t number; /* number of the frame; the last member: is_frame() does not compare it */
 };
 
 struct node {
@@ -69,7 +69,7 @@ struct page {
 	ARRAY_OF(const char *) texts;
 	ARRAY_OF(const struct frame *) frames;
 	ARRAY_OF(struct node) nodes;
-	struct map backtraces; /* key: address of a backtrace; value: node + 2 */
+	struct map backtraces; /* key: address of a backtrace; value: node + 2; 1: no frames */
 	struct naming_symbol *symbols;
 };
 
@@ -163,8 +163,8 @@ static uint32_t words_of(struct page *page, const struct trace_node *backtrace)
 }
 
 /*
- * The node of a backtrace; NONE: it has no frames. Equal backtraces of an address map have the same
- * address.
+ * Returns the node of a backtrace; NONE: it has no frames. Equal backtraces of an address map have
+ * the same address.
  */
 static uint32_t backtrace_number(struct page *page, const struct trace_node *backtrace)
 {
@@ -193,7 +193,7 @@ static void print_number(struct page *page, uint32_t number)
 		json_unsigned(&page->json, number);
 }
 
-/* The kind of a column, from which the script knows how to print its numbers. */
+/* Returns the kind of a column, by which the script decides how to print its numbers. */
 static const char *kind_word(enum table_kind kind, const struct table_cell *cell)
 {
 	switch (tables_shape(kind)) {
@@ -223,7 +223,7 @@ static const char *kind_word(enum table_kind kind, const struct table_cell *cell
 	return kind == TABLE_NUMBER ? "number" : "count";
 }
 
-/* Returns the first set cell of a column; its unit is that of the column. NULL: no cell is set. */
+/* Returns the first set cell of a column, which determines its unit. NULL: no cell is set. */
 static const struct table_cell *first_set(const struct table *table, unsigned column)
 {
 	for (size_t i = 0; i < table->rows.count; i++)
@@ -232,7 +232,7 @@ static const struct table_cell *first_set(const struct table *table, unsigned co
 	return NULL;
 }
 
-/* The unit of a cell's number: objects (count), bytes or ns. */
+/* Returns the unit of a cell's number for the script: 0: objects (count); 1: bytes; 2: ns. */
 static unsigned unit_of(const struct table_cell *cell)
 {
 	return cell->has_bytes ? 1 : cell->has_ns ? 2 : 0;

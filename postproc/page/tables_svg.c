@@ -16,8 +16,8 @@
  * are blue.
  */
 #define WIDTH	    1200.0
-#define ROW	    17u	  /* height of a function */
-#define HEAD	    24u	  /* height of a graph's title, and of the file's */
+#define ROW	    17u	  /* height of a function; all sizes are in px */
+#define HEAD	    24u	  /* height of the title of a graph, and of that of the file */
 #define LETTER	    6.6	  /* width of a letter */
 #define NARROWEST   0.1	  /* narrower boxes are left out */
 #define NAME_LENGTH 4096u /* limit of the bytes of a name */
@@ -52,7 +52,7 @@ struct graph {
 	bool is_comparison;
 	uint64_t total, other;
 	uint64_t scale;	 /* the value that corresponds to the whole width */
-	uint32_t height; /* number of functions on top of each other */
+	uint32_t height; /* largest number of functions above each other */
 	bool has_bytes, has_ns;
 	uint64_t left_out;
 };
@@ -84,7 +84,7 @@ static bool add_bar(struct graph *graph, const struct table_branch *branch, uint
 }
 
 /*
- * Adds up the totals, from the last row to the first because callees come after their caller. Then
+ * Adds up the totals, from the last bar to the first because callees follow their caller. Then
  * computes the position of each bar.
  */
 static void place_bars(struct graph *graph)
@@ -149,8 +149,8 @@ static void add_steps(struct graph *graph, const struct table *table)
 }
 
 /*
- * Reads the rows of a group. Returns false if there is nothing to draw. In a comparison of two
- * runs, an empty run gets only a title.
+ * Reads the rows of a group. Returns false if there is nothing to draw. In a comparison, the graph
+ * of a run whose amounts are all 0 has only a title.
  */
 static bool read_group(struct graph *graph, const struct table *table)
 {

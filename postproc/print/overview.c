@@ -158,7 +158,7 @@ static void add_counts(struct line *line, const struct summary *summary)
 		line_add(line, "%s%s %s%s", i ? ", " : " (", summary->losses.items[i].reason,
 			 COUNT(summary->losses.items[i].count),
 			 i + 1 == summary->losses.count ? ")" : "");
-	/* after the numbers: say that they do not include the damaged part */
+	/* this follows the numbers, because they do not include the damaged part */
 	if (summary->damaged && summary->processes.count > 1)
 		line_add(line, ", %s of %zu traces DAMAGED", COUNT(summary->damaged),
 			 summary->processes.count);
@@ -170,8 +170,8 @@ static void add_counts(struct line *line, const struct summary *summary)
 }
 
 /*
- * Adds, for a process that the kernel killed for lack of memory, what was live at that time and
- * which call site had allocated most.
+ * For a process that the kernel killed because memory ran out: adds the bytes that were live at
+ * that time, and the call site that had allocated most of them.
  */
 static void add_live_then(struct overview *overview, struct line *line,
 			  const struct summary_process *process)
@@ -306,7 +306,7 @@ static void print_processes(struct overview *overview)
 			print_process(overview, &summary->processes.items[i]);
 }
 
-/* ---- gaps in the numbers ---- */
+/* ---- objects and events that the numbers do not include ---- */
 
 static void print_left_out(struct overview *overview)
 {
@@ -412,7 +412,7 @@ static void print_allocators(struct overview *overview)
 			   summary->inner.mapper ? summary->inner.mapper : "the program");
 }
 
-/* Says which objects of Python are not recorded, and whether lines are missing. */
+/* Warns of Python objects that are not recorded, and of backtraces without lines of Python. */
 static void print_python(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -743,8 +743,8 @@ static void add_report(struct line *line, const char *what)
 }
 
 /*
- * Returns the length of a trace's path without the number of the stream that follows the path of a
- * bundle.
+ * Returns the length of the path of a trace's file. A bundle is a file with several streams: the
+ * path of a trace in it ends with the number of the stream, which does not count.
  */
 static size_t file_length(const char *path)
 {
@@ -877,7 +877,7 @@ static void compose_screen(struct overview *overview)
 
 	print_headline(overview);
 	print_selection(overview);
-	/* before the first number: say that no number includes the damaged part */
+	/* say this before the tables, because no number in them includes the damaged part */
 	if (summary->damaged)
 		screen_say(&overview->screen, 9,
 			   "DAMAGED  a part of %s could not be read: no number here includes it",
@@ -912,8 +912,8 @@ static void compose_screen(struct overview *overview)
 	bottom = overview->screen;
 	overview->screen = top;
 	/*
-	 * + 2: the last two lines; + 4: lines that print_missing() may add once the call sites have
-	 * names
+	 * + 2: the lines of print_traces(); + 4: lines of print_missing(), whose number is not yet
+	 * known: it depends on the call sites
 	 */
 	used = top.count + bottom.count + 2 + 4;
 	overview_sites(overview, used + 3 < OVERVIEW_LINES_MAX ? OVERVIEW_LINES_MAX - used : 3);
@@ -923,8 +923,8 @@ static void compose_screen(struct overview *overview)
 }
 
 /*
- * Prints the screen. The number of rows is chosen for a terminal of the usual width, so on other
- * terminals the screen may have more or fewer lines.
+ * Prints the screen. The limits of its lists are chosen for a terminal of the usual width, so on
+ * other terminals the screen may have more or fewer lines.
  */
 static void print_screen(struct overview *overview, size_t width, struct out *out)
 {

@@ -16,7 +16,7 @@
 
 /* ---- the table ---- */
 
-/* For each class, the verb for its acquisitions and the verb for its live objects. */
+/* For each class, the words for its acquisitions and for its live objects. */
 static const struct {
 	const char *used, *held;
 } words[RESOURCE_COUNT] = {
@@ -126,9 +126,7 @@ static void fill_held(const struct overview *overview, struct line *line,
 	else
 		line_add(line, "none");
 	if (is_fd) {
-		/*
-		 * add the number of descriptors that belong to live objects of other classes, and
-		 * the names of these classes
+		/* add how many of them belong to live objects of other classes, and these classes
 		 */
 		const char *between = " by ";
 
@@ -163,9 +161,7 @@ static void fill_held(const struct overview *overview, struct line *line,
 
 static bool was_used(const struct overview *overview, const struct summary_class *class)
 {
-	/*
-	 * no row if opens only failed or inherited streams were closed, as happens in most programs
-	 */
+	/* no row without an acquisition: failed opens and closes of inherited streams are normal */
 	if (class->known == RESOURCE_FD || class->known == RESOURCE_FILE)
 		return class->acquired ||
 		       (class->known == RESOURCE_FD && images_last(overview->summary)->inherited);
@@ -272,8 +268,8 @@ void overview_table(struct overview *overview)
 
 #define COLUMN_AMOUNT	 6
 #define AMOUNT_WIDTH_MAX 34
-#define EXAMPLE_SHORT	 16 /* an example up to this length follows the amount */
-/* a narrower terminal has an amount and its backtrace in separate lines */
+#define EXAMPLE_SHORT	 16 /* a path or name of at most this number of bytes follows the amount */
+/* on a narrower terminal, an amount and its backtrace are in separate lines */
 #define WIDTH_BESIDE 64
 
 #define SITES_MAX 10
@@ -316,7 +312,7 @@ static void add_amount(const struct overview *overview, struct line *line,
 		line_add(line, " %s", entry->site->example);
 }
 
-/* Returns the column where backtraces begin: behind the widest amount. */
+/* Returns the column where backtraces begin: after the widest amount. */
 static size_t find_column(const struct overview *overview, const struct live_row *entries,
 			  size_t count)
 {

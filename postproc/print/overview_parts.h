@@ -36,16 +36,11 @@ struct overview {
 	/* number of the process to which the first shown call site belongs */
 	uint32_t first;
 	struct findings_leaks leaks;
-	/*
-	 * whether `rows` is set: the number of call sites that fit on the screen at the usual width
-	 */
-	bool has_rows;
-	size_t rows;
+	size_t rows;   /* number of call sites that fit on a screen of the usual width */
+	bool has_rows; /* `rows` is known: use this number on a screen of another width, too */
 };
 
-/*
- * Formats of numbers. The texts are temporary, so they are only valid within the calling statement.
- */
+/* Format numbers. The texts are valid only until the end of the enclosing block. */
 #define COUNT(number)  human_count(&(struct human){ { 0 } }, number)
 #define BYTES(number)  human_bytes(&(struct human){ { 0 } }, number)
 #define EXACT(number)  human_exact_bytes(&(struct human){ { 0 } }, number)
@@ -68,8 +63,7 @@ const char *overview_name(const struct summary_process *process);
 
 /*
  * Adds the frames of a call site, then the text `behind`. sites: the number of backtraces with this
- * call site. If it is 1, adds the callers, as long as the line does not exceed `height` lines of
- * the screen.
+ * call site. If `sites` is 1, also adds callers, as many as fit into `height` lines of the screen.
  */
 void overview_frames(struct overview *overview, struct line *line, size_t indent, size_t height,
 		     const struct trace_node *backtrace, uint64_t sites, const char *behind);

@@ -26,7 +26,7 @@ static void print_frames(struct overview *overview, size_t column, size_t indent
 
 /* ---- waits ---- */
 
-/* The classes of objects that calls wait for, and their names on this screen. */
+/* The classes of objects that threads wait for, and their names on this screen. */
 static const struct {
 	enum resource resource;
 	const char *name;
@@ -80,7 +80,7 @@ static void print_calls(struct overview *overview)
 		print_frames(overview, column, column + 2, 1, "woken by: ", calls->waker);
 }
 
-/* Prints the waits for the GIL of Python, and the line that held it longest. */
+/* Prints the waits for the GIL of Python, and the line of Python that made threads wait longest. */
 static void print_gil(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -219,7 +219,7 @@ static void print_releaser(struct overview *overview, const struct summary_block
 	}
 }
 
-/* Prints the last post or signal for the object. Only another one could have ended the wait. */
+/* Prints the last post, signal or wake for the object: only a later one could end the wait. */
 static void print_notify(struct overview *overview, const struct summary_blocked *blocked)
 {
 	bool is_semaphore = blocked->resource == RESOURCE_SEMAPHORE;

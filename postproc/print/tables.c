@@ -55,7 +55,7 @@ enum tables_shape tables_shape(enum table_kind kind)
 	return SHAPE_UNSIGNED;
 }
 
-/* Merges the rows of a table that have the same call site on the screen. */
+/* ---- rows with the same call site ---- */
 
 struct reader {
 	struct naming *naming;

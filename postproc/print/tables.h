@@ -27,8 +27,8 @@ struct tables_style {
 	bool is_verbose;  /* print whole names and backtraces */
 	bool shows_empty; /* print a separate line for each table without rows */
 	/*
-	 * The suggested next command is before_next, the name of a report and behind_next:
-	 * "holdtrace report ", "leaks", " FILE". If before_next is NULL, no command is suggested.
+	 * For the suggested next command: the texts before and after the name of the report, such
+	 * as "holdtrace report " and " FILE". If before_next is NULL, no command is suggested.
 	 */
 	const char *before_next, *behind_next;
 	/* for --format=baseline: the value of each limit in this run */

@@ -18,8 +18,8 @@ bool tables_is_left(enum table_kind kind)
 }
 
 /*
- * Writes each step of a curve as a digit: 0 for an amount of 0, otherwise 1 to 8, in proportion to
- * the largest step. tables_text.c draws the digits.
+ * Writes each step of a curve as a digit: 0 for an amount of 0, otherwise 1 to 8, where 8 is the
+ * largest amount. tables_text.c draws the digits.
  */
 static void format_steps(char *text, const struct table_cell *cell)
 {

@@ -13,14 +13,14 @@
 /*
  * Prints trees in the format that flamegraph.pl, speedscope and other programs read. Each branch
  * with an amount of its own gets a line: its functions from the root on, separated by semicolons,
- * and the amount. The amount is in column "self"; in a tree without that column, it is "count" of
- * the branch minus that of its children. If the table has groups, the group's name is the first
- * function. A comparison of two runs has two numbers, as difffolded.pl prints them.
+ * and the amount. The amount is in column "self"; in a tree whose rows do not include each other,
+ * in "count". If the table has groups, the group's name is the first function. In a comparison of
+ * two runs, each line has the amounts of both runs, as difffolded.pl prints them.
  */
 struct walk {
 	const struct tables_job *job;
-	int branch, value; /* numbers of columns */
-	/* indexed by depth: the callers of the current row */
+	int branch, value; /* numbers of the columns with the branch and the amount */
+	/* indexed by depth: the current row and its callers */
 	ARRAY_OF(const struct table_branch *) above;
 };
 

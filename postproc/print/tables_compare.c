@@ -10,8 +10,8 @@
 #define FRAMES_MAX 256
 
 /*
- * A row of the table, with the functions of its backtrace, outermost first. Each function has a
- * name.
+ * A row of the table, with the functions of its backtrace, outermost first. An unknown function has
+ * its address as its name.
  */
 struct path {
 	const struct table_cell *row;

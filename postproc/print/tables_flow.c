@@ -10,12 +10,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define FRAMES_MAX    12 /* limit of frames of a backtrace without -v */
-#define FRAMES_WHOLE  256
-#define LINES_MAX     3 /* limit of lines of the last column in a row */
+#define FRAMES_MAX    12  /* limit of frames of a backtrace without -v */
+#define FRAMES_WHOLE  256 /* limit of frames of a backtrace with -v */
+#define LINES_MAX     3	  /* limit of lines of the last column in a row */
 #define BRANCH_INDENT 2u
-/* number of frames in a row of a tree: half of them outermost, half innermost */
-#define BRANCH_FRAMES 4u
+#define BRANCH_FRAMES 4u /* a longer row of a tree has half of them at each end, without -v */
 
 struct flow {
 	const struct layout *layout;

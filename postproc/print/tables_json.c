@@ -25,7 +25,7 @@ struct printer {
 	const struct tables_job *job;
 	struct json json;
 	struct kept_frame *kept; /* indexed by the frame's id */
-	struct out aside;	 /* a buffer in memory */
+	struct out aside;	 /* a buffer in which keep_frame() writes a frame */
 };
 
 static void print_optional(struct json *json, const char *key, const char *text)
@@ -153,7 +153,7 @@ static void print_row(struct printer *printer, const struct table *table,
 	json_end(json);
 }
 
-/* Prints the times at which the steps of the curves end, if a report has curves. */
+/* If there are curves (--growing), prints the times at which their windows end. */
 static void print_windows(const struct tables_job *job, struct json *json)
 {
 	const struct rises_axis *axis = &job->run->windows;

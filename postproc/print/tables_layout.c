@@ -80,7 +80,7 @@ static void measure_columns(struct layout *layout)
 	}
 }
 
-/* The minimum width to which a column of texts may be narrowed. */
+/* Returns the minimum width to which a column of texts may be narrowed. */
 static size_t least_text(const struct layout *layout)
 {
 	size_t third = tables_width(layout->job) / 3;
@@ -89,8 +89,8 @@ static size_t least_text(const struct layout *layout)
 }
 
 /*
- * The minimum width of the last column: a constant for backtraces and branches; for texts, a width
- * at which the longest one takes about three lines; for other kinds, the full width.
+ * Returns the minimum width of the last column: a constant for backtraces and branches; for texts,
+ * a width at which the longest one takes about three lines; for other kinds, the full width.
  */
 static size_t least_last(const struct layout *layout)
 {
@@ -121,8 +121,8 @@ static size_t width_before_last(const struct layout *layout)
 }
 
 /*
- * Moves texts without a heading, which are sentences, to lines of their own until the columns
- * before them fit into `room`. Only the columns directly before the last one can move.
+ * Texts without a heading are sentences. Moves columns of sentences to lines of their own, from the
+ * last column backwards, until the other columns fit into `room` or a column is not of sentences.
  */
 static void move_sentences(struct layout *layout, size_t room)
 {
@@ -185,8 +185,8 @@ static void spare_curves(struct layout *layout, size_t width)
 }
 
 /*
- * If colours are used and there is space, adds bars to the first column of shares. The last column
- * keeps most of the line.
+ * If colours are used and there is space, adds bars to the first column of shares. The bars take
+ * about a third of the space that the last column does not need.
  */
 static void add_bar(struct layout *layout, size_t width)
 {

@@ -8,8 +8,8 @@
 #include "screen.h"
 
 /*
- * Cuts `text` to `width` columns. Keeps the end of a path, and the start and the end of any other
- * text. `text` has room for CELL_MAX bytes.
+ * Cuts `text`, a buffer of CELL_MAX bytes, to `width` columns. Keeps the end of a path, and the
+ * start and the end of any other text.
  */
 static void cut_text(char *text, size_t width)
 {
@@ -29,7 +29,7 @@ static void cut_text(char *text, size_t width)
 	memcpy(text, dots, strlen(dots));
 }
 
-/* Draws a curve on one line. digits: what tables_format_cell() wrote for the curve. */
+/* Draws a curve on one line. digits: the text of tables_format_cell(), a digit for each step. */
 static void draw_steps(const struct tables_job *job, const char *digits)
 {
 	text_colour(job, COLOUR_BAR);
@@ -219,7 +219,7 @@ static void print_headings(const struct layout *layout)
 
 /* ---- groups ---- */
 
-/* Adds the sums of a group: " held 738 B, count 4". */
+/* Adds the sums of a group: " live 738 B, count 4". */
 static void add_sums(struct line *line, const struct layout *layout, const struct table_cell *sums)
 {
 	const char *between = " ";
@@ -475,8 +475,8 @@ static bool is_asked(const struct tables_job *job, const char *report)
 }
 
 /*
- * Prints the command for the next report. If the recording lacks events, it is the report on
- * missing data; otherwise the report that the requested reports recommend.
+ * Prints the command for the next report: if the recording lacks events, the report on missing
+ * data; otherwise the report that the requested reports recommend.
  */
 static void print_next(const struct tables_job *job)
 {

@@ -25,7 +25,7 @@
 #define LAST_WIDTH_MIN	 28
 #define BRANCH_WIDTH_MIN 20
 
-/* Colours by meaning; they come from the palette of the terminal. */
+/* Colours of the parts of a table, as codes for the palette of the terminal. */
 #define COLOUR_TITLE "\033[1m"
 #define COLOUR_GROUP "\033[1;36m"
 #define COLOUR_HEAD  "\033[2m"
@@ -87,7 +87,7 @@ size_t tables_draw_bar(const struct tables_job *job, const struct table_cell *ce
 /* Formats a cell. text: a buffer of CELL_MAX bytes. */
 void tables_format_cell(char *text, enum table_kind kind, const struct table_cell *cell);
 
-/* The width of the terminal. */
+/* Returns the width of the terminal: at least 40, and 80 if it is unknown. */
 unsigned tables_width(const struct tables_job *job);
 
 /*
@@ -96,7 +96,7 @@ unsigned tables_width(const struct tables_job *job);
  */
 bool tables_is_below(const struct layout *layout, unsigned column);
 
-/* The width of a column with its bar. */
+/* Returns the width of a column with its bar. */
 static inline size_t tables_column_width(const struct layout *layout, unsigned column)
 {
 	bool has_bar = column == layout->bar && layout->bar_width;

@@ -10,10 +10,9 @@
 #include "naming/runtime.h"
 #include "summary_fold.h"
 
-#define PLACES_MAX 256u /* maximum number of call sites of mapped memory that are examined */
-/* limit of the frames that are examined, from the innermost outwards */
-#define FRAMES_MAX   32u
-#define RECORDED_MAX 2048u
+#define PLACES_MAX   256u  /* maximum number of call sites of mapped memory that are examined */
+#define FRAMES_MAX   32u   /* maximum number of innermost frames that are examined */
+#define RECORDED_MAX 2048u /* maximum number of recorded functions that are stored */
 
 /*
  * Mapped memory is reported only if it is at least MAPPED_LEAST bytes and at least 1 / MAPPED_PARTS
@@ -72,10 +71,7 @@ void allocators_function(struct summary *summary, const struct event *note)
 		summary->inner.reason = copy_text(summary, reason);
 		summary->inner.path = copy_text(summary, path);
 	}
-	/*
-	 * this is the program's own malloc: each of its functions is reported as recorded, or as
-	 * not recorded with a reason
-	 */
+	/* the program's own malloc is recorded, or inner.reason says why it is not */
 	if (process->allocator && !strcmp(function, "malloc") && !strcmp(path, process->allocator))
 		process->allocator = NULL;
 	for (size_t i = 0; i < summary->inner.recorded.count; i++)
@@ -150,12 +146,13 @@ static bool is_of_malloc(const struct summary *summary, const struct trace_node 
 	return !caller || caller == module || runtime_has(RUNTIME_MODULE, file_name(caller));
 }
 
-#define LIBRARY	      "libholdtrace.so"
-#define THREAD_FRAMES 3u /* number of outermost frames of a thread that the library has started */
+#define LIBRARY "libholdtrace.so"
+/* the outermost frames of a thread may be in the library, which wraps the thread's function */
+#define THREAD_FRAMES 3u
 
 /*
- * Whether a recorded call of an allocator maps this memory: the backtrace then contains a frame of
- * the library.
+ * Whether a recorded call of an allocator maps this memory: the backtrace of the mapping then
+ * contains the stub, a frame of holdtrace's library.
  */
 static bool is_of_recorded(const struct summary *summary, const struct trace_node *place)
 {

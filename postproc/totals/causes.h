@@ -19,7 +19,7 @@
 
 /* Sums of all backtraces that have the same call site. */
 struct causes_place {
-	const struct trace_node *backtrace; /* the one with the largest sum */
+	const struct trace_node *backtrace; /* the backtrace with the largest sum */
 	/* count: number of blocks; bytes: the bytes of these blocks at the peak */
 	uint64_t count, bytes;
 	uint64_t sites; /* number of backtraces */
@@ -33,10 +33,9 @@ struct causes {
 	const struct ledger *ledger;
 	struct tallies *tallies;
 	struct peaks peaks;
-	struct tally *temporary;
-	/* set by causes_run(): */
-	struct misuses misuses; /* the most frequent first */
-	struct causes_top peak, temp;
+	struct tally *temporary;      /* number of temporary blocks of each call site */
+	struct misuses misuses;	      /* causes_run() sorts them, the most frequent first */
+	struct causes_top peak, temp; /* set by causes_run() */
 };
 
 /* Call it before the first event. */
@@ -50,7 +49,7 @@ void causes_misuse(struct causes *causes, const struct event *event, enum descri
 /* Call it when the process has ended, before its tallies are closed. */
 void causes_process(struct causes *causes, uint32_t pid, const char *program);
 
-/* Call it when all processes have ended: fills `misuses`, `peak` and `temp`. */
+/* Call it when all processes have ended: fills `peak` and `temp`, and sorts `misuses`. */
 void causes_run(struct causes *causes);
 
 /* Joins the entries of `peak`, and those of `temp`, that have the same call site. */

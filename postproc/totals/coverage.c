@@ -74,8 +74,8 @@ void coverage_event(struct coverage *coverage, const struct event *event)
 	if (event->part || event->moment == MOMENT_HALF)
 		return;
 	/*
-	 * no note reports the end of the main thread, because the kernel keeps it until the process
-	 * ends
+	 * for the main thread, no other event reports the end: the kernel keeps this thread until
+	 * the process ends
 	 */
 	if (event->operation == OPERATION_END && event->function->hook &&
 	    event->function->hook->resource == RESOURCE_THREAD) {

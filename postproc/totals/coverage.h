@@ -6,12 +6,12 @@
  * How much of the blocked time of a process's threads the trace explains. From time to time, the
  * collector reads how long each thread has run and has been queued for a processor. The note
  * ~scheduled has the numbers of the last reading; for the rest of the time up to that reading, the
- * thread was blocked. After that reading the thread was blocked for at least the recorded waits
- * that do not fit into the blocked time before it. At each reading the collector also samples what
- * the thread does. Blocked time that no recorded wait explains is divided in the ratio of these
- * samples: into time in other system calls, and time in futexes that no hook saw. If there are no
- * samples, all of this time counts as not observed, unless it is short compared with the samples in
- * recorded calls.
+ * thread was blocked. If the recorded waits are longer than this blocked time, the thread was
+ * blocked for the difference outside the measured time. At each reading, the collector also samples
+ * what the thread does. Blocked time that no recorded wait explains is divided in the ratio of
+ * these samples: into time in other system calls, and time in futexes that no hook saw. If there
+ * are no samples, all of this time counts as not observed, unless it is short compared with the
+ * samples in recorded calls.
  */
 
 #include <stdbool.h>
@@ -47,10 +47,10 @@ struct coverage_sum {
 
 struct coverage_thread {
 	uint32_t tid;
-	uint64_t born_ns;     /* birth, or start of its recording; 0: not known */
-	uint64_t ended_ns;    /* end of the thread; 0: it ended with its process */
-	uint64_t recorded_ns; /* sum of its recorded waits */
-	bool is_main, is_read;
+	uint64_t born_ns;      /* time of birth, or start of its recording; 0: unknown */
+	uint64_t ended_ns;     /* end of the thread; 0: it ended with its process */
+	uint64_t recorded_ns;  /* sum of its recorded waits */
+	bool is_main, is_read; /* is_read: a note ~scheduled was read */
 	/* the arguments of the note ~scheduled */
 	uint64_t from, from_ran, from_queued, to, ran, queued, futex, other, in_recorded;
 };

@@ -77,21 +77,18 @@ struct descriptor *descriptors_find(const struct descriptors *descriptors, uint6
 
 /*
  * Describes the object that a blocking call waits for: "fd 5: socket to 127.0.0.1:80", "child 123".
- * object: the object of the call while it was open. The text is empty if the call has no object.
- * Returns `text`.
+ * object: the descriptor or PID that the call was made with. The text is empty if the call has no
+ * such object. Returns `text`.
  */
 #define DESCRIPTORS_TEXT_SIZE 256u
 const char *descriptors_say(const struct descriptors *descriptors, const struct hook *hook,
 			    uint64_t object, char text[DESCRIPTORS_TEXT_SIZE]);
 
-/* Likewise, for the event of a call that has returned. */
+/* Like descriptors_say(), for the event of a call that has returned. */
 const char *descriptors_say_event(const struct descriptors *descriptors, const struct event *event,
 				  char text[DESCRIPTORS_TEXT_SIZE]);
 
-/*
- * Misuses of descriptors in all processes of a run. Misuses of the same kind with the same
- * backtraces share an entry with a count, so memory grows with the number of distinct backtraces.
- */
+/* The calls that a misuse consists of: those that opened, closed and misused the descriptor. */
 enum { MISUSE_OPENED, MISUSE_CLOSED, MISUSE_AGAIN, MISUSE_STEPS };
 
 struct misuse_step {
@@ -111,6 +108,10 @@ struct misuse {
 	struct misuse_step steps[MISUSE_STEPS];
 };
 
+/*
+ * Misuses of descriptors in all processes of a run. Misuses of the same kind with the same
+ * backtraces share an entry with a count, so memory grows with the number of distinct backtraces.
+ */
 struct misuses {
 	struct address_space *space;
 	struct pool pool;

@@ -54,7 +54,7 @@ void lasting_event(struct lasting *lasting, const struct event *event)
 		[RESOURCE_SEMAPHORE] = "semaphore",
 	};
 	enum resource known = event->resource->known;
-	/* an unlink concerns only a name, not a semaphore */
+	/* sem_unlink() takes a name, so the class of its event is not that of semaphores */
 	bool is_unlink = known == RESOURCE_EVENT && !strcmp(event->function->name, "sem_unlink");
 	bool has_name = is_unlink || known == RESOURCE_SHM_OBJECT || known == RESOURCE_SEMAPHORE;
 	bool is_creation = event_is_alloc(event), is_removal = event_is_free(event);

@@ -17,9 +17,9 @@
 #include "trace/event.h"
 
 struct lasting_item {
-	const char *what; /* "shared memory", "segment", "semaphore" or "semaphores" */
-	const char *name; /* NULL: the object has only a number */
-	uint64_t number, bytes;
+	const char *what;	/* "shared memory", "segment", "semaphore" or "semaphores" */
+	const char *name;	/* NULL: the object has only a number */
+	uint64_t number, bytes; /* its id; for a segment, its size */
 	/*
 	 * times of the last call that created the object, and of the last one that removed it; 0:
 	 * none

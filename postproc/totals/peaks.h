@@ -3,11 +3,11 @@
 #define TOTALS_PEAKS_H
 
 /*
- * The amounts at the peak, by class and by call site. A new maximum must be cheap, so no entries
- * are copied then. Instead each new maximum begins an epoch. When an entry changes for the first
- * time in an epoch, the amount before the change is saved. At the end, the amount of an entry at
- * the peak is the saved amount or, if the entry has not changed in the last epoch, the present
- * amount.
+ * The amounts at the peak, by class and by call site. A new maximum must be cheap, so it does not
+ * copy the amounts of the call sites. Instead it begins an epoch. When an entry (a call site)
+ * changes for the first time in an epoch, its amount before the change is saved. At the end, the
+ * amount of an entry at the peak is the saved amount or, if the entry has not changed in the last
+ * epoch, the present amount.
  */
 
 #include <stdbool.h>
@@ -37,8 +37,8 @@ struct peaks_run {
 	struct peaks_amount most;
 	uint64_t at_ns;
 	/*
-	 * how often a process has exceeded the peak of all processes before it; 0: there was no
-	 * peak
+	 * number of processes so far whose peak exceeded the peaks of all processes before them; 0:
+	 * there was no peak
 	 */
 	uint64_t generation;
 	uint32_t pid;

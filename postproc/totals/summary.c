@@ -633,7 +633,7 @@ static void on_note(struct summary *summary, const struct event *event)
 
 /* ---- streams ---- */
 
-/* Copies the facts of PINF, or of the header of a text trace. */
+/* Copies the facts of the process packet (PINF), or of the header of a text trace. */
 static void on_process(struct summary *summary, const struct event *event)
 {
 	struct summary_process *process = &summary->fold->process;

@@ -32,7 +32,7 @@
 #define SUMMARY_BLOCKED_MAX 256u /* limit of the open calls of a process that are stored */
 #define SUMMARY_COMMAND_MAX 256u
 
-/* The maximum that was live in one process. */
+/* The largest amount that was live in one process at one time. */
 struct summary_peak {
 	double variance;  /* variance of the amount, if it is in bytes */
 	uint64_t amount;  /* bytes if summary_has_bytes(), else objects */
@@ -41,8 +41,8 @@ struct summary_peak {
 };
 
 /*
- * The longest waits of a class. For locks: the sum of the waits with the same call sites of waiter
- * and holder. For other classes: the sum of the waits for one object.
+ * The waits of a class that took longest in total. For locks: waits with the same call sites of
+ * waiter and holder. For other classes: waits for the same object.
  */
 struct summary_hot {
 	uint64_t object;
@@ -66,7 +66,7 @@ struct summary_class {
 	const char *description;
 	enum resource known; /* RESOURCE_NONE: it is a class of another tracer */
 	bool is_counted;
-	uint64_t acquired, lost, failed; /* numbers of calls */
+	uint64_t acquired, lost, failed; /* numbers of calls; lost: calls that released */
 	uint64_t strays; /* releases of objects whose acquisition was not recorded */
 	/* releases of objects that were acquired before the attach or before --since */
 	uint64_t earlier;
@@ -122,7 +122,7 @@ struct summary_blocked {
 	const char *function;
 	enum resource resource;
 	uint64_t object, related;
-	/* the object of a call that blocks; "": it has none, or the call is of another kind */
+	/* text about the object of a call that blocks; "": none */
 	const char *what;
 	uint32_t pid, thread; /* tid of the first thread */
 	uint32_t threads;
@@ -161,9 +161,8 @@ struct summary_blocked {
 /* Waits in calls that block. The idle waits of event loops have a separate sum. */
 struct summary_calls {
 	uint64_t waits, ns, idle, idle_ns;
-	/* the longest wait, if there was one */
+	/* the longest wait: its duration (0: there was no wait), function and object ("": none) */
 	uint64_t longest_ns;
-	/* function: that of the longest wait; what: its object; "": none */
 	const char *function, *what;
 	const struct trace_node *waiter, *waker;
 };
@@ -205,7 +204,7 @@ struct summary_process {
 	int status;
 	/*
 	 * for SUMMARY_KILLED by SIGKILL: whether the kernel killed the process because memory ran
-	 * out; memory_limit: that of the control group; 0: none
+	 * out; memory_limit: limit of its control group in bytes; 0: none
 	 */
 	enum { SUMMARY_OOM_UNSAID, SUMMARY_OOM_UNKNOWN, SUMMARY_OOM_NO, SUMMARY_OOM_YES } oom;
 	uint64_t memory_limit;
@@ -223,14 +222,10 @@ struct summary_process {
 	bool is_damaged;
 	uint64_t damages;
 	const char *damage; /* description of the first damage */
-	/*
-	 * for a flight recorder: it kept all events since kept_ns, and removed cut_calls earlier
-	 * calls
-	 */
+	/* a flight recorder (--keep) kept all events since kept_ns, and removed the calls before */
 	uint64_t kept_ns;
-	uint64_t cut_calls; /* 0: none was removed */
-	/* number of processes that the recorder had removed when this one ended */
-	uint64_t gone;
+	uint64_t cut_calls; /* number of removed calls */
+	uint64_t gone;	    /* number of processes that it had removed when this process ended */
 	/*
 	 * the recording began with an attach; had_*: threads, resident bytes, and age of the
 	 * process in ns at that time
@@ -240,13 +235,13 @@ struct summary_process {
 	struct before_sum had[BEFORE_KINDS]; /* memory that was mapped at the attach, by kind */
 	/* number of calls that unmapped some of that memory */
 	uint64_t unmapped;
-	uint64_t inherited; /* descriptors that were open at the start and were not closed since */
+	uint64_t inherited; /* number of inherited descriptors that were never closed */
 	/* number of descriptors open at the end, according to the kernel; 0: not known */
 	uint64_t descriptors;
 	/* according to the kernel, the process had no zombie at its end */
 	bool has_no_zombie;
 	bool has_zombie; /* according to the kernel, it had a zombie at its end */
-	/* names of the classes of objects that it acquired or released by syscall(2); NULL: none */
+	/* classes of objects that it acquired or released without a hooked function; NULL: none */
 	const char *past;
 	bool has_namespace; /* libraries in another link namespace call that namespace's libc */
 	bool has_go; /* a module has the runtime of Go, which makes system calls without libc */
@@ -256,7 +251,7 @@ struct summary_process {
 	/* path of the file that defines the program's malloc, if this is not libc; else NULL */
 	const char *allocator;
 	const char *recorded; /* the argument of --events; NULL: everything was recorded */
-	/* number of locks that were acquired without a wait, if such locks are only counted */
+	/* with --locks=contended: number of times that a lock was acquired without a wait */
 	uint64_t uncontended;
 	double stalled_s; /* time in which its trace could not be written */
 	/* why the events may be from another process; NULL: no doubt */
@@ -274,9 +269,7 @@ struct summary_process {
 	 */
 	bool is_scanned, is_doubtful;
 	bool is_measured; /* a scan has determined which memory is resident */
-	/*
-	 * why there was no last scan, or why it failed; NULL: it succeeded, or none was requested
-	 */
+	/* why the last scan failed; NULL: it succeeded, or no scan was requested */
 	const char *unscanned;
 	uint64_t pauses, pause_ns;    /* how often, and for how long, recording was paused */
 	uint64_t pause_since_ns;      /* start of the current pause; 0: recording is not paused */
@@ -387,8 +380,7 @@ struct summary {
 		struct summary_site *items; /* sorted by summary_end(), the largest first */
 		size_t count, capacity;
 		uint64_t whole; /* number of sites whose objects are not parts of others */
-		/* empty unless summary_watch() was called; classes[].sites is 0 then */
-	} sites;
+	} sites; /* without summary_watch(), this list is empty and classes[].sites is 0 */
 	struct {
 		/*
 		 * sorted by summary_end(): deadlocks, lost wakeups and waits for locks first, idle
@@ -412,9 +404,8 @@ struct summary {
 	uint64_t namespaces;   /* number of processes with libraries in another link namespace */
 	uint64_t damaged;      /* number of damaged traces */
 	uint64_t unread;       /* number of traces that could not be read; set after reading */
-	/* blocks that were allocated before the attach and freed after it */
-	uint64_t earlier_blocks;
-	uint64_t earlier_others; /* the same for objects of all other classes except mappings */
+	/* acquired before an attach and released after it: blocks; others, without mappings */
+	uint64_t earlier_blocks, earlier_others;
 	/* number of call sites of which it is unknown whether they grow with the units of work */
 	uint64_t untold;
 	/* there are too few units of work to tell whether call sites grow */
@@ -435,7 +426,7 @@ struct summary {
 	struct locks locks;			/* locks of the current process */
 	struct gil gil;				/* GIL of the current process */
 	ARRAY_OF(struct summary_gil) gil_waits; /* index 0 is unused */
-	/* numbers of backtraces, and indices in gil_waits */
+	/* key: backtrace, value: its number; key: two such numbers, value: index in gil_waits */
 	struct map gil_index;
 	struct wakes signals;		     /* signals of conditions in the current process */
 	struct wakes calls;		     /* calls that blocked in the current process */
@@ -481,7 +472,7 @@ struct summary {
 	struct summary_children children;
 	/* index of the first entry of the list of all children that were not waited for */
 	uint32_t unwaited;
-	/* after summary_end(): only those that executed a program that was not traced */
+	/* children; after summary_end(), only those that executed a program that was not traced */
 	ARRAY_OF(struct summary_spawned) spawned;
 	/* locks that were held when children were forked whose traces are read later */
 	ARRAY_OF(struct summary_forked) forked;

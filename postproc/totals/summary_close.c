@@ -799,8 +799,8 @@ static void keep_process(struct summary *summary)
 }
 
 /*
- * A process that executed another program has no live objects, and exec has ended its other
- * threads.
+ * Objects and open calls of a process that executed another program do not count: exec has ended
+ * its other threads and released its memory.
  */
 void summary_close_process(struct summary *summary)
 {
@@ -1033,8 +1033,8 @@ void summary_close_run(struct summary *summary)
 /* ---- the sites to show ---- */
 
 /*
- * Returns how many sites of a class other than memory are shown. They are fewer if objects of the
- * class need not be destroyed.
+ * Returns how many sites of a class other than memory are shown: fewer for classes whose objects
+ * may stay live on purpose.
  */
 static size_t share_of(const struct summary *summary, uint32_t class)
 {

@@ -17,7 +17,7 @@ struct touched {
 		struct touched_backtrace {
 			const struct backtrace *backtrace;
 			uint64_t events; /* number of events of the current process */
-			uint64_t index;	 /* of its first event in the current process */
+			uint64_t index;	 /* index of its first event in the current process */
 		} * items;		 /* entries by id of the backtrace */
 		size_t count, capacity;
 	} backtraces;
@@ -44,8 +44,8 @@ void touched_event(struct touched *touched, const struct event *event);
 void touched_process(struct touched *touched, const struct address_space *space);
 
 /*
- * Returns the number of events of all processes so far that have a frame in the module; as a
- * percentage of `all` events.
+ * Returns the number of events of all processes so far that have a frame in the module.
+ * touched_percent() returns this number as a percentage of `all`, the number of all events.
  */
 uint64_t touched_events(const struct touched *touched, const struct space_module *module);
 double touched_percent(const struct touched *touched, const struct space_module *module,
