@@ -206,8 +206,8 @@ static int add_for_page(struct choice *choice, struct error *err)
 }
 
 /*
- * Refuses a named report or table if the format always shows the whole run, as the formats of
- * viewers and of the model do.
+ * Refuses a named report or table if the format always shows the whole run, as `model` and the
+ * formats of viewers do.
  */
 static int check_whole(const struct choice_request *request, struct error *err)
 {

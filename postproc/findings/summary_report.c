@@ -312,10 +312,6 @@ static void findings_put(const struct report_run *run, struct table *table)
 	}
 	suppress_free(&suppress);
 }
-/*
- * The report `summary`: the numbers of the screen that is printed at the end of a run. In the text
- * format, the report is this screen.
- */
 
 static void summary_report_put(struct table *table, const struct summary_class *class)
 {
@@ -390,6 +386,10 @@ static void summary_report_end(void *state, struct tables *tables)
 		put_before(table, summary, kind);
 }
 
+/*
+ * The report `summary`: the numbers of the screen that is printed at the end of a run. In the text
+ * format, the report is this screen.
+ */
 const struct report report_summary = {
 	.wants_summary = true,
 	.is_screen = true,

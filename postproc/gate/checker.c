@@ -195,7 +195,7 @@ static void key_of(struct key *key, struct paths *paths, const struct limit_row 
 
 struct value {
 	uint64_t counts; /* the part that is compared with the limit */
-	uint64_t known;	 /* the part that the baseline covers */
+	uint64_t known;	 /* the part of the value that the baseline covers */
 	double square;	 /* square of the error of an estimate */
 	/*
 	 * error of the excess over a baseline. Errors of several call sites are added, because each

@@ -29,7 +29,7 @@ struct verdict_site {
 	 */
 	const char *key;
 	uint64_t number; /* the row's value in the limit's unit, minus the part in the baseline */
-	uint64_t known;	 /* the part that the baseline covers */
+	uint64_t known;	 /* the part of the value that the baseline covers */
 	/* for memory: the row's numbers of blocks and bytes; 0: unknown */
 	uint64_t blocks, bytes;
 	bool is_changed; /* whether the shown line is in a file of --changed */
@@ -40,7 +40,7 @@ struct limit_verdict {
 	enum verdict verdict;
 	uint64_t value;	 /* the whole value in the limit's unit, minus the part in the baseline */
 	uint64_t error;	 /* maximum error of `value`; 0: it is exact */
-	uint64_t known;	 /* the part that the baseline covers */
+	uint64_t known;	 /* the part of the value that the baseline covers */
 	const char *why; /* why the verdict is unknown, or "" */
 	ARRAY_OF(struct verdict_site) sites;
 };

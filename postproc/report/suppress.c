@@ -151,7 +151,7 @@ static const uint64_t *match_symbol(struct suppress *suppress, const struct nami
  */
 struct suppress_sum {
 	uint64_t first, any, all;
-	/* bits of the patterns that match all frames inside a frame of the loader: its callees */
+	/* bits of the patterns that match all frames that were called by the loader */
 	uint64_t called;
 };
 

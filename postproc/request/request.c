@@ -16,7 +16,6 @@
  * Commands of holdtrace that print fixed reports, or some tables of them. holdtrace starts this
  * program and passes on their arguments.
  */
-
 static const struct {
 	const char *command, *report, *tables;
 } commands[] = {

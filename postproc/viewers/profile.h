@@ -17,7 +17,6 @@
 #include "postproc/waits/lanes.h"
 
 /* Sums of the waits of a run, by kind, call site of the waiter, and call site of the waker. */
-
 struct wait_sum {
 	enum lane_kind kind;
 	const struct trace_node *waiter, *waker; /* call sites; waker NULL: unknown */

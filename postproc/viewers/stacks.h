@@ -32,7 +32,7 @@ struct stacks_function {
 /* A frame: an address in a function. */
 struct stacks_frame {
 	const struct stacks_function *function;
-	uint64_t address; /* in the address map of the run; 0: the frame is in no module */
+	uint64_t address; /* address in the run's address map; 0: the frame is in no module */
 	uint64_t offset;  /* offset of the address in the module */
 	unsigned line;	  /* line of the source; 0: unknown */
 	bool is_inlined;
