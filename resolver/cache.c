@@ -14,7 +14,7 @@
 
 #define CACHE_SIZE_MAX (256u << 20)
 
-/* The first bytes of each file. A file of another version or byte order is ignored and replaced. */
+/* The start of each cache file. A file of another version or byte order is ignored and replaced. */
 static const uint64_t mark = UINT64_C(0x0002736d616e7468);
 
 int cache_open(const char *directory, struct error *err)

@@ -151,7 +151,7 @@ int debuginfo_create(struct debuginfo **debuginfo, const struct elffile *file,
 	add_units(created);
 	is_covered = memory_zalloc(created->units.count, sizeof(*is_covered));
 	add_aranges(created, is_covered);
-	/* clang does not write .debug_aranges, so units may have none: add their own ranges */
+	/* clang writes no .debug_aranges: add the ranges that the unit's DIE has */
 	for (size_t i = 0; i < created->units.count; i++) {
 		Dwarf_Die *die = &created->units.items[i].die;
 		Dwarf_Addr base, from, to;

@@ -17,8 +17,8 @@ char *demangle(const char *name, enum demangle style, bool *has_parameters)
 		flags |= DMGL_PARAMS | DMGL_ANSI;
 	text = cplus_demangle(name, flags);
 	/*
-	 * names of Rust, and names in _Z of vtables and similar objects, are always shown without
-	 * parameters
+	 * names of Rust functions (_R), and of vtables and similar objects of C++, have no
+	 * parameter list
 	 */
 	if (text && style == DEMANGLE_FULL)
 		*has_parameters = strchr(text, '(') != NULL && strncmp(name, "_R", 2) != 0;

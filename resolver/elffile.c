@@ -118,7 +118,7 @@ static uint32_t crc_step(uint32_t crc, const uint8_t *bytes, size_t size)
 	return crc;
 }
 
-/* Computes the checksum of the whole file that .gnu_debuglink contains. Returns 0 or -EIO. */
+/* Computes the CRC-32 of the whole file, as .gnu_debuglink has it. Returns 0 or -EIO. */
 static int sum_up(const struct elffile *file, uint32_t *crc)
 {
 	uint8_t bytes[16384];

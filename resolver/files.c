@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* In bytes. Larger files are refused, because not every machine can map them. */
+/* Limit in bytes of a file. Larger files are refused, because not every machine can map them. */
 #define SIZE_MAX_BYTES (UINT64_C(4) << 30)
 /*
  * Flags for examining a file without opening it: opening some devices has effects, and the writer
@@ -300,7 +300,7 @@ int files_open(const struct resolve_options *options, const char *path,
 	if (!found)
 		return -ERANGE;
 	/*
-	 * this place is a path that contains the build-id, but the build-id is unknown or has an
+	 * the path at this place contains the build-id, but the build-id is unknown or has an
 	 * impossible size
 	 */
 	if (want->kind != FILE_SPLIT && number == (want->kind == FILE_PACKAGE ? 2 : 0) &&

@@ -503,7 +503,7 @@ static int check_start(const struct filter *filter, struct error *err)
 	size_t size = filter->in.size;
 	const unsigned char *newline = memchr(bytes, '\n', size);
 
-	/* the first bytes of packets, .htr or zstd */
+	/* the input begins with a packet, or is an .htr file or zstd data */
 	if (size && (bytes[0] == 0xf0 || bytes[0] == 0x89 ||
 		     (size >= sizeof(zstd) && memcmp(bytes, zstd, sizeof(zstd)) == 0)))
 		return error_set(err, EBADMSG,

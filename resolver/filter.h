@@ -14,9 +14,9 @@
 #include "base/error.h"
 #include "resolver/resolve.h"
 
-/* In bytes. Longer lines are copied without being parsed; no tool writes such lines. */
+/* Limit in bytes of a parsed line. No tool writes longer lines; they are copied unparsed. */
 #define FILTER_LINE_MAX (1 << 20)
-/* In bytes. A longer line is an error, because the input may have no further newline. */
+/* Limit in bytes of any line. A longer line is an error: the input may have no further newline. */
 #define FILTER_PASS_MAX (64 << 20)
 
 struct filter_options {

@@ -68,7 +68,7 @@ static bool find_bias(const struct layout *layout, const struct segment *segment
 bool layout_bias(const struct layout *layout, uint64_t from, uint64_t to, uint64_t *bias)
 {
 	*bias = 0;
-	/* no file is mapped at address 0, so these are addresses in the file */
+	/* no file is mapped at address 0, so `from` and `to` are addresses in the file */
 	if (from == 0)
 		return true;
 	for (uint32_t i = 0; i < layout->count; i++)

@@ -373,7 +373,7 @@ int main(int argc, char **argv)
 	output = open_or(asked->output, O_WRONLY | O_CREAT, STDOUT_FILENO);
 	if (output < 0)
 		return STATUS_FAILURE;
-	/* truncating the output would destroy the input, because both are the same file */
+	/* if both are the same file, truncating the output would destroy the input */
 	if (output != STDOUT_FILENO && fstat(input, &from) == 0 && fstat(output, &to) == 0 &&
 	    S_ISREG(to.st_mode) && from.st_dev == to.st_dev && from.st_ino == to.st_ino) {
 		complain("%s: is also the input: name another output file", asked->output);

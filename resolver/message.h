@@ -18,7 +18,7 @@
 #include "resolver/symbol.h"
 
 #define MESSAGE_SIZE_MAX (16u << 20)
-#define MESSAGE_NAME_MAX (64u << 10) /* longer names are truncated */
+#define MESSAGE_NAME_MAX (64u << 10) /* bytes; longer names are truncated */
 #define MESSAGE_TEXT_MAX 256
 
 enum message_kind {

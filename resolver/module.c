@@ -227,7 +227,7 @@ static void add_symbols(struct module *module)
 		symtab_add(&module->symtab, module->file, SHT_DYNSYM, code);
 		add_packed(module);
 	}
-	/* Sorts the functions. Call it after the last symtab_add(). */
+	/* all functions are added now */
 	ranges_sort(&module->symtab.sized);
 	ranges_sort(&module->symtab.unsized);
 }
@@ -269,8 +269,8 @@ static int take_file(struct module *module, enum resolve_reason *reason, struct 
 }
 
 /*
- * Called if the module's own file is missing: searches for other files with its build-id. Only the
- * build-id proves that a file belongs to the module.
+ * Called if the module's own file is missing or cannot be used: searches for other files with its
+ * build-id. Only the build-id proves that a file belongs to the module.
  */
 static bool open_elsewhere(struct module *module)
 {

@@ -359,7 +359,7 @@ static enum resolve_reason reason_of(const struct entry *entry)
 {
 	if (entry->is_given_up)
 		return RESOLVE_BROKEN;
-	/* this process has the vdso of another kernel */
+	/* the traced program had the vdso of another kernel than this process */
 	if (entry->path[0] == '[' && entry->facts.reason != RESOLVE_FINE)
 		return RESOLVE_SPECIAL;
 	return entry->facts.reason;

@@ -38,8 +38,8 @@ struct worker {
 
 /*
  * The function that the child runs: reads requests from the socket, answers them there, and returns
- * at the end of input. file: the descriptor that worker_start() was given, or -1; job: the parent's
- * job at the time of the fork.
+ * at the end of input. file: the descriptor that worker_start() was given, or -1; job: the pointer
+ * that worker_start() was given, to data as they were at the fork.
  */
 typedef void worker_run(int socket, int file, const void *job);
 

@@ -124,9 +124,9 @@ static bool dismiss_oldest(struct workers *workers)
 static const char deleted[] = " (deleted)";
 
 /*
- * Opens the module's file. If the module was deleted or replaced while the program ran ("
- * (deleted)"), opens the file at its former path, but only if a build-id can prove that it is the
- * mapped file.
+ * Opens the module's file. If the path ends with " (deleted)", the module was deleted or replaced
+ * while the program ran; then opens the file at its former path, but only if a build-id can prove
+ * that it is the mapped file.
  */
 static int open_module(const struct workers *workers, struct entry *entry, struct error *err)
 {

@@ -20,7 +20,7 @@
  */
 #define PARENT_CALLS_MOST 10000000u
 #define GENERATIONS_MOST  64u	       /* limit of forks without an exec in between */
-#define COVERED_MOST	  (1ull << 30) /* larger blocks are not in a heap */
+#define COVERED_MOST	  (1ull << 30) /* larger blocks have their own mapping */
 #define REGIONS_MOST	  (1u << 20)
 
 void live_free(struct live *live)
@@ -69,8 +69,8 @@ bool live_was_block(const struct live *live, uint64_t address)
 }
 
 /*
- * The streams of a process and its ancestors. The streams stay open as long as the ledger, whose
- * call sites point into them.
+ * The streams of a process and its ancestors. The streams stay open as long as the ledger exists,
+ * whose call sites point into them.
  */
 struct lineage {
 	struct live *live;
@@ -93,8 +93,8 @@ static bool note_says(const struct event *event, const char *name, const char *v
 }
 
 /*
- * Whether the list contains all memory functions: it has the word memory or all. A list of single
- * functions counts as incomplete.
+ * Whether the list contains all memory functions: it has the word "memory" or "all". A list of
+ * single functions counts as incomplete.
  */
 static bool lists_memory(const char *list)
 {
@@ -261,12 +261,12 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 			if (event->process->parent_stream != WIRE_NO_STREAM)
 				rc = take_parent(lineage, event->process, err);
 		}
-		/* a parent that ran for days may have thousands of children */
+		/* the scan of each of a parent's children, perhaps thousands, reads this stream */
 		if (trace_tally(trace)->calls > PARENT_CALLS_MOST) {
 			unknown = "the trace of a parent is too long to be read for each child";
 			break;
 		}
-		/* a call with a single time may seem to start after the child started */
+		/* a fork of which only the end was timed may seem to start after the child */
 		if (is_about_child(event, child, CALL_TYPE_ALLOC) &&
 		    (event->enter_ns <= child->start_ns || event->enter_ns == event->leave_ns)) {
 			is_found = true;

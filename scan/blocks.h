@@ -41,10 +41,10 @@ struct live {
 	ARRAY_OF(struct graph_block) blocks; /* blocks of memory; later moved to the graph */
 	ARRAY_OF(struct live_mapping) mappings;
 	ARRAY_OF(struct live_handle) handles;
-	struct map region_of; /* key: address / LIVE_REGION; value: index + 1 */
+	struct map region_of; /* key: address / LIVE_REGION; value: index in `regions` + 1 */
 	ARRAY_OF(struct live_region) regions;
-	const char *doubt;   /* why the stream may not show all live blocks; NULL: it does */
-	uint64_t next_index; /* index of the first event after `until_ns` */
+	const char *doubt;   /* why the stream may not show all live blocks; NULL: it shows all */
+	uint64_t next_index; /* index of the first event after live_reading.until_ns */
 };
 
 /*

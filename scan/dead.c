@@ -6,16 +6,15 @@
 
 #include "base/array.h"
 
-/* Layout of glibc 2.26 to 2.41 with 64 bits: struct malloc_state, and the heap_info before it. */
+/* Sizes and offsets in 64-bit glibc 2.26 to 2.41: struct malloc_state, after a heap_info. */
 #define HEAP_SIZE   0x4000000ull
-#define ARENA_BINS  112u /* offset of the first bin, minus the offset of a bin's links */
+#define ARENA_BINS  112u /* offset of the bins, each of which is a pair of links */
 #define ARENA_COUNT 127u /* number of bins */
 #define ARENA_NEXT  2160u
 #define ARENA_SIZE  2200u
 
-#define DESCRIPTOR_SELF \
-	16 /* x86-64: a thread's descriptor has its own address at this offset and at 0 */
-#define DESCRIPTOR_SIZE 2304u /* upper limit of the size */
+#define DESCRIPTOR_SELF 16    /* x86-64: a descriptor has its own address here and at 0 */
+#define DESCRIPTOR_SIZE 2304u /* upper limit of the descriptor's size in bytes */
 #define LIST_MOST	100000u
 
 void dead_free(struct dead *dead)
@@ -196,7 +195,7 @@ static bool has_blocks(const struct process *process, const struct live *live,
 /*
  * The allocator's mappings and data lead to all blocks, including free ones, so these ranges are
  * excluded. If the library may be more than an allocator, words in its memory count as weak
- * instead.
+ * pointers (GRAPH_WEAK) instead.
  */
 static void find_allocator(struct dead *dead, const struct process *process,
 			   const struct live *live, const struct graph *graph)

@@ -3,8 +3,7 @@
 #define SCAN_DEAD_H
 
 /*
- * Finds the memory of a process that is not in use and so has no roots, and the thread of each
- * stack.
+ * Finds unused memory of a process, in which pointers are not roots, and the thread of each stack.
  */
 
 #include "base/array.h"

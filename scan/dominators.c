@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 
-/* A node, numbered from 1 in the order of a depth-first search. */
+/* A node. Its index in search.places is its number, from 1, in a depth-first search. */
 struct place {
 	uint32_t node;
 	uint32_t parent, semi, label, dominator; /* numbers of places */
@@ -208,7 +208,7 @@ void graph_dominate(struct graph *graph)
 	graph->retained_count = memory_zalloc(nodes, sizeof(*graph->retained_count));
 	for (size_t i = 0; i < nodes; i++)
 		graph->dominators[i] = GRAPH_NONE;
-	/* hits are sorted by kind and then by root, and all hits of a root have one kind */
+	/* hits are sorted by kind, then by root; a root's hits have one kind, so are adjacent */
 	for (uint32_t root = 0; root <= graph->root_count; root++) {
 		hits[root] = hit;
 		while (hit < graph->hits.count && graph->hits.items[hit].root == root)

@@ -11,8 +11,8 @@
 #include "base/order.h"
 
 #define PAGE_SHIFT 12
-#define SLACK_MOST 64u /* usable bytes after the requested size */
-#define PAGES_GAP  16u /* a larger gap between blocks starts a new range of pages */
+#define SLACK_MOST 64u /* limit of the usable bytes of a block after its requested size */
+#define PAGES_GAP  16u /* a gap of this many pages between blocks starts a new range of pages */
 
 /* ---- blocks ---- */
 
@@ -24,8 +24,8 @@ static int by_address(const void *one, const void *two)
 }
 
 /*
- * Whether a block of the parent overlaps one of the process itself. This happens if another thread
- * of the parent was in malloc or free during the fork.
+ * Whether a block that was allocated before the fork overlaps a block from after the fork. This
+ * happens if another thread of the parent was in malloc or free during the fork.
  */
 static bool is_overlapped(const struct graph_block *parents, const struct graph_block *own)
 {
@@ -126,10 +126,7 @@ static uint32_t last_in_page(const struct graph *graph, const struct graph_page 
 	return low - 1;
 }
 
-/*
- * The last block that begins at or before `address`. The first block must begin at or before
- * `address`, too.
- */
+/* The last block that begins at or before `address`. The caller has checked that one does. */
 static uint32_t last_before(const struct graph *graph, uint64_t address)
 {
 	uint64_t page = address >> PAGE_SHIFT;
@@ -154,8 +151,8 @@ static uint32_t last_before(const struct graph *graph, uint64_t address)
 
 /*
  * Whether the address is inside the block. The address just after a block counts as inside, since
- * iterators may point there. After a block of whole pages it does not, since another mapping may
- * begin there.
+ * iterators may point there. Exception: a block of a page or more that ends at the end of a page,
+ * since another mapping may begin there.
  */
 static bool is_inside(const struct graph *graph, uint32_t block, uint64_t address)
 {
@@ -241,7 +238,8 @@ void graph_locate(struct graph *graph, const struct words *words)
 			uint32_t block = graph_find(graph, word, &strength);
 
 			/*
-			 * the first pointer by which graph_mark() can have reached the other block
+			 * store the address of the first pointer by which graph_mark() can have
+			 * reached the other block
 			 */
 			if (block != GRAPH_NONE && graph->parents[block] == i &&
 			    !graph->from[block] &&

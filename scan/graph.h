@@ -24,12 +24,12 @@ struct graph_block {
 };
 
 /*
- * Flag in order: the block was allocated before the fork that made the process. Such a block leads
- * to others but is not counted.
+ * Flag in graph_block.order: the block was allocated before the fork that made the process. Such a
+ * block leads to others but is not counted.
  */
 #define GRAPH_OF_PARENT (1ull << 63)
 
-/* How certain it is that a word is a pointer to the block. */
+/* How certain a word is a pointer: to a block's start, to its inside, perhaps none (GRAPH_WEAK). */
 enum strength { STRENGTH_START, STRENGTH_INSIDE, STRENGTH_WEAK, STRENGTHS };
 
 /*
@@ -42,7 +42,7 @@ enum graph_class { GRAPH_KEPT, GRAPH_INSIDE, GRAPH_WEAK, GRAPH_LOST, GRAPH_INDIR
 
 /* A word of a root that leads to a block. */
 struct graph_hit {
-	uint64_t at; /* address of the word, or another position that depends on `kind` */
+	uint64_t at; /* address of the word; for a register or a word in the kernel, its index */
 	uint32_t block;
 	uint32_t root; /* number of the root; the caller sets it before graph_mark() */
 	uint8_t strength;
@@ -73,11 +73,11 @@ struct graph {
 		*from; /* address of the word in the parent that leads to the block; 0: not found */
 
 	/*
-	 * Results of graph_dominate(), by block and then by root. A dominator retains the blocks
-	 * that would become unreachable without it. Dominators are numbered like parents;
-	 * GRAPH_NONE: several roots retain the block, or none does. Of roots of different kinds,
-	 * only those of the lowest kind count: a list that a variable retains is the variable's,
-	 * even if a word on a stack leads to it, too.
+	 * Results of graph_dominate(), indexed by block or by `count` plus the number of a root;
+	 * sizes in bytes. A dominator retains the blocks that would become unreachable without it.
+	 * Dominators are numbered like parents; GRAPH_NONE: several roots retain the block, or none
+	 * does. Of roots of different kinds, only those of the lowest kind count: a list that a
+	 * variable retains is the variable's, even if a word on a stack leads to it, too.
 	 */
 	uint32_t *dominators;
 	uint64_t *retained;
@@ -97,7 +97,7 @@ struct graph {
 int graph_begin(struct graph *graph, struct graph_block *blocks, size_t count);
 void graph_free(struct graph *graph);
 
-/* The block that a word leads to; *strength: how certain that is. GRAPH_NONE: no block. */
+/* Returns the block that a word points to, or GRAPH_NONE. *strength: how certain that is. */
 uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *strength);
 
 /* The end of a block: its start plus its size, or the start of the next block if that is lower. */

@@ -9,7 +9,7 @@
 #include "base/order.h"
 #include "scan/dead.h"
 
-#define DESCRIPTOR_SIZE 4096u /* upper limit of the size of libc's descriptor of a thread */
+#define DESCRIPTOR_SIZE 4096u /* upper limit in bytes of libc's descriptor of a thread */
 
 struct judging {
 	struct live *live;

@@ -58,12 +58,12 @@ struct scan {
 /* ---- the stop ---- */
 
 /*
- * Stops all threads of a process, and lets them continue as if they had not been stopped: signals
- * are delivered, and no system call returns early. If this program dies in between, the kernel lets
- * the threads continue (ptrace(2)), so nothing has to be undone.
+ * The scanner stops all threads of a process, and lets them continue as if they had not been
+ * stopped: signals are delivered, and no system call returns early. If the scanner dies in between,
+ * the kernel lets the threads continue (ptrace(2)), so nothing has to be undone.
  */
 
-#define OBJECT_NS   1000000000ull /* how long to wait until all threads can be stopped safely */
+#define OBJECT_NS   1000000000ull /* limit of the wait until all threads can be stopped safely */
 #define LOOK_NS	    2000000
 #define ROUNDS_MAX  1000 /* limit for a process that starts threads as fast as we stop them */
 #define THREADS_MAX 100000
@@ -156,7 +156,7 @@ static const char *find_objection(const struct process *process, struct stopping
 
 /*
  * Waits at most one second until all threads can be stopped without harm (process/stopping.h).
- * Returns 0, or -EBUSY with a text that names the thread that prevents the stop. Not needed for a
+ * Returns 0, or -EBUSY with a text that names the thread that prevents the stop. Not called for a
  * process that is about to end, because its time limits no longer matter.
  */
 static int stop_await_consent(const struct process *process, struct error *err)
@@ -230,8 +230,8 @@ static void send_message(const struct scan *scan, enum scan_message message, con
 	if (length >= (int)sizeof(bytes))
 		length = sizeof(bytes) - 1;
 	/*
-	 * write() instead of send(), which the sandbox forbids; if the collector has ended, no
-	 * message is needed
+	 * use write(), because the sandbox forbids send(); ignore an error, because a collector
+	 * that has ended needs no message
 	 */
 	if (write(scan->socket, bytes, (size_t)length + 1) < 0)
 		errno = 0;
@@ -311,8 +311,8 @@ static int take_moment(struct scan *scan, struct error *err)
 	if (rc)
 		return rc;
 	/*
-	 * opened only now: a file system that the process itself serves cannot answer while the
-	 * process is stopped
+	 * the module files are opened only now: a file system that the process itself serves cannot
+	 * answer while the process is stopped
 	 */
 	if (!scan->process.is_light)
 		scan->names = names_open(&scan->process);

@@ -21,12 +21,12 @@
 #define KERNEL_MAX 1000000u
 
 #define OWN_FILE "/memfd:holdtrace"
-/* Limit of a mapping that is read without the page map; larger ones are skipped. */
+/* Limit in bytes of a mapping that is read without the page map; larger mappings are skipped. */
 #define SPARSE_MOST (64ull << 30)
 
 /* ---- mappings ---- */
 
-/* Reads the mappings. Drops [vsyscall], and mappings above ADDRESS_MAX (57-bit addresses). */
+/* Reads the mappings. Drops those above ADDRESS_MAX: [vsyscall] and those at 57-bit addresses. */
 static int read_mappings(struct process *process, struct error *err)
 {
 	struct maps *maps = &process->subject.maps;
@@ -44,9 +44,9 @@ static int read_mappings(struct process *process, struct error *err)
 }
 
 /*
- * Finds the memory that our library shares with the collector, by the inodes that the collector has
- * mapped, too. The name alone decides only if the collector's mappings cannot be read, because the
- * program may use the same name.
+ * Finds the memory that our library shares with the collector, by inode: the collector has mapped
+ * the same files. The name alone decides only if the collector's mappings cannot be read, because
+ * the program may use the same name.
  */
 static void find_own_files(struct process *process)
 {
@@ -204,9 +204,7 @@ static void read_mapping(struct process *process, char *bytes, const struct mapp
 	for (; i < pages->count && pages->items[i].from < mapping->to; i++) {
 		const struct page_run *run = &pages->items[i];
 
-		/*
-		 * memory that is not writable now: reads only the pages that were written earlier
-		 */
+		/* of memory that is not writable, read only the pages that were written earlier */
 		if (!(run->state & PAGE_ZERO) && (is_written || !(run->state & PAGE_OF_FILE)))
 			read_range(process, bytes, run->from, run->to);
 	}
@@ -380,8 +378,8 @@ static void take_core_thread(struct process *process, const struct core_thread *
 }
 
 /*
- * The ranges of the library's private memory, which it keeps in its data for this purpose: the
- * shared memory, where a running process has them, is in no core file.
+ * Finds the ranges of the library's private memory. For a running process the collector sends them;
+ * for core files, the library also stores them in its data.
  */
 static void find_own_marks(struct process *process)
 {

@@ -27,7 +27,7 @@
 struct process_thread {
 	struct tracee tracee;
 	char name[16];
-	bool is_exiting; /* waits for the scan in our library, at the end of its process */
+	bool is_exiting; /* the thread ends the process, and waits for the scan in our library */
 	uint64_t registers[PROCESS_REGISTERS_MAX]; /* words that may be pointers */
 	unsigned register_count;
 	uint64_t vectors[PROCESS_VECTORS_MAX];
@@ -76,8 +76,8 @@ struct process {
 	uint64_t read_bytes, unread_bytes;
 	struct page_runs pages;	      /* the pages of all mappings */
 	struct residence *residences; /* an entry for each mapping */
-	bool has_smaps;		      /* the residences have the numbers of smaps */
-	struct core core;	      /* if subject.core is set */
+	bool has_smaps;		      /* smaps was read into `residences` */
+	struct core core;	      /* open if subject.core is set */
 	/* called regularly while memory is read, to show that the scan makes progress */
 	void (*beat)(void *user);
 	void *user;

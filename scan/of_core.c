@@ -19,9 +19,9 @@ struct examined {
 	const struct process *process;
 	struct core_stream stream;
 	bool is_of_pid;
-	/* number of the stream's modules that the core file has, too, and that it does not have */
+	/* numbers of the stream's modules that the core file has (equal) or lacks (other) */
 	unsigned equal, other;
-	char different[256];			/* a module of another build; "": none */
+	char different[256]; /* path of a module with another build-id; "": none */
 	uint64_t start_ns, realtime_ns, end_ns; /* end_ns 0: the stream has no end */
 	int signal;				/* the signal that ended the process; 0: none */
 	/* numbers of dropped events; abandoned: those of calls that never completed */

@@ -13,16 +13,16 @@ struct core_stream {
 	const char *path; /* path of the stream, in the form for trace_open() */
 	uint64_t session[2];
 	uint32_t stream;
-	uint64_t until_ns;  /* the last time before the core file, in the stream's time */
+	uint64_t until_ns;  /* time of the core file, in ns of the stream's clock */
 	uint64_t malloc_at; /* 0: unknown */
 	unsigned scans;	    /* highest number of a scan in the stream */
 	const char *doubt;  /* why the stream may not show all live blocks; NULL: no reason */
 };
 
 /*
- * Searches the traces at `paths`, which may be files of several streams, for the process: its pid,
- * its modules at the same addresses, with the same build-ids. Returns 0 or a negative errno. The
- * result has memory that is never freed.
+ * Searches the traces at `paths`, which may be files of several streams, for the process with the
+ * same pid that has its modules at the same addresses, with the same build-ids. Returns 0 or a
+ * negative errno. The result has memory that is never freed.
  */
 int core_stream_find(struct core_stream *found, const struct process *process,
 		     const char *const *paths, size_t count, struct error *err);

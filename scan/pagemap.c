@@ -14,7 +14,7 @@
 
 #define ENTRIES 512u  /* entries of the page map that one read returns */
 #define REGIONS 1024u /* regions that one request returns */
-/* Limit of a range that is read without PAGEMAP_SCAN, which alone skips absent page tables. */
+/* Limit in bytes of a range read without PAGEMAP_SCAN: only that skips absent page tables. */
 #define SPARSE_MOST  (64ull << 30)
 #define LINES_A_BEAT 1000u
 

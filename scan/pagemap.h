@@ -49,7 +49,7 @@ bool pagemap_read(struct pagemap *pagemap, uint64_t from, uint64_t to, struct pa
 /* How much of a mapping is resident and swapped out. */
 struct residence {
 	uint64_t resident, swapped; /* bytes, as smaps has them */
-	bool has_runs;		    /* its runs are known */
+	bool has_runs;		    /* the runs of the mapping's pages are known */
 };
 
 /* Fills the entry of each mapping of the subject. Returns false if smaps cannot be read. */

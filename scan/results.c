@@ -121,7 +121,7 @@ static void put_block(struct out *out, const struct report *report, uint32_t blo
 	char name[24], parent[24], dominator[24], text[160];
 	uint32_t above = graph->parents[block];
 	uint64_t start = UINT64_MAX,
-		 offset; /* offset: of the pointer to the block, in the block's parent */
+		 offset; /* offset of the pointer to the block in the block's parent */
 
 	if (above != GRAPH_NONE)
 		start = above < graph->count ? graph->blocks[above].address
@@ -244,7 +244,7 @@ static void put_pages(struct out *out, const struct report *report)
 		const struct page_run *run = &pages->items[i];
 		char state = run->state & PAGE_ZERO ? 'z' : run->state & PAGE_PRESENT ? 'p' : 's';
 
-		/* 48: two states with their numbers */
+		/* 48 bytes: two states with their numbers of pages */
 		if (runs->used + 48 > sizeof(runs->text) || run->from < runs->at)
 			end_runs(out, report, runs);
 		if (!runs->used)

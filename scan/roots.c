@@ -96,8 +96,8 @@ static enum root_kind kind_of(const struct finding *finding, const struct mappin
 /* ---- memory ---- */
 
 /*
- * Whether an address is in the thread's TLS data or descriptor, which are above its stack in either
- * order.
+ * Whether an address is in the thread's TLS data or descriptor. Both are above its stack; which of
+ * them is lower depends on the processor.
  */
 static bool is_own_data(const struct process_thread *thread, uint64_t at)
 {
