@@ -27,7 +27,7 @@
 #include <time.h>
 
 #define LOOK_MS	    100
-#define LIMIT_LEAST 1000 /* in ms: the least time between two checks of the limits */
+#define LIMIT_LEAST 1000 /* least time in ms between two checks of the limits */
 /* the time between two checks is LIMIT_LEAST plus this multiple of a check's duration */
 #define LIMIT_SHARE 10
 
@@ -221,8 +221,8 @@ static int end_run(struct run *run, int pid, const char *text, const char *name,
 	if (why && *why && !run->quiet)
 		say("%s: detaching", why);
 	/*
-	 * detach even if the process seems to have left the run; in that case (why is NULL) the
-	 * injector may fail, and its error message and its status are ignored
+	 * why NULL: the process has ended or left the run. If it still exists, detach anyway, but
+	 * ignore the injector's error message and status, since the injector may fail.
 	 */
 	words[3] = run->session.library;
 	if (why || kill(pid, 0) == 0)

@@ -64,7 +64,7 @@ static int record(const char *command, const char *units, char *path, struct err
 	if (!pid) {
 		struct error inner = { 0 };
 
-		/* standard output is for the result of the check */
+		/* the program writes to standard error: standard output is for the result */
 		signal(SIGINT, interrupt);
 		signal(SIGQUIT, quit);
 		dup2(STDERR_FILENO, STDOUT_FILENO);

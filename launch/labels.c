@@ -58,7 +58,7 @@ static size_t name_length(const char *label)
 	return length;
 }
 
-/* Returns the label with the name of `label`, or NULL. name: its length. */
+/* Returns the label in `labels` with the name of `label`, or NULL. name: length of the name. */
 static char *find_label(char *labels, const char *label, size_t name)
 {
 	for (char *at = labels; *at; at += strcspn(at, ","), at += *at == ',')

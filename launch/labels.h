@@ -19,7 +19,7 @@ const char *labels_rank(void);
  */
 int labels_add(struct settings *settings, const char *list, struct error *err);
 
-/* Adds those labels of OTEL_RESOURCE_ATTRIBUTES that are valid and fit. */
+/* Adds those labels of OTEL_RESOURCE_ATTRIBUTES that are valid and within the limits. */
 void labels_add_attributes(struct settings *settings);
 
 /*

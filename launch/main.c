@@ -252,7 +252,7 @@ int main(int argc, char **argv)
 	status = asks_help(command, argc - used, argv + used)
 			 ? help_of(command, argc - used, argv + used, &err)
 			 : command->function(argc - used, argv + used, &err);
-	/* no such program was found, but the first word is the name of a report: suggest this */
+	/* no program has this name, but a report has: suggest `holdtrace report NAME` */
 	if (status == STATUS_NOT_FOUND && !used && is_report(argv[1]))
 		say("%s: did you mean `%s report %s'?", err.text, PROGRAM, argv[1]);
 	else if (err.number)

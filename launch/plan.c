@@ -66,7 +66,7 @@ static bool needs_others(const struct file *file, const Elf64_Shdr *dynamic, con
 			 size_t size)
 {
 	static const char usual[] =
-		/* these libraries have no allocator */
+		/* these libraries have no allocator but libc's, whose functions have stubs */
 		"@(lib@(c|m|pthread|dl|rt|gcc_s|stdc++)|ld-linux-*).so.*";
 	const Elf64_Dyn *entry = part_of(file, dynamic->sh_offset, dynamic->sh_size);
 
@@ -248,8 +248,8 @@ static bool move_call(struct patch *patch, const ZydisDecodedInstruction *insn, 
 }
 
 /*
- * Adds an instruction to the moved code. Its distance to its operand is adapted; a short branch
- * becomes a long one; all else is unchanged.
+ * Adds an instruction to the moved code. Adapts the distance to its operand, and makes a short
+ * branch long; copies all other bytes unchanged.
  */
 static bool move(struct patch *patch, const ZydisDecodedInstruction *insn, const uint8_t *code,
 		 uint64_t next)
@@ -318,8 +318,8 @@ static enum patch_reason plan_code(struct patch *patch, const uint8_t *code, uin
 							       (uint64_t)insn.raw.imm[0].value.s))
 			return PATCH_BRANCHED;
 		/*
-		 * an indirect jump, such as a tail call through the procedure linkage table, leads
-		 * to another function
+		 * an indirect jump may lead anywhere in the function, unless its operand is at a
+		 * fixed address, as in a tail call through the procedure linkage table
 		 */
 		is_indirect |= insn.meta.category == ZYDIS_CATEGORY_UNCOND_BR && !IS_NEAR(&insn) &&
 			       !(insn.attributes & ZYDIS_ATTRIB_IS_RELATIVE);
@@ -359,7 +359,7 @@ static bool is_in_instruction(const struct file *file, uint64_t end)
 		while (code && at < symbol->st_size && symbol->st_size <= rest &&
 		       decode(code + at, symbol->st_size - at, &insn)) {
 			at += insn.length;
-			/* a branch ends with its distance, whatever prefixes it has */
+			/* an instruction that ends 4 bytes after `end` is a branch */
 			is_branch |= at == place + 5;
 		}
 		return at == symbol->st_size && !is_branch;
@@ -519,7 +519,7 @@ static void add_function(struct patches *plan, const struct file *file, const El
 			: plan_code(patch, code, symbol->st_size < rest ? symbol->st_size : rest);
 }
 
-/* Adds the functions of the allocator with this prefix: the private ones, or the public ones. */
+/* Adds the allocator's functions with this prefix; prefix "": only private or only public ones. */
 static void add_allocator(struct patches *plan, const struct file *file, const char *prefix,
 			  bool is_program, bool is_private)
 {
@@ -659,7 +659,7 @@ static void plan_libraries(struct patches *plan, const char *loader, const char 
 		;
 }
 
-/* Whether the plan contains the function of this hook. */
+/* Whether the plan contains a function that --hook names so. */
 static bool has_hook(const struct patches *plan, const char *name)
 {
 	for (uint32_t i = 0; i < plan->count; i++)

@@ -21,8 +21,8 @@
 #define SETTLE_STEPS 100 /* number of waits of 20 ms */
 
 /*
- * Moves a descriptor above 2. If the caller has closed 0, 1 or 2, the traced program must find it
- * closed, too.
+ * Moves a descriptor above 2. If the caller has closed 0, 1 or 2, that descriptor must be closed in
+ * the traced program, too.
  */
 static int move_above_standard(int *fd, struct error *err)
 {
@@ -99,8 +99,8 @@ int session_collect(struct session *session, struct error *err)
 	else if (strncmp(out, "fd:", 3) == 0 && out[3])
 		sink = atoi(out + 3);
 	/*
-	 * a memfd and not a pipe, because the list is read only after the program has ended, and a
-	 * pipe would be full by then
+	 * use a memfd, not a pipe: the list is read only after the program has ended, and a pipe
+	 * might be full by then
 	 */
 	session->reports = memfd_create("holdtrace-reports", MFD_CLOEXEC);
 	if (session->reports < 0)

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* timeout(1) sends the signal to the launcher first, then to its group */
+/* time to wait for a signal to the group: timeout(1) signals the launcher first, then its group */
 #define SECOND_LOOK_NS 5000000
 #define ANCESTORS_MAX  100
 

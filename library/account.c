@@ -30,7 +30,7 @@ struct library_process {
 	struct wakes conditions, semaphores;
 };
 
-/* A wait for a semaphore that had not returned at the end. */
+/* A wait for a semaphore that had not returned when its process ended. */
 struct library_asleep {
 	uint32_t section, thread, backtrace;
 	uint64_t object, since_ns, ns;
@@ -224,8 +224,8 @@ int library_account_ask(const struct holdtrace_trace *trace, struct error *err)
 }
 
 /*
- * Adds a live object to the result. end_ns: end of the process, or of its later program that has
- * the object.
+ * Adds a live object to the result. end_ns: end of the process or, for an object that an exec
+ * passed on, of the last program that has it.
  */
 static void add_held(struct library_account *account, const struct library_process *process,
 		     const struct ledger_held *object, uint64_t end_ns)

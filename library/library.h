@@ -45,9 +45,7 @@ struct holdtrace_trace {
 struct library_names *library_names_create(const struct holdtrace_options *options);
 void library_names_destroy(struct library_names *names);
 
-/*
- * Adds the mapping of an event, or its backtrace if the backtrace is new. Both return 0 or -ENOMEM.
- */
+/* Add the mapping of an event, and its new backtrace. Both functions return 0 or -ENOMEM. */
 int library_names_map(struct library_names *names, const struct event *event);
 int library_names_meet(struct library_names *names, const struct event *event);
 
@@ -61,7 +59,7 @@ size_t library_names_met(const struct library_names *names);
 const struct trace_node *library_names_place(struct library_names *names,
 					     const struct backtrace *backtrace);
 
-/* NULL: no memory. */
+/* Returns NULL if no memory is left. */
 struct library_account *library_account_create(void);
 void library_account_destroy(struct library_account *account);
 

@@ -25,12 +25,12 @@ struct section {
 
 struct library_names {
 	ARRAY_OF(struct origin) origins;   /* indexed by backtrace */
-	ARRAY_OF(struct section) sections; /* index: section, from 0 */
+	ARRAY_OF(struct section) sections; /* indexed by section number - 1 */
 	struct address_space space;
-	struct naming *naming; /* NULL: no names requested yet */
+	struct naming *naming; /* NULL: no name was requested yet */
 	struct naming_files files;
 	uint32_t section; /* the process whose mappings the address map has */
-	size_t mapped;	  /* number of its mappings that were entered */
+	size_t mapped;	  /* number of this process's mappings that the address map has */
 };
 
 struct library_names *library_names_create(const struct holdtrace_options *options)

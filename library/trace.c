@@ -177,7 +177,7 @@ static inline int next_event(struct holdtrace_trace *trace, const struct event *
 	} while (!((*event)->kind == EVENT_CALL ||
 		   ((*event)->kind == EVENT_NOTE && trace->hands_out_notes)));
 	trace->current = *event;
-	/* records the class's name by id, because the trace offers no lookup of classes */
+	/* store the name of the class by its id, because the trace has no table of classes */
 	resource = ARRAY_AT(&trace->resources, (*event)->resource->id);
 	if (!resource)
 		return error_system(err, ENOMEM, "cannot store a class of resources");
@@ -197,7 +197,7 @@ static uint32_t backtrace_of(const struct event *event)
 	return event->backtrace ? event->backtrace->id : HOLDTRACE_NO_ID;
 }
 
-/* X(member, value) for each member of an event. */
+/* Expands to X(member, value) for each member of an event. */
 #define EVENT_MEMBERS(X)                         \
 	X(index, event->index)                   \
 	X(time_ns, event->time_ns)               \

@@ -52,7 +52,7 @@ static const struct {
 	{ SYS_futex, AWAIT_FUTEX },
 	{ CALL_FUTEX_WAIT, AWAIT_FUTEX },
 	{ CALL_FUTEX_WAITV, AWAIT_FUTEX },
-	{ SYS_restart_syscall, AWAIT_FUTEX }, /* or the rest of a sleep that was interrupted */
+	{ SYS_restart_syscall, AWAIT_FUTEX }, /* may also be the rest of a sleep */
 	{ SYS_read, AWAIT_FILE },
 	{ SYS_readv, AWAIT_FILE },
 	{ SYS_pread64, AWAIT_FILE },
@@ -268,7 +268,7 @@ static void find_owner(struct await *await, const struct live_process *process,
 	uint64_t futex = thread->call.argument[0];
 	bool is_list = thread->call.number == CALL_FUTEX_WAITV;
 
-	/* the second member of the first struct futex_waitv */
+	/* take the address from the second member of the first struct futex_waitv */
 	if (is_list && subject_get(&process->subject, futex + 8, &futex, sizeof(futex)))
 		futex = 0;
 	await->address = futex;

@@ -40,7 +40,7 @@ struct await {
 	bool has_ended;	  /* the owner thread has ended */
 	bool is_elsewhere; /* the owner is in another process that is in another pid namespace */
 	/*
-	 * process of the owner, if that is another process, or process that holds a file's lock; 0:
+	 * process of the owner if it is not this process, or process that holds the file lock; 0:
 	 * none or unknown
 	 */
 	int owner_pid;

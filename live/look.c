@@ -13,11 +13,11 @@
 #include <time.h>
 
 /*
- * Infers which threads may hold a lock that does not store its owner: one that uses a futex but
- * does not belong to pthread. A thread that holds a lock usually has the lock's address on its
- * stack, because it needs the address to release the lock. But a thread that only uses the lock may
- * have the address there, too, and the holder of a lock at a constant address may not have it. The
- * stacks of running threads are not searched.
+ * holders_find() infers which threads may hold a lock that does not store its owner, as locks do
+ * that use a futex but do not belong to pthread. A thread that holds a lock usually has the lock's
+ * address on its stack, because it needs the address to release the lock. But a thread that only
+ * uses the lock may have the address there, too, and the holder of a lock at a constant address may
+ * not have it. The stacks of running threads are not searched.
  */
 
 /* An address that a holder of the lock may have on its stack. */
@@ -82,7 +82,7 @@ static void search_stack(const struct live_thread *thread, struct await *awaits,
 	}
 }
 
-/* Sets may_hold in the waits for such locks. The stacks of sleeping threads must be copied. */
+/* Sets may_hold in waits for locks without an owner, from copied stacks of sleeping threads. */
 static void holders_find(const struct live_process *process, struct await *awaits)
 {
 	cleanup_free struct sought *sought =
@@ -95,7 +95,7 @@ static void holders_find(const struct live_process *process, struct await *await
 		if (await->kind != AWAIT_FUTEX || !await->address || !waiters_is_lock(await->futex))
 			continue;
 		sought[count++] = (struct sought){ await->address, i };
-		/* Rust's RwLock: writers wait for its second word */
+		/* Rust's RwLock: writers wait for the second 4-byte word of the lock */
 		if (!strcmp(await->futex, "rwlock"))
 			sought[count++] = (struct sought){ await->address - 4, i };
 	}

@@ -2,7 +2,7 @@
 #ifndef LIVE_LOOK_H
 #define LIVE_LOOK_H
 
-/* The state of a running process at one moment: its threads, what each waits for, and deadlocks. */
+/* The state of a running process at one moment: its threads, their waits, and deadlocks. */
 
 #include "base/error.h"
 #include "base/out.h"

@@ -23,9 +23,9 @@ static void tick_process(struct watched *watched, double seconds)
 	double passed = (double)(watched->time_ns - watched->seen_ns) / 1e9;
 
 	/*
-	 * The file may be up to a second behind, so the events of one second may be read only in
-	 * the next second. If the times of the events advanced by about as much as our clock, the
-	 * rate is computed from the times of the events.
+	 * The trace file may be up to a second behind, so the events of one second may be read only
+	 * in the next second. If the times of the events advanced by about as much as our clock,
+	 * the rate is computed from the times of the events.
 	 */
 	if (watched->seen_ns && passed > seconds / 2 && passed < seconds * 2)
 		seconds = passed;
@@ -230,8 +230,8 @@ size_t sample_backtrace(const struct sample_row *row, struct naming_line *lines,
 /* ---- the sample ---- */
 
 /*
- * The sum of the resident memory of the running processes, according to the kernel. Returns 0 if it
- * cannot be read for one of them, or if its pid is not certain.
+ * Returns the bytes of resident memory of all running processes, according to the kernel. Returns 0
+ * if the memory of a process cannot be read, or the process's pid is not certain.
  */
 static uint64_t add_resident(struct watched *const *processes, size_t count)
 {

@@ -289,7 +289,7 @@ static bool take_key(struct top *top, int key)
 	return true;
 }
 
-/* Enough rows for the screen and for the next page. */
+/* Returns the number of rows to sample: enough for the screen and the next page. */
 static size_t rows_of(const struct top *top)
 {
 	size_t rows = top->picture.first + top->screen.height + PAGE_ROWS;

@@ -182,7 +182,7 @@ static void put_class(const struct view *view, const char *type)
 	out_format(view->out, "%*s", (int)(CLASS_WIDTH - name_columns(type, length)), "");
 }
 
-/* The share of a call site in the live amount of its class. */
+/* Draws a bar: the share of a call site in the live amount of its class. */
 static void put_share(const struct view *view, const struct sample_row *row, size_t width)
 {
 	const struct sample *sample = &view->picture->sample;

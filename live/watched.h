@@ -20,7 +20,7 @@
 
 #define WATCHED_TICKS 32u /* number of values in `curve` */
 
-/* The sums of a call site in the process. */
+/* The sums of a call site in one process. */
 struct watched_site {
 	uint64_t acquired;	/* number of acquisitions since the start */
 	uint64_t count, bytes;	/* live now */
