@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one backtrace costs: capture_again() and capture_walk() against libunwind's unw_backtrace(),
- * at 13 and 33 frames, on one stack that stays the same, and on one whose upper frames change each
- * time. Median of 31 rounds, the empty harness taken off.
+ * Measures the time of one backtrace: capture_again() and capture_walk(), compared with libunwind's
+ * unw_backtrace(), at 13 and 33 frames, on a stack that stays the same, on one whose inner frames
+ * change, and in a signal handler. Prints medians of 31 rounds, less the time of an empty hook.
  *
  *     cc -O2 -I. -Iinclude -o capture bench/capture.c libshim.a -pthread -ldl && ./capture
  */
@@ -34,7 +34,7 @@ static uintptr_t frames[CAPTURE_DEPTH_MAX];
 static unsigned int last_count;
 static struct capture_memory memory;
 
-/* Stands where a hook's stub would. */
+/* Captures a backtrace, as a hook's stub does. */
 static NOINLINE void hook(void)
 {
 	static const struct stack_bounds unknown;
@@ -63,8 +63,8 @@ static NOINLINE void same(int depth, long times)
 }
 
 /*
- * Four functions that call each other by the bits of path, so that the upper four frames are never
- * as before.
+ * Four functions that call each other by the bits of `path`, so that the innermost frames differ
+ * from those of the previous call.
  */
 static void branch(int depth, unsigned int path);
 
@@ -113,7 +113,7 @@ static void on_signal(int signal)
 		hook();
 }
 
-/* In a signal handler, which needs the thorough walk through the kernel's frame. */
+/* Calls hook() in a signal handler, where the walk must pass the kernel's signal frame. */
 static NOINLINE void handled(int depth, long times)
 {
 	if (depth > 0) {
@@ -143,13 +143,13 @@ static void insert(double *sorted, int count, double value)
 	sorted[count] = value;
 }
 
-/* The unwinders in turn, so that what else the machine does meets them all. */
+/* Measures all unwinders in each round, so that other load of the machine affects all of them. */
 static void report(const char *name, void (*shape)(int depth, long times), unsigned int wanted)
 {
 	double rounds[UNWINDERS][ROUNDS], ns[UNWINDERS];
 	int depth = 5;
 
-	/* Recurses until there are as many frames as wanted. */
+	/* find the depth at which the backtrace has `wanted` frames */
 	unwinder = OURS;
 	while (shape(depth, 1), last_count < wanted)
 		depth++;

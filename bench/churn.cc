@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * churn THREADS ROUNDS: what C++ programs do with the heap: strings, maps and vectors that come and
- * go in every thread, some of them handed on to others through a queue.
+ * churn THREADS ROUNDS: uses the heap as C++ programs do. Each thread allocates and frees strings,
+ * maps and vectors; a queue passes some of them to other threads, which free them.
  */
 #include <cstdio>
 #include <cstdlib>

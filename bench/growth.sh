@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# shellcheck disable=SC2016,SC2034,SC2154 # marks of Markdown; the variables of bench/run
+# shellcheck disable=SC2016,SC2034,SC2154 # backquotes for Markdown; variables that bench/run sets
 #
-# The row growth of bench/run: whether time and memory of an event stay as they are while a run
-# grows, one axis at a time. GROWTH=SMALL leaves the last step of each axis out. Sourced by bench/run.
+# The row growth of bench/run: whether the time and memory of an event stay constant while a run grows
+# along one axis at a time. GROWTH=SMALL omits the last step of each axis. bench/run sources this file.
 
-# number_of FIELD FILE: the median of the column over the rounds; of memory, the most
+# number_of FIELD FILE [most]: prints the median of the column over all rounds; most: the maximum
 number_of()
 {
 	cut -d ' ' -f "$1" "$2" | sort -n | awk -v most="${3:-}" '
@@ -13,7 +13,7 @@ number_of()
 		END { print most ? v[NR] : NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
 }
 
-# one_run TOOL FILE COMMAND...: a line of measure for each round; the events are left in $events
+# one_run TOOL FILE COMMAND...: appends a line of bench/measure.c for each round, and sets $events
 one_run()
 {
 	traced=$1 into=$2
@@ -28,7 +28,7 @@ one_run()
 	done
 }
 
-# report_growth REPORT: what it costs to read the trace, as measure says it
+# report_growth REPORT: prints the cost of the report as a line of bench/measure.c
 report_growth()
 {
 	rm -f "$tmp/measured"
@@ -36,7 +36,7 @@ report_growth()
 	cat "$tmp/measured"
 }
 
-# grow AXIS SIZE REPORT WORKLOAD...: a row of the table
+# grow AXIS SIZE REPORT WORKLOAD...: measures one row of the table
 grow()
 {
 	axis=$1 size=$2 report=$3
@@ -58,7 +58,7 @@ grow()
 	end_tool holdtrace-bare
 }
 
-# Nanoseconds and bytes of an event; memory in MiB. step: all that is spent on an event, of the row before.
+# Prints ns and bytes of an event; memory in MiB. step: ns of an event divided by those of the row above.
 show_growth()
 {
 	awk '

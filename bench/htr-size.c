@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * htr-size FILE...: prints "EVENTS BYTES STORED" of .htr containers: their events, the bytes of all
- * blocks before zstd, headers with them, and the bytes of the files.
+ * htr-size FILE...: prints "EVENTS BYTES STORED" of .htr files: the number of events, the bytes of
+ * all blocks with headers before zstd compressed them, and the size of the files in bytes.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -15,8 +15,8 @@ struct sizes {
 };
 
 /*
- * A stream of the file as one row of bytes: the file itself, or its pieces in a file of several
- * streams. left: bytes of the piece that are still to be read; 0 in a file that has no pieces.
+ * A stream, read as one sequence of bytes: the whole file, or the stream's pieces in a file of
+ * several streams. left: unread bytes of the current piece; 0 if the file has no pieces.
  */
 struct stream {
 	FILE *file;
@@ -25,7 +25,7 @@ struct stream {
 	uint64_t left;
 };
 
-/* On to the next piece of the stream; false at the end of the file. */
+/* Moves to the next piece of the stream. Returns false at the end of the file. */
 static bool next_piece(struct stream *stream)
 {
 	uint8_t bytes[HTR_SIZE_piece];
@@ -45,7 +45,7 @@ static bool next_piece(struct stream *stream)
 	}
 }
 
-/* Reads so many bytes, or steps over them where bytes is NULL. */
+/* Reads `size` bytes; skips them if `bytes` is NULL. Returns false at the end of the file. */
 static bool take(struct stream *stream, uint8_t *bytes, uint64_t size)
 {
 	while (size) {
@@ -65,7 +65,7 @@ static bool take(struct stream *stream, uint8_t *bytes, uint64_t size)
 	return true;
 }
 
-/* One block's header, and over what stands behind it; false where the last block ended. */
+/* Adds the sizes in a block's header, and skips the block. Returns false after the last block. */
 static bool add_block(struct stream *stream, struct sizes *sizes)
 {
 	uint8_t bytes[HTR_SIZE_block];
@@ -81,7 +81,7 @@ static bool add_block(struct stream *stream, struct sizes *sizes)
 	return take(stream, NULL, (uint64_t)block.definitions_packed + block.events_packed);
 }
 
-/* False: the file has no stream of that number. */
+/* Returns false if the file has no stream with this number. */
 static bool add_stream(FILE *file, bool has_pieces, uint32_t number, struct sizes *sizes)
 {
 	struct stream stream = { .file = file, .has_pieces = has_pieces, .number = number };

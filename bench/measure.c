@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * measure FILE [NAME=VALUE]... COMMAND...: runs the command with these variables and appends to the
- * file "WALL CPU RSS STATUS OWN OWN_RSS": nanoseconds until it ended, processor nanoseconds of it
- * and of all that it left behind (which is waited for), KiB of the largest of these, exit status
- * (128 and more: a signal; 124: it was killed after two minutes), processor nanoseconds of the
- * command and the children that it waited for itself, and KiB of the largest of those.
+ * measure FILE [NAME=VALUE]... COMMAND...: runs the command with these variables and appends "WALL
+ * CPU RSS STATUS OWN OWN_RSS" to the file. WALL: ns until the command ended. CPU, RSS: processor ns
+ * of the command and all its descendants, even those that outlive it; peak KiB of the largest of
+ * them. STATUS: exit status (128 + N: signal N; 124: killed after two minutes). OWN, OWN_RSS: as
+ * CPU and RSS, without the descendants that the command did not wait for.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,7 +42,7 @@ static int64_t nanoseconds(const struct timeval *t)
 	return t->tv_sec * INT64_C(1000000000) + t->tv_usec * INT64_C(1000);
 }
 
-/* The variables first, as env(1) has them. */
+/* Sets the variables and executes the command, as env(1) does. */
 static _Noreturn void run(char **words)
 {
 	for (; *words != NULL && strchr(*words, '=') != NULL; words++)
@@ -53,7 +53,7 @@ static _Noreturn void run(char **words)
 	_exit(127);
 }
 
-/* The command's exit status and when it ended; everybody else is waited for, too. */
+/* Waits for the command and its orphaned descendants. Returns the command's exit status. */
 static int wait_for_all(pid_t command, int64_t *ended, struct rusage *own)
 {
 	int status, result = 125;

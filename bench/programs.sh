@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# shellcheck disable=SC2016,SC2154 # the variables of bench/run
+# shellcheck disable=SC2016,SC2154 # variables that bench/run sets
 #
-# What bench/run runs: the workloads of bench/workload.c, and programs of the distribution on input
-# made here. Sourced by bench/run.
+# The workloads of bench/run: those of bench/workload.c, and programs of the distribution with input
+# that this file generates. bench/run sources this file.
 
 PYTHONMALLOC=malloc PYTHONHASHSEED=0
 export PYTHONMALLOC PYTHONHASHSEED
 
-# The program itself, not a script that finds it.
+# the path of the program itself: `python3` may be a script that starts it
 python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))' 2>/dev/null)
 cc1plus=$(${CXX:-c++} -print-prog-name=cc1plus 2>/dev/null)
 
@@ -144,7 +144,7 @@ make_node()
 	END
 }
 
-# Four threads, each with a database of its own; the interpreter's lock goes round.
+# Four threads, each with its own database; they take turns with the interpreter's lock.
 make_sqlite_threads()
 {
 	cat <<-'END'
@@ -178,7 +178,7 @@ make_inputs()
 	[ ! -x "$cc1plus" ] || ${CXX:-c++} -E -o "$tmp/input.ii" "$tmp/input.cc" || cc1plus=
 }
 
-# misses WORKLOAD: the program that is not here; nothing if it can run
+# misses WORKLOAD: prints which program is missing; prints nothing if the workload can run
 misses()
 {
 	case $1 in
@@ -202,7 +202,7 @@ is_program()
 	esac
 }
 
-# on WORKLOAD COMMAND...: the command, with the words of the workload behind it
+# on WORKLOAD COMMAND...: runs the command with the workload's command line as its last arguments
 on()
 {
 	workload=$1
@@ -224,7 +224,7 @@ on()
 	git) "$@" git -C "$src" log --stat --oneline -n 200 ;;
 	sqlite-threads) "$@" "$python" "$tmp/threads.py" ;;
 	churn-*) "$@" "$tmp/churn" "${workload#churn-}" 8000 ;;
-	# in microseconds, whose numbers awk prints whole
+	# microseconds: small enough for awk to print them as integers
 	shell-*) "$@" sh -c 'begun=$(date +%s%N) left=$1
 		while [ "$left" -gt 0 ]; do
 			/bin/true
@@ -237,7 +237,7 @@ on()
 	esac
 }
 
-# The allocator's calls of a program, by count-calls.so: FUNCTION COUNT.
+# calls_of PROGRAM: prints its allocator calls, counted by count-calls.so, as lines FUNCTION COUNT
 calls_of()
 {
 	rm -rf "$tmp/counts"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# shellcheck disable=SC2016,SC2034,SC2154 # marks of Markdown; the variables of bench/run
+# shellcheck disable=SC2016,SC2034,SC2154 # backquotes for Markdown; variables that bench/run sets
 #
-# The rows of bench/run, one function each: which workloads under which tools, what is taken of a
-# run, and the table of it. Sourced by bench/run.
+# The rows of bench/run, one function each: chooses workloads, tools and the measured values, and
+# prints the table. bench/run sources this file.
 
 programs='jq python3 sqlite3 perl cc1plus'
 other_programs='lua ruby php xmllint clang node git sqlite-threads churn-1 churn-4 churn-8'
@@ -21,7 +21,7 @@ row_memory()
 	show_table holdtrace
 }
 
-# show_kinds OURS: a table of each kind that was taken
+# show_kinds OURS: prints a table for each kind of value in $take
 show_kinds()
 {
 	for kind in $take; do
@@ -132,7 +132,7 @@ row_rss()
 	show_table ''
 }
 
-# Values that stand for themselves, with no untraced run.
+# begin_values TOOLS: begins a table of values that are not compared with an untraced run
 begin_values()
 {
 	base='' tools=$1
@@ -144,7 +144,7 @@ row_capture()
 	title 'One backtrace: nanoseconds' \
 		'capture_again takes over what is as before; unw_backtrace is libunwind'\''s, with its cache. same:' \
 		'one stack; changing: its upper frames are always others; handler: in a signal handler.'
-	# shellcheck disable=SC2086 # $compile has options
+	# shellcheck disable=SC2086 # $compile has options, which are split
 	if ! $compile -I"$src" -I"$src/include" -Iinclude -o "$tmp/capture" "$src/bench/capture.c" \
 		libshim.a -pthread -ldl 2>"$tmp/errors"; then
 		leave_out capture 'bench/capture.c does not compile here'
@@ -158,7 +158,7 @@ row_capture()
 	show_table capture_again
 }
 
-# "CAPTURES DIFFERENT" of what tests/tools/unwind-checker.c wrote: not the same, or not judged.
+# Prints the numbers of backtraces, and of those that tests/tools/unwind-checker.c found different.
 checked()
 {
 	awk '/^captures / {
@@ -170,7 +170,7 @@ checked()
 	END { print captures + 0, different + 0 }' "$tmp/judged-captures"
 }
 
-# Short programs run again until there were a million.
+# Compares a million backtraces; runs a short program several times.
 check_unwinding()
 {
 	captures=0 different=0 turn=0
@@ -178,7 +178,7 @@ check_unwinding()
 		: >"$tmp/judged-captures"
 		begin_tool holdtrace-checked
 		on "$1" trace holdtrace-checked >/dev/null 2>&1 </dev/null
-		# shellcheck disable=SC2046 # two words
+		# shellcheck disable=SC2046 # the output is split into two words
 		set -- "$1" $(checked)
 		end_tool holdtrace-checked
 		[ "$2" -gt 0 ] || break
@@ -220,7 +220,7 @@ row_bytes()
 	show_table ''
 }
 
-# The allocator's calls in the trace, FUNCTION COUNT. A realloc is one call, what it frees one line more.
+# Prints the allocator calls in the trace, FUNCTION COUNT. Does not count the free event of a realloc.
 recorded_calls()
 {
 	./holdtrace-postproc -q -b 0 "$tmp/out/trace.htr" | awk '

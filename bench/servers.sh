@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# shellcheck disable=SC2154 # the variables of bench/run
+# shellcheck disable=SC2154 # variables that bench/run sets
 #
-# The row production of bench/run: servers under load, each untraced and under `holdtrace record
-# --production` in turn, who comes first, too, SERVER_SECONDS (30) at a time; SERVERS="nginx postgres"
-# are not all of them. Sourced by bench/run.
+# The row production of bench/run: servers under load, each run alternately untraced and under
+# `holdtrace record --production`, SERVER_SECONDS (default: 30) each; the order changes each round.
+# SERVERS="nginx postgres": runs only these servers. bench/run sources this file.
 
 server_seconds=${SERVER_SECONDS:-30}
 server_rounds=${SERVER_ROUNDS:-5}
 server_port=7398
 
-# await COMMAND...: until it succeeds, ten seconds at most
+# await COMMAND...: repeats the command until it succeeds, for at most ten seconds
 await()
 {
 	for _ in $(seq 100); do
@@ -26,7 +26,7 @@ end_server()
 	kill "$server" && wait "$server"
 } 2>/dev/null
 
-# Each: serve_NAME TRACER... prints requests a second.
+# Each serve_NAME TRACER... runs the server under TRACER, and prints its requests per second.
 serve_redis()
 {
 	count=$((server_seconds * 20000))
@@ -39,7 +39,7 @@ serve_redis()
 	wait $server
 }
 
-# under_ab CONFIGURATION TRACER...: nginx with these lines in its configuration, and how ab finds it
+# under_ab CONFIGURATION TRACER...: runs nginx with these lines of configuration, and loads it with ab
 under_ab()
 {
 	mkdir -p "$tmp/web" && head -c 4096 /dev/zero >"$tmp/web/page"
@@ -55,17 +55,17 @@ under_ab()
 	wait $server
 }
 
-# One worker beside one ab, and nothing else to do: who of the two is the faster one sleeps, and is
-# woken by an interrupt to the other processor for each answer.
+# One worker and one ab, on an otherwise idle machine: the faster of the two sleeps until the other
+# one wakes it, by an interrupt between processors for each answer.
 serve_nginx()
 {
 	under_ab "worker_processes 1; events { worker_connections 256; }
 		http { access_log off; server { listen 127.0.0.1:$server_port; root $tmp/web; } }" "$@"
 }
 
-# With what Debian's nginx.conf says: a worker for each processor, a log, sendfile. With ab beside
-# them all processors are busy all the time, so that what is asked of them comes off the answers, no
-# more.
+# With the settings of Debian's nginx.conf: a worker for each processor, a log, sendfile. Workers and
+# ab keep all processors busy, so that the cost of tracing reduces the number of answers by its share
+# of processor time.
 serve_nginx_as_shipped()
 {
 	: >"$tmp/access.log"

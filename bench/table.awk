@@ -2,9 +2,9 @@
 #
 # awk -v row=ROW -v tools="A B" -v ours=A -v base=TOOL -v goals_out=FILE -f table.awk goals results
 #
-# From lines "WORKLOAD TOOL VALUE", one a round, a table in Markdown: the base's median; what each
-# other tool added to it, with the least and the most; ours as a part of each of the others. Without
-# a base values stand for themselves. Then the row's goals (bench/goals), one line each to goals_out.
+# Reads lines WORKLOAD TOOL VALUE, one for each round, and prints a table in Markdown: the base's median;
+# what each other tool adds to it, with minimum and maximum; what `ours` adds divided by what each other
+# tool adds. Without a base, prints the values. Writes the row's goals (bench/goals) to goals_out.
 
 function sort_values(key,    i, j, t)
 {
@@ -45,7 +45,7 @@ function digits(x)
 	return sprintf(x < 10 && x > -10 ? "%.2f" : x < 100 && x > -100 ? "%.1f" : "%.0f", x)
 }
 
-# "median (least..most)"
+# Returns "MEDIAN (MINIMUM..MAXIMUM)".
 function cell(workload, tool,    key, off, text)
 {
 	key = workload SUBSEP tool
@@ -58,7 +58,7 @@ function cell(workload, tool,    key, off, text)
 	return text
 }
 
-# Ours on A as a part of the tool's on B; "" where one of them is missing or adds nothing.
+# Returns what `ours` adds on A divided by what the tool adds on B; "" if either is missing or adds nothing.
 function ratio(tool, a, b)
 {
 	if (!has(a, ours) || !has(b, tool) || added(b, tool) <= 0 || added(a, ours) <= 0)
@@ -71,7 +71,7 @@ function is_compared(tool)
 	return ours != "" && tool != ours && tool != base && index(tool, ours "-") != 1
 }
 
-# Geometric mean, and in worst_where and worst_ratio the largest.
+# Returns the geometric mean of the ratios. Sets worst_ratio to the largest, and worst_where to its workload.
 function geomean(tool,    i, r, sum)
 {
 	compared = worst_ratio = sum = 0
@@ -133,7 +133,7 @@ function print_means(words,    i, mean, line, any)
 		print line
 }
 
-# The same from the fastest round of each: where the two differ much, the machine was busy.
+# Prints the means of the fastest rounds. If they differ much from those of the medians, the machine was busy.
 function print_fastest(    key)
 {
 	for (key in n) {
@@ -152,7 +152,7 @@ function judge(words, figure, limit, is_least,    verdict)
 		figure == "" ? "-" : digits(figure), verdict >goals_out
 }
 
-# The largest or smallest value of a tool over all workloads; where, in extreme_where.
+# Returns the largest or smallest value of a tool over all workloads. Sets extreme_where to its workload.
 function extreme(tool, is_least,    i, x, found)
 {
 	found = extreme_where = ""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# shellcheck disable=SC2154 # the variables of bench/run
+# shellcheck disable=SC2154 # variables that bench/run sets
 #
-# The tools that bench/run compares: who is there, and how each traces a command. Sourced by
-# bench/run, in the build's top directory.
+# The tools that bench/run compares: which are installed, and how each traces a command. bench/run
+# sources this file in the build's top directory.
 
 heaptrack_library=$(find /usr/lib /usr/local/lib -name libheaptrack_preload.so 2>/dev/null | head -n 1)
 lttng_memory=$(find /usr/lib /usr/local/lib -name 'liblttng-ust-libc-wrapper.so*' 2>/dev/null | head -n 1)
@@ -11,7 +11,7 @@ lttng_pthread=$(find /usr/lib /usr/local/lib -name 'liblttng-ust-pthread-wrapper
 lttng_session=holdtrace-bench-$$
 lttng_daemon=
 
-# lacks TOOL: what it would need; nothing if it can run
+# lacks TOOL: prints what the tool needs and is missing; prints nothing if the tool can run
 lacks()
 {
 	case $1 in
@@ -29,7 +29,7 @@ lacks()
 	esac
 }
 
-# With a daemon of our own where none runs; it gets its name by a pid file.
+# Starts an LTTng daemon if none runs, and stores its pid in $lttng_daemon.
 start_lttng_daemon()
 {
 	if [ -n "$lttng_daemon" ] || pidof lttng-sessiond >/dev/null; then
@@ -44,7 +44,7 @@ stop_lttng_daemon()
 	[ -z "$lttng_daemon" ] || kill "$lttng_daemon" 2>/dev/null
 }
 
-# begin_lttng EVENTS: a channel that makes the program wait instead of dropping events
+# begin_lttng EVENTS: starts a session whose channel blocks the program instead of dropping events
 begin_lttng()
 {
 	start_lttng_daemon
@@ -63,7 +63,7 @@ end_lttng()
 	lttng destroy "$lttng_session" >>"$tmp/lttng.log" 2>&1
 }
 
-# What must stand before the clock runs.
+# begin_tool TOOL: prepares the tool before the measurement
 begin_tool()
 {
 	rm -rf "$tmp/out"
@@ -82,7 +82,7 @@ end_tool()
 	rm -rf "$tmp/out"
 }
 
-# trace TOOL COMMAND...: through measure; the traces in $tmp/out
+# trace TOOL COMMAND...: measures the command under the tool, which writes its traces to $tmp/out
 trace()
 {
 	tool=$1

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Workloads that time themselves, so that start and end of a tool do not count:
+ * Workloads that measure their own time, so that the start and end of a tool do not count:
  *
- *   workload loop DEPTH PAIRS      malloc and free at one depth, always the same stack
- *   workload tree DEPTH PAIRS      the same, and no stack like the one before
- *   workload threads N PAIRS       N threads, each block freed by the thread that finds it
+ *   workload loop DEPTH PAIRS      malloc and free at one depth, with the same stack
+ *   workload tree DEPTH PAIRS      as loop, but each stack differs from the last one
+ *   workload threads N PAIRS       N threads, which free each other's blocks
  *   workload grow 1 CALLS          a block that grows by realloc
- *   workload mutex 1 PAIRS         a mutex that nobody else wants
- *   workload contended N PAIRS     a mutex that N threads want
+ *   workload mutex 1 PAIRS         lock and unlock a mutex without contention
+ *   workload contended N PAIRS     N threads lock and unlock the same mutex
  *   workload condition 1 TURNS     two threads on one processor wake each other
- *   workload semaphore 1 PAIRS     a post and a wait that need not wait
+ *   workload semaphore 1 PAIRS     sem_post(), and a sem_wait() that does not block
  *   workload files PATH TURNS      open, read, close
- *   workload coroutines 1 PAIRS    coroutines that take turns in the middle of a recursion
- *   workload processes N PAIRS     N processes, eight at a time, each with its share
- *   workload stacks N BLOCKS       blocks that are kept, from N places, a stack each
- *   workload resident N PAIRS      as threads, then "VmRSS RssShmem" in KiB while all still live
+ *   workload coroutines 1 PAIRS    coroutines that switch inside a recursion
+ *   workload processes N PAIRS     N processes, eight at a time, with PAIRS in total
+ *   workload stacks N BLOCKS       blocks that are not freed, from N different stacks
+ *   workload resident N PAIRS      as threads; prints "VmRSS RssShmem" in KiB, not the time
  *
- * Prints "EVENTS NANOSECONDS" of the timed part.
+ * Prints "EVENTS NANOSECONDS": the calls in the timed part, and its duration.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -39,19 +39,19 @@
 #define KEPT	    16
 #define TREE_LEVELS 6
 #define AT_A_TIME   8
-#define FORKS	    20 /* levels of calls that differ between places: 2^20 */
+#define FORKS	    20 /* levels of calls that differ between call sites: at most 2^20 call sites */
 #define COROUTINES  4
 
 struct task {
 	const char *word; /* the second argument */
-	long number;	  /* and as a number */
+	long number;	  /* the second argument as a number */
 	long times;
 };
 
 static long pairs_left;
 static void *kept[KEPT];
 
-/* Sixteen blocks live at a time: what is freed is not what malloc gave last. */
+/* Keeps 16 blocks, so that free() does not get the block that malloc() returned last. */
 static NOINLINE void pair(void)
 {
 	static unsigned int at;
@@ -64,7 +64,7 @@ static NOINLINE void pair(void)
 
 static void step(int depth, int is_tree);
 
-/* Two frames of unlike size. */
+/* left() and right() have frames of different sizes. */
 static NOINLINE void left(int depth, int is_tree)
 {
 	volatile char room[24] = { 0 };
@@ -81,7 +81,7 @@ static NOINLINE void right(int depth, int is_tree)
 	room[1] = room[0];
 }
 
-/* A tree has a pair at every node of its upper levels, so that the next stack is always another. */
+/* Calls pair() at each node of the innermost levels, so that successive stacks differ. */
 static __attribute__((always_inline)) inline void node(int depth, int is_tree)
 {
 	pair();
@@ -120,7 +120,7 @@ static uint64_t run_tree(const struct task *task)
 
 static void *slots[SLOTS];
 
-/* Every block goes through a slot that all threads share. */
+/* Passes each block through a slot that all threads share: another thread may free it. */
 static void exchange(long pairs, unsigned int seed)
 {
 	for (long i = 0; i < pairs; i++) {
@@ -211,7 +211,7 @@ static uint64_t run_contended(const struct task *task)
 	return end_crowd(&crowd);
 }
 
-/* A child has a share of pairs, too, and ends as a program does. */
+/* Each child allocates its share of the blocks, and ends with exit(), as a program does. */
 static uint64_t run_processes(const struct task *task)
 {
 	long count = task->number < 1 ? 1 : task->number, share = task->times / count;
@@ -255,7 +255,7 @@ static NOINLINE void fork_left(unsigned long place, int level)
 	__asm__ volatile("");
 }
 
-/* In an order in which no stack is nearly the one before. */
+/* Visits the call sites in an order in which successive stacks differ in most frames. */
 static uint64_t run_stacks(const struct task *task)
 {
 	unsigned long count = task->number < 1 ? 1 : (unsigned long)task->number;
@@ -283,7 +283,7 @@ static void print_residence(void)
 	fflush(stdout);
 }
 
-/* The line with the time would hide the one with the memory: there is none. */
+/* Returns 0, so that main() prints no line with the time after the line with the memory. */
 static uint64_t run_resident(const struct task *task)
 {
 	unsigned int parties = (unsigned int)(task->number < 1 ? 1 : task->number) + 1;
@@ -370,7 +370,7 @@ static void *playing(void *argument)
 	return NULL;
 }
 
-/* On one processor, for how soon another wakes up is the scheduler's mood. */
+/* Stays on one processor, because the time until another processor wakes up varies. */
 static void stay_here(void)
 {
 	cpu_set_t here;
@@ -421,7 +421,7 @@ static void switch_to_next(void)
 	swapcontext(from, pairs_left > 0 ? &coroutines[active] : &back);
 }
 
-/* Each stands at another depth when its turn is over. */
+/* Each coroutine switches to the next one at a different depth. */
 static NOINLINE void recurse(unsigned int depth)
 {
 	pair();
@@ -485,7 +485,7 @@ int main(int argc, char **argv)
 				   .times = argc > 3 ? atol(argv[3]) : 300000 };
 	const char *name = argc > 1 ? argv[1] : "loop";
 
-	free(malloc(1)); /* the tool has started */
+	free(malloc(1)); /* the tool is loaded and initialised before the timed part */
 	for (size_t i = 0; i < sizeof(workloads) / sizeof(workloads[0]); i++) {
 		uint64_t start = now(), events;
 

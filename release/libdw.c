@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Linked into a portable libholdtrace-trace (release/link), in place of libdw and libelf: loads
- * them from the system. Where they are missing, each function fails, so that traces are read
- * without names.
+ * Linked into a portable libholdtrace-trace (release/link), in place of libdw and libelf: loads the
+ * system's libdw. Without libdw, each function fails, so that traces are read without names.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -18,7 +17,7 @@ static const char *fail_text(void)
 	return "libdw.so.1 is not installed";
 }
 
-/* One function that jumps to the address in its pointer. */
+/* LOADED(name): defines the function `name`, which jumps to the address in loaded_NAME. */
 #if defined(__x86_64__)
 #define JUMP(name) "jmp *loaded_" #name "(%rip)"
 #elif defined(__aarch64__)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Linked into portable programs (release/link), which were compiled with the headers of a newer
- * libc but must start with glibc 2.17: the start of a program, and functions that are in newer
- * versions only.
+ * libc but must start with glibc 2.17: the start of a program, and functions that only newer libcs
+ * have.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Without the prototypes of libc's headers, which may redirect these names. */
+/* Defines a function by its symbol, because prototypes of libc's headers may redirect its name. */
 #define NEWER(name) __asm__(#name)
 
 int newer_fstat(int fd, struct stat *status) NEWER(fstat);
@@ -42,7 +42,7 @@ void *newer_reallocarray(void *old, size_t count, size_t size) NEWER(reallocarra
 const char *newer_sigabbrev(int number) NEWER(sigabbrev_np);
 const char *newer_strerrorname(int number) NEWER(strerrorname_np);
 
-/* On 64-bit processors the kernel's struct stat is libc's. */
+/* On 64-bit processors, the kernel's struct stat equals libc's. */
 _Static_assert(sizeof(long) == 8, "a 64-bit processor");
 
 int newer_fstatat(int directory, const char *path, struct stat *status, int flags)
@@ -139,7 +139,7 @@ void *newer_reallocarray(void *old, size_t count, size_t size)
 	return realloc(old, bytes);
 }
 
-/* release/link makes both tables from the macros of the headers. */
+/* Names of signals and errors: release/link makes both tables from the macros of libc's headers. */
 static const char *const signals[] = {
 #define NAME(name) [name] = &#name[3],
 #include <signals.h>
@@ -183,9 +183,8 @@ extern initializer *const __init_array_start[], *const __init_array_end[];
 void _init(void);
 
 /*
- * Calls the program's constructors. Since 2.34 libc does so itself, unless the program passes a
- * function that does: crt1.o of a newer libc passes none, and an older libc would call no
- * constructor.
+ * Calls the program's constructors. Since glibc 2.34, libc calls them itself, so crt1.o passes no
+ * function for this purpose (init is NULL). An older libc would then call no constructor.
  */
 static int call_constructors(int argc, char **argv, char **environment)
 {
