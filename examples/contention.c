@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lock that is held while something slow is done: four threads look things up in a table, a
- * fifth one sweeps it now and then and does its slow work under the same lock.
+ * A lock that is held during slow work: four threads look up values in a table; the main thread
+ * sometimes clears the table, and does slow work before it releases the lock.
  *
  *   cc -g -pthread -o contention examples/contention.c
  *   holdtrace record -o contention.htr ./contention
  *   holdtrace report waits contention.htr
  *
- * Who waits is not who is slow: look for what was "held by" whom while look_up() waited, and at
- * which hold is the longest.
+ * The threads that wait are not the slow ones: see in the report which function held the lock while
+ * look_up() waited ("held by"), and the longest time for which it was held.
  */
 #include <pthread.h>
 #include <unistd.h>
 
 #define THREADS 4
-#define LOOKUPS 50 /* of each */
+#define LOOKUPS 50 /* lookups of each thread */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int table[100];
@@ -34,7 +34,7 @@ static void sweep(void)
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < 100; i++)
 		table[i] = 0;
-	usleep(60 * 1000); /* a slow disk: nothing that needs the lock */
+	usleep(60 * 1000); /* simulates a slow disk; this work does not need the lock */
 	pthread_mutex_unlock(&lock);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small map that tells holdtrace what it does: which phase it is in, and which tiles of its own
- * pool it holds. Try:
+ * A program that draws a map, and informs holdtrace of its phases and of the tiles of its own pool
+ * that it holds. Try:
  *
  *	cc -g -I include -o contexts examples/contexts.c && ./holdtrace -o map.rtrace ./contexts
  *	./holdtrace-postproc --leaks map.rtrace
  *
- * The tile that nobody gave back is there, with the phase in which it was loaded.
+ * The report lists the tile that was never released, with the phase in which it was loaded.
  */
 #include <holdtrace.h>
 

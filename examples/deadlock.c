@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two accounts, each with a lock, and two transfers that take both locks in opposite order: the
- * program stands still until a signal ends it. With "lucky" the transfers do not meet, and all
- * goes well this time.
+ * Two accounts, each with a lock, and two threads that take both locks in opposite order. They wait
+ * for each other until a signal ends the program. With the argument "lucky", the second thread
+ * starts after the first has ended, so there is no deadlock.
  *
  *   cc -g -pthread -o deadlock examples/deadlock.c
  *   holdtrace ./deadlock
  *   holdtrace record -o lucky.htr ./deadlock lucky; holdtrace report waits lucky.htr
  *
- * The first screen names both threads, what each waits for and where the other one took it. The
- * report of the lucky run shows the two locks in both orders, before it ever came to that.
+ * The screen of the first run has both threads, the lock that each waits for, and where the other
+ * thread locked it. The report of the lucky run shows that the locks are taken in both orders.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static struct account bob = { PTHREAD_MUTEX_INITIALIZER, 1000 };
 static void move(struct account *from, struct account *to, long cents)
 {
 	pthread_mutex_lock(&from->lock);
-	usleep(20 * 1000); /* time enough for the other one to take its first lock */
+	usleep(20 * 1000); /* the other thread takes its first lock in this time */
 	pthread_mutex_lock(&to->lock);
 	from->cents -= cents;
 	to->cents += cents;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two mistakes with descriptors: one is left open at each turn of a loop, another is closed twice.
+ * Two bugs with descriptors: each iteration of a loop leaves one open, and one is closed twice.
  *
  *   cc -g -o fds examples/fds.c
  *   holdtrace record -o fds.htr ./fds
  *   holdtrace report fds fds.htr
  *
- * Look at the call sites that left descriptors open: read_settings has 50. Then at "Closed
- * twice": opened in main, closed first by finish and again by clean_up. Had somebody opened a file
- * in between, clean_up would have closed that one, without an error: the number is the same.
+ * See the call sites that left descriptors open: read_settings has 50. Then see "Closed twice":
+ * main opened the descriptor, finish closed it, and clean_up closed it again. A file that was
+ * opened in between would have got the same number, and clean_up would have closed it.
  */
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
-/* Returns early when there is nothing to read, and forgets what is open. */
+/* Returns early if there is nothing to read, and leaves the descriptor open. */
 static int read_settings(const char *path)
 {
 	char byte;

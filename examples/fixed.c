@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * leaky.c with its leaks of memory and descriptors mended; holdtrace-tutorial(7) compares the two.
+ * leaky.c without its leaks of memory and descriptors. holdtrace-tutorial(7) compares the two.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program held at a time, and who waited for whom, by libholdtrace-trace.
+ * Prints what a program held at a time, and which calls waited, with libholdtrace-trace.
  *
  *   cc -o held-at examples/held-at.c $(pkg-config --cflags --libs holdtrace-trace)
  *   holdtrace record -o run.htr PROGRAM
  *   ./held-at run.htr 1.5
  *
- * Without a time: what it held in the end.
+ * Without a time, it prints what the program held at its end.
  */
 #include <holdtrace/trace.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Leaks three blocks at two places, leaves two descriptors open, forgets to join a thread, and
- * ends with a mutex locked.
+ * Leaks three blocks at two call sites, leaves two descriptors open, does not join a thread, and
+ * ends with a locked mutex.
  */
 #include <fcntl.h>
 #include <pthread.h>

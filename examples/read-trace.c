@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a trace by libholdtrace-trace: what each function gained and lost, and the backtrace of the
- * largest block.
+ * Reads a trace with libholdtrace-trace: prints how often each function acquired and released an
+ * object, and the backtrace of the largest block.
  *
  *   cc -o read-trace examples/read-trace.c $(pkg-config --cflags --libs holdtrace-trace)
  *   holdtrace record -o run.htr PROGRAM

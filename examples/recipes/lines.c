@@ -14,7 +14,7 @@ int write_lines_begin(void **state, const struct trace *trace, const struct writ
 	return 0;
 }
 
-/* Names are a trace's and are not believed: out_name() makes them safe to print. */
+/* Names come from the trace and are not trusted: out_name() makes them safe to print. */
 int write_lines_event(void *state, const struct event *event, struct error *err)
 {
 	struct out *out = state;

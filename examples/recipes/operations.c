@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How often each operation was done. An example of a report: CONTRIBUTING.md adds it. */
+/* Counts the events of each operation. An example of a report: CONTRIBUTING.md adds it. */
 
 #include "hook_table.h"
 #include "postproc/report/report.h"
