@@ -19,7 +19,7 @@ slack = max(5_000_000, blocked * 0.02)
 assert row['recorded_ns'] + row['other_ns'] + row['unobserved_ns'] == row['blocked_ns']
 assert row['blocked_ns'] + row['unmeasured_ns'] >= blocked - slack
 # A recorded wait lasts until its thread runs again. Of other waits the kernel's numbers are told.
-assert row['blocked_ns'] <= most + slack + (0 if kind == 'other' else queued)
+assert row['blocked_ns'] <= most + slack + (queued if row['recorded_ns'] or kind != 'other' else 0)
 if kind == 'other':
     assert row['unobserved_ns'] <= slack
 if kind == 'recorded':
