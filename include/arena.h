@@ -317,9 +317,9 @@ struct slot {
 	uint32_t state; /* enum slot_state */
 	/* dropped events by reason, summed over all threads that have used the slot */
 	uint64_t lost[LOSS_COUNT];
-	/* locks that were acquired without a wait (--locks=contended), summed in the same way */
+	/* number of locks that these threads acquired without a wait (--locks=contended) */
 	uint64_t uncontended;
-	/* written by the collector, except `waiting` */
+	/* the collector writes the following members, except `waiting` */
 	/* number of bytes consumed so far; a futex on which a producer with a full ring waits */
 	uint64_t tail __attribute__((aligned(64)));
 	/*
@@ -395,24 +395,24 @@ struct arena {
 	uint32_t used; /* highest index of a slot that was ever taken, plus 1 */
 	/* number of chunks that exist; incremented before the newest chunk is used */
 	uint32_t chunks;
-	uint32_t flags;	  /* enum process_flag, set after the attach; atomic or */
-	uint32_t toggles; /* number of toggle signals that the process received; atomic */
+	uint32_t flags;	  /* enum process_flag, set after the attach by atomic OR */
+	uint32_t toggles; /* number of toggle signals that the process has received */
 	uint32_t stream;  /* written by the collector: number of the stream, plus 1 */
 	/*
 	 * written by the collector: number of the first chunk that it does not read, plus 1; 0: it
 	 * reads all chunks
 	 */
 	uint32_t refused;
-	/* when the process reported its end or exec, in ticks; 0: it has not */
+	/* when the process reported its end or exec, in ticks; 0: no report */
 	uint64_t ended;
-	uint64_t lost[LOSS_COUNT]; /* dropped events that belong to no slot; atomic adds */
+	uint64_t lost[LOSS_COUNT]; /* dropped events that belong to no slot, by reason */
 	/*
 	 * number of descriptors that the process had open at its end, according to the kernel; 0:
 	 * unknown
 	 */
 	uint32_t descriptors;
 	uint32_t children; /* enum arena_children, at the process's end */
-	uint32_t past;	   /* a bit for each enum arena_past; atomic or */
+	uint32_t past;	   /* a bit for each enum arena_past, set by atomic OR */
 	/*
 	 * A ring buffer with the last ARENA_TOLD statuses of children that this process got from
 	 * wait(2). The upper half of an item is the pid. told_count: number of statuses so far.
@@ -631,7 +631,7 @@ struct record {
 	uint32_t length; /* length of the whole record in bytes */
 	uint8_t state;	 /* enum record_state */
 	uint8_t kind;	 /* enum record_kind */
-	uint16_t more;	 /* its meaning depends on kind */
+	uint16_t more;	 /* the meaning depends on `kind` */
 	uint64_t time;	 /* in ticks: when the event happened; records are sorted by this time */
 };
 
@@ -674,7 +674,7 @@ struct record_call {
 	uint8_t numbers;
 	/* number of frames in the backtrace; 0: all frames */
 	uint16_t cut;
-	int32_t cpu; /* -1: unknown */
+	int32_t cpu; /* the processor; -1: unknown */
 	uint32_t context;
 };
 
@@ -704,7 +704,7 @@ struct record_short {
 enum short_form {
 	SHORT_OPERATION = 15,  /* the bits of the operation */
 	SHORT_LEAVES = 1 << 4, /* MOMENT_LEAVE; otherwise MOMENT_ENTER */
-	SHORT_MADE = 1 << 5,   /* the result is the object; otherwise 0 */
+	SHORT_MADE = 1 << 5,   /* the result is the object; otherwise it is 0 */
 	SHORT_RELATED = 1 << 6,
 	/*
 	 * no other call was open when this call began, so no later record in the ring has an

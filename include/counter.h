@@ -15,7 +15,7 @@
  * since on some processors a tick is 40 ns.
  */
 #if defined(__x86_64__)
-#define COUNTER_TICKS_OF_NS 8u /* up to 8 GHz */
+#define COUNTER_TICKS_OF_NS 8u /* for processors of up to 8 GHz */
 #else
 /* most counters run below 1 GHz, some slightly above */
 #define COUNTER_TICKS_OF_NS 2u

@@ -36,7 +36,7 @@ struct hook {
 struct resource_facts {
 	const char *type;
 	const char *description;
-	unsigned flags; /* bit 0: counted */
+	unsigned flags; /* bit 0: COUNTED (resources.def) */
 };
 
 struct operation_facts {

@@ -84,7 +84,7 @@ struct patch {
 	 * them
 	 */
 	uint8_t moved;
-	uint8_t length;	  /* bytes of code */
+	uint8_t length;	  /* number of bytes in `code` */
 	uint8_t fixes;	  /* number of elements of `fix` */
 	uint8_t is_asked; /* the user named the function (--hook) */
 	struct patch_shape shape;

@@ -41,8 +41,8 @@ enum scan_message {
  * process and waits for the scan (0: none); LIGHT: 1 to find only which memory is resident.
  */
 
-#define SCAN_NOTE_PAIRS	 20u  /* maximum of pairs of one note in the result */
-#define SCAN_NOTE_TEXT	 600u /* maximum bytes of one text in a note */
+#define SCAN_NOTE_PAIRS	 20u  /* maximum number of pairs of a note in the result */
+#define SCAN_NOTE_TEXT	 600u /* maximum size of a text in a note, in bytes */
 #define SCAN_RESULT_MOST (4ull << 30)
 
 #endif

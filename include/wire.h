@@ -16,7 +16,7 @@
 #define WIRE_PACKET_MAX	 4096u
 #define WIRE_READ_MAX	 (1u << 20) /* a longer packet is treated as damage */
 #define WIRE_STRING_MAX	 65534u
-#define WIRE_TAIL_MARKER 0x314c5448u /* "HTL1" */
+#define WIRE_TAIL_MARKER 0x314c5448u /* the text "HTL1" */
 #define WIRE_NO_STREAM	 0xffffffffu
 #define WIRE_HEADER_SIZE 8u
 /* bytes before a packet that is hidden in an OCFG packet: a header and two empty strings */

@@ -195,7 +195,7 @@ static inline size_t arch_write_frame(const struct arch_state *state, uint64_t a
 {
 	struct fpsimd_context floating = { .head = { FPSIMD_MAGIC, sizeof(floating) } };
 	const struct user_fpsimd_struct *vector = (const void *)state->vector;
-	ucontext_t *context = (ucontext_t *)(void *)(buffer + 128); /* after siginfo */
+	ucontext_t *context = (ucontext_t *)(void *)(buffer + 128); /* follows siginfo_t */
 
 	(void)at;
 	memset(buffer, 0, 128 + sizeof(*context));

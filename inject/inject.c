@@ -30,7 +30,7 @@
 #define PATIENCE_NS    10000000000ull /* limit for finding a thread that may be borrowed */
 #define LEADER_NS      5000000000ull /* for this time, only the first thread of the process is tried */
 #define RETRY_NS       20000000
-#define UNANSWERED_MAX 4u /* attempts after which the collector counts as not reachable */
+#define UNANSWERED_MAX 4u /* number of attempts after which the collector counts as unreachable */
 #define LIBRARY_MOST   (64u << 20)
 #define SEGMENTS_MOST  32
 #define LEFT_MOST      64
@@ -115,7 +115,7 @@ static int find_entry(struct library *library, struct error *err)
 
 /*
  * Finds the entry point of the library in the target, whether an earlier attach or the program's
- * start loaded it. Leaves work->entry_point 0 if it is not loaded.
+ * start loaded it. Leaves work->entry_point 0 if the library is not loaded.
  */
 static int find_loaded(struct work *work, struct error *err)
 {

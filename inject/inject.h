@@ -3,8 +3,8 @@
 #define INJECT_INJECT_H
 
 /*
- * Loads the library into a running program and gives it commands. One thread of the program is
- * stopped for some milliseconds; the others run on.
+ * Loads the library into a running program and gives the library commands. One thread of the
+ * program is stopped for some milliseconds; the others run on.
  */
 
 #include <stdint.h>
@@ -16,7 +16,7 @@
 struct inject_result {
 	uint64_t pause_ns; /* time for which the thread was stopped */
 	unsigned stops;	  /* number of threads that were stopped until a thread could be borrowed */
-	unsigned retries; /* attempts that failed for a reason that may pass */
+	unsigned retries; /* number of attempts that failed for a reason that may pass */
 };
 
 /*

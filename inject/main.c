@@ -99,7 +99,7 @@ static int run_order(struct late_order *order, int pid, const char *library)
 }
 
 /*
- * Called when memory runs out: ends the injector. A borrowed thread then restores itself
+ * Called when memory runs out: ends the injector. A borrowed thread then restores its registers
  * (inject/borrowed.h).
  */
 static void end_without_memory(void)

@@ -16,14 +16,15 @@
 #define CRITICAL    (3ull << 31) /* signals 32 and 33, which only libc blocks */
 
 #ifndef PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG
-#define PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211 /* Linux 6.4 */
+#define PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211 /* since Linux 6.4 */
 #endif
 
 struct safe {
 	const struct target *target;
 	struct frames *frames;
 	bool wants_frames;
-	const char *found; /* forbidden code in the frames walked so far; NULL: none */
+	const char
+		*found; /* describes forbidden code in the frames walked so far; NULL: none found */
 	uint64_t words[STACK_WORDS];
 };
 

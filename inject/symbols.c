@@ -20,7 +20,7 @@
  */
 struct image {
 	const struct target *target;
-	int file; /* -1: read memory */
+	int file; /* descriptor of the file; -1: the module is read from memory */
 	uint64_t bias;
 	Elf64_Phdr segments[SEGMENTS_MOST];
 	size_t segment_count;

@@ -34,10 +34,10 @@ struct core_thread {
 struct core {
 	int fd;
 	uint64_t size; /* size of the file in bytes */
-	uint64_t kept; /* bytes of all segments in the file */
+	uint64_t kept; /* sum of `kept` of all segments */
 	uint8_t *notes;
 	uint64_t notes_size;
-	ARRAY_OF(struct core_segment) segments; /* ascending addresses */
+	ARRAY_OF(struct core_segment) segments; /* sorted by address */
 	ARRAY_OF(struct core_thread) threads;
 	int pid;
 	int signal;	      /* the signal that ended the process; 0: none */

@@ -27,7 +27,7 @@
 #endif
 
 #define FUTEX_LOCK_PI2_NUMBER 13
-#define PIPE_WHOLE	      4096 /* PIPE_BUF: a write of this size is not split */
+#define PIPE_WHOLE	      4096 /* PIPE_BUF: a write of at most this size is not split */
 /* a call that has slept for less than this may start its time limit again */
 #define YOUNG_NS 2000000
 /*
@@ -69,7 +69,7 @@ static const struct call *find_call(int64_t number)
 static uint64_t asleep_ns(pid_t pid, pid_t tid)
 {
 	uint64_t theirs = proc_ran_ns(pid, tid), ours = 0;
-	enum { PROCESSOR = 39 }; /* number of a field in proc_pid_stat(5) */
+	enum { PROCESSOR = 39 }; /* number of the field `processor` in proc_pid_stat(5) */
 	char text[PROC_STAT_SIZE];
 	const char *field = proc_field(proc_stat(pid, tid, text), PROCESSOR);
 	int processor = field ? atoi(field) : -1;

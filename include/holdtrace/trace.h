@@ -168,7 +168,7 @@ int holdtrace_trace_skip(struct holdtrace_trace *trace, struct holdtrace_error *
 struct holdtrace_object {
 	uint64_t object;
 	uint64_t bytes;	  /* 0 for classes without a size */
-	uint64_t time_ns; /* when it was acquired */
+	uint64_t time_ns; /* time of the acquisition */
 	uint64_t age_ns;  /* time from the acquisition to the end of the process */
 	uint64_t index;	  /* index of the event that acquired the object */
 	/*

@@ -24,7 +24,7 @@ uint64_t limit_lift(int which, struct rlimit *before)
 	if (!clock_is_alone()) {
 		uint64_t limit = before->rlim_cur;
 
-		before->rlim_cur = before->rlim_max; /* nothing to restore */
+		before->rlim_cur = before->rlim_max; /* limit_restore() then restores nothing */
 		return limit;
 	}
 	sys_call4(__NR_prlimit64, 0, which, (long)&most, 0);

@@ -38,7 +38,7 @@ struct linkage {
 	const char *names;
 	const uint32_t *hash; /* DT_GNU_HASH; NULL: none */
 	const uint16_t *versions;
-	const ElfW(Rela) * relocations[2]; /* [0]: those of data; [1]: those of calls */
+	const ElfW(Rela) * relocations[2]; /* [0]: relocations of data; [1]: of calls */
 	size_t relocation_count[2];
 };
 

@@ -42,7 +42,7 @@ extern const char *loader_is_alone;
 /* Looks up all symbols; later calls do nothing. */
 void loader_begin(void);
 
-/* Finds the module that contains an address. Returns 0, or -1 if there is none. Takes no lock. */
+/* Finds the module that contains an address. Returns 0, or -1 if no module does. Takes no lock. */
 int loader_find(const void *address, struct loaded *found);
 
 /* Finds libc. Returns 0 or -1. */

@@ -59,9 +59,7 @@ static inline const char *plain_last_part(const char *path)
 	return part;
 }
 
-/*
- * Copies at most `room` - 1 bytes and ends them with NUL. Returns the bytes written, NUL included.
- */
+/* Copies at most `room` - 1 bytes and a NUL. Returns the number of bytes, including the NUL. */
 static inline size_t plain_copy(char *to, const char *from, size_t room)
 {
 	size_t n = 0;

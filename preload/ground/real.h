@@ -48,7 +48,7 @@
 
 #include "hooks.h"
 
-/* No header declares these any more; their types are those of the functions that replaced them. */
+/* No header declares these functions any more; functions of the same types replaced them. */
 extern __typeof__(pthread_mutex_init) __pthread_mutex_init;
 extern __typeof__(pthread_mutex_destroy) __pthread_mutex_destroy;
 extern __typeof__(pthread_mutex_lock) __pthread_mutex_lock, __pthread_mutex_trylock,
@@ -58,13 +58,13 @@ extern __typeof__(pthread_rwlock_destroy) __pthread_rwlock_destroy;
 extern __typeof__(pthread_rwlock_rdlock) __pthread_rwlock_rdlock, __pthread_rwlock_tryrdlock,
 	__pthread_rwlock_wrlock, __pthread_rwlock_trywrlock, __pthread_rwlock_unlock;
 
-/* _FORTIFY_SOURCE replaces open and openat by these. This library is built without it. */
+/* _FORTIFY_SOURCE, which this library does not use, replaces open and openat by these. */
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int dirfd, const char *path, int flags);
 int __openat64_2(int dirfd, const char *path, int flags);
 
-/* _FORTIFY_SOURCE replaces the calls that read into a buffer of known size by these. */
+/* _FORTIFY_SOURCE makes calls that read into a buffer of known size call these functions. */
 ssize_t __read_chk(int fd, void *buffer, size_t count, size_t room);
 ssize_t __recv_chk(int fd, void *buffer, size_t count, size_t room, int flags);
 int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room);
@@ -79,9 +79,7 @@ void cfree(void *ptr);
 void free_sized(void *ptr, size_t size);
 void free_aligned_sized(void *ptr, size_t alignment, size_t size);
 
-/*
- * Added to libc in version 2.36. All headers that declare these functions declare them like this.
- */
+/* glibc has these functions since 2.36. Headers that declare them declare them like this. */
 int pidfd_open(pid_t pid, unsigned int flags);
 int pidfd_getfd(int pidfd, int theirfd, unsigned int flags);
 int open_tree(int dirfd, const char *path, unsigned int flags);
@@ -99,7 +97,7 @@ int perf_event_open(void *attributes, pid_t pid, int cpu, int group, unsigned lo
 int bpf(int command, void *attributes, unsigned int size);
 int landlock_create_ruleset(const void *attributes, size_t size, unsigned int flags);
 
-/* Added to libc in version 2.35. */
+/* glibc has this function since 2.35. */
 int epoll_pwait2(int fd, struct epoll_event *events, int count, const struct timespec *timeout,
 		 const sigset_t *mask);
 

@@ -33,8 +33,8 @@ uintptr_t self_auxiliary(unsigned long type)
 static bool is_as_told;
 
 /*
- * Whether the program has not run yet: only the program itself precedes this library in the
- * loader's list.
+ * Whether the library was loaded at the program's start: only the program itself precedes the
+ * library in the loader's list.
  */
 static bool is_at_exec(void)
 {

@@ -105,7 +105,7 @@ static inline __attribute__((noreturn)) void sys_exit_group(int status)
 		sys_call1(__NR_exit_group, status);
 }
 
-/* Waiting and order. */
+/* Waits and signals. */
 
 /*
  * Sleeps while *word equals `value`, at most for the time in `timeout` (relative; NULL: no limit).

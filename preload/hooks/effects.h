@@ -260,7 +260,7 @@ int spawn_word(pid_t *pid, const char *word, const posix_spawn_file_actions_t *a
 	       const posix_spawnattr_t *attributes, char *const *argv, char *const *environment);
 void exec_failed(struct call *call, struct call_event *event);
 
-/* Where wait stores the status: in `spare` if the program passes NULL. */
+/* Returns where wait() stores the status: in `spare` if the program passes NULL. */
 static inline int *wait_status(int *status, struct spare *spare)
 {
 	spare->number = 0;

@@ -65,9 +65,7 @@ EXPORT size_t malloc_usable_size(void *block)
 	return real.malloc_usable_size(block);
 }
 
-/*
- * Copies a block of the pool to one of the real allocator; calls the real realloc for other blocks.
- */
+/* Moves a block of the pool to the real allocator; calls the real realloc for other blocks. */
 void *resize(void *block, size_t size)
 {
 	void *moved;

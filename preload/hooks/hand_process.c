@@ -365,8 +365,8 @@ int spawn_word(pid_t *pid, const char *word, const posix_spawn_file_actions_t *a
 }
 
 /*
- * execl and its variants build an array and call the exec function that takes one, as in glibc. The
- * array is on the stack, because no other memory is safe in a child of vfork.
+ * execl and its variants build an array and call the exec function that takes an array, as in
+ * glibc. The array is on the stack, because no other memory is safe in a child of vfork.
  */
 static size_t count_list(const char *first, va_list rest)
 {

@@ -64,7 +64,7 @@ struct call_event {
 	uint64_t object, size, related;
 	uint64_t result;
 	uint64_t time;			       /* ticks; 0: the time that `moment` selects */
-	const struct call_argument *arguments; /* NULL: none */
+	const struct call_argument *arguments; /* NULL: no arguments */
 };
 
 /*
@@ -343,7 +343,7 @@ static inline void call_show_object(struct call *call, uint64_t object, uint64_t
 	call->thread->slot->open[call->depth].related = related;
 }
 
-/* Records one part of the call. A signal handler may interrupt it and record its own events. */
+/* Records one part of the call. A signal handler may interrupt this and record events, too. */
 void call_event(struct call *call, const struct call_event *event);
 
 /* Ends the call. */

@@ -15,11 +15,12 @@
 #include "preload/ground/sys.h"
 #include "reach.h"
 
-#define KNOWN_MAX  4   /* remembered paths: 0, 1 and 2 are often the same file */
+#define KNOWN_MAX \
+	4 /* number of remembered paths: descriptors 0, 1 and 2 often have the same file */
 #define KNOWN_PATH 128 /* size of a remembered path; longer paths are read again */
 #define GAP_MAX	   16  /* after this many closed descriptors in a row, list the others from /proc */
-#define FEW	   64  /* descriptor tables of this size or smaller are not listed */
-#define PATH_SHORT 256 /* longer paths get a larger buffer */
+#define FEW	   64  /* descriptor tables of at most this size are not listed from /proc */
+#define PATH_SHORT 256 /* size of the usual buffer; longer paths get a larger buffer */
 
 /*
  * Shells assign descriptors downwards from these numbers, so GAP_MAX numbers below each are tried.
@@ -149,8 +150,8 @@ static bool is_makers(char *path, uint32_t fd, const struct statx *file)
 }
 
 /*
- * Whether the descriptor is one by which an injector loads the library. Such a descriptor is closed
- * after the load, and is never the program's own.
+ * Whether an injector opened the descriptor to load the library. Such a descriptor is closed after
+ * the load, and is never the program's own.
  */
 static bool is_injector(const char *path)
 {

@@ -3,8 +3,8 @@
 #define LIFE_H
 
 /*
- * The state of a traced process: whether it records and which calls, its forks, and its dropped
- * events. The code in start/ initialises it.
+ * The state of a traced process: whether it records, which calls it records, its forks, and its
+ * dropped events. The code in start/ initialises it.
  */
 
 #include <stdbool.h>
@@ -25,9 +25,10 @@ struct life {
 	/* calls that do not wait have one time instead of a start and a duration */
 	bool one_time;
 	enum setting_backtrace backtrace;
-	const int64_t *monitored;     /* a count, then the only block sizes that get a backtrace */
-	bool records_children;	      /* whether children of fork are recorded */
-	bool is_off;		      /* the library was detached; `control` is a private copy */
+	const int64_t *monitored; /* a count, then the sizes of blocks that get a backtrace; count
+				     0: all sizes */
+	bool records_children;	  /* whether children of fork are recorded */
+	bool is_off;		  /* the library was detached; `control` is a private copy */
 	volatile uint32_t *fork_mark; /* a word that the kernel sets to 0 in each new child */
 };
 
@@ -79,7 +80,7 @@ enum late_result life_detach(void);
 /* Begins a new life after a detach: threads attach again, and all facts are reported again. */
 void life_renew(void);
 
-/* The start is complete: calls are recorded from here on. */
+/* Called when the start is complete: calls are recorded from now on. */
 void life_run(void);
 
 /* Whether this process records at all. A child of fork records from its first hooked call on. */

@@ -18,7 +18,7 @@
 #include "wire.h"
 
 #define BLOCK_SIZE  ((sizeof(struct thread) + 0xfff) & ~0xfffull)
-#define GROWTH_WAIT 20 /* in steps of 100 ms: limit of a wait for a thread that makes a chunk */
+#define GROWTH_WAIT 20 /* limit of a wait for a thread that makes a chunk, in steps of 100 ms */
 /* The limit where system calls are forbidden, in reads of `growth`: some tens of milliseconds. */
 #define GROWTH_READS 50000000u
 
@@ -41,7 +41,7 @@ struct chunk {
 	struct blocks blocks; /* one block for each slot */
 	struct chunk_layout layout;
 	uint32_t slots, ring_size, spares;
-	uint32_t is_ready; /* the other members are valid */
+	uint32_t is_ready; /* 1: the other members are valid */
 };
 
 static SPARSE struct blocks idle[ARENA_CHUNKS];
@@ -132,7 +132,7 @@ static uint64_t size_with_link(const struct chunk *chunk, uint64_t left, const c
 static void set_places(struct chunk *chunk, void *map, uint64_t mapped, uint64_t left,
 		       const char *at)
 {
-	/* keep it out of core files: reading its holes would allocate pages */
+	/* keep the mapping out of core files: reading its holes would allocate pages */
 	sys_madvise(map, mapped, MADV_DONTDUMP);
 	if (!at)
 		own_add(map, mapped);
@@ -240,7 +240,7 @@ static void keep_blocks(const struct blocks *blocks)
 		idle[idle_count++] = *blocks;
 }
 
-/* Moves the first `count` blocks of an array to `blocks`. Returns false if it has fewer. */
+/* Moves the first `count` blocks of an array to `blocks`. Returns false if `from` has fewer. */
 static bool split_blocks(struct blocks *from, struct blocks *blocks, uint32_t count)
 {
 	if (from->count < count)

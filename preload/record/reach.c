@@ -20,12 +20,10 @@
 /* even a collector that is busy with many ended processes changes its heartbeat within this time */
 #define STILL_MS 50
 
-#define NOBODY                                                                            \
-	65534u /* the user id that the kernel reports for an unmapped user: kernel/sys.c, \
-		  overflowuid */
+#define NOBODY		     65534u	 /* the kernel's id for unmapped users: kernel/sys.c */
 #define FIRST_USER_NAMESPACE 0xeffffffdu /* linux/nsfs.h, USER_NS_INIT_INO */
 
-/* What this process needs to reach the collector. A child of fork inherits it. */
+/* The data by which this process reaches the collector. A child of fork inherits the data. */
 static struct {
 	char id[33];
 	bool owner_is_known;

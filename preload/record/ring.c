@@ -187,7 +187,7 @@ static uint64_t now_ms(void)
 
 /* State of a wait for space. */
 struct wait {
-	uint64_t begun, since; /* ms */
+	uint64_t begun, since; /* times in ms */
 	uint64_t beat, rounds; /* the collector's heartbeat and rounds when last read */
 	bool is_stalled;       /* the collector has made no progress for --patience */
 };

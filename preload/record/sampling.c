@@ -35,11 +35,11 @@ static uint64_t seed_generator(void)
 static uint64_t bits_below(uint64_t number)
 {
 	unsigned int zeros = (unsigned int)__builtin_clzll(number);
-	uint64_t mantissa = number << zeros, fraction = 0; /* fixed point, 1.63 */
+	uint64_t mantissa = number << zeros, fraction = 0; /* fixed point: 1 + 63 bits */
 
 	for (int i = 0; i < 32; i++) {
 		mantissa = (uint64_t)((unsigned __int128)mantissa * mantissa >>
-				      64); /* fixed point, 2.62 */
+				      64); /* fixed point: 2 + 62 bits */
 		fraction <<= 1;
 		if (mantissa >> 63)
 			fraction |= 1;
@@ -52,7 +52,7 @@ static uint64_t bits_below(uint64_t number)
 /* Draws the number of bytes to the next sample: exponentially distributed, mean life.sample. */
 static uint64_t draw_distance(void)
 {
-	static const uint64_t ln2 = 0xb17217f8; /* fixed point, 0.32 */
+	static const uint64_t ln2 = 0xb17217f8; /* fixed point: 0 + 32 bits */
 	uint64_t number;
 
 	do

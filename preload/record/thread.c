@@ -32,7 +32,7 @@ uint32_t thread_modules_told;
 static SPARSE struct birth births[BIRTHS];
 
 static bool is_forgotten; /* this is a child of fork, and its thread has not attached yet */
-static uint32_t ended;	  /* threads that have left their slots */
+static uint32_t ended;	  /* number of threads that have left their slots */
 /* `ended` + 1 at the last search for a slot, if the search failed; 0: it succeeded */
 static uint32_t crowded_at;
 

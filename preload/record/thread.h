@@ -44,7 +44,7 @@ struct thread {
 	uint64_t reserved;
 	uint64_t head;	    /* ring: copy of the slot's member */
 	uint64_t tail_seen; /* ring: the collector's tail when last read */
-	/* ring: 1 + the tail at the last wait that was given up; 0: none was */
+	/* ring: 1 + the tail at the last wait that was given up; 0: no wait was */
 	uint64_t given_up;
 	uint32_t unseen;    /* ring: number of records after a record whose header is missing */
 	uint32_t ring_most; /* ring: maximum size in bytes */
@@ -64,12 +64,12 @@ struct thread {
 	uint32_t mark;
 	struct busy busy;
 	uint32_t modules;     /* number of modules reported so far */
-	uint32_t taken_count; /* recorded locks that the thread holds: contended.h */
+	uint32_t taken_count; /* number of recorded locks that the thread holds (contended.h) */
 	uint64_t taken[THREAD_TAKEN_MAX];
 	struct thread_inner {
 		/* number of the innermost open call to a function in hand_allocators.c */
 		uint64_t call;
-		uintptr_t address; /* entry of that function */
+		uintptr_t address; /* address of that function's entry */
 	} inner;
 	bool has_python; /* the remembered backtrace includes Python frames and is in `python` */
 	/* libunwind is walking this thread's stack; calls that libunwind makes are not recorded */
@@ -106,7 +106,7 @@ struct birth {
 	uint32_t users;
 	int32_t creator;
 	uint64_t call;	 /* number of the creating call */
-	uint64_t breath; /* ticks: when the new thread started; 0: not yet */
+	uint64_t breath; /* when the new thread started, in ticks; 0: not started */
 	size_t stack_size;
 	union {
 		void *(*start)(void *);

@@ -87,7 +87,7 @@ static bool is_relro(const struct linkage *linkage, uintptr_t address, uintptr_t
 
 /* The pages that open_pages() has made writable. */
 struct opened {
-	uintptr_t from, to; /* equal: none */
+	uintptr_t from, to; /* equal: no pages */
 };
 
 static bool open_pages(struct opened *opened, uintptr_t from, uintptr_t to)

@@ -139,7 +139,7 @@ static int access_register(void *space, int number, uintptr_t *value, int is_wri
 	return 0;
 }
 
-/* The search table of .eh_frame_hdr, in the only format that linkers write. */
+/* Finds the search table of .eh_frame_hdr. Accepts only the format that linkers write. */
 static bool find_table(const struct module *module, struct hash_table *table)
 {
 	const uint8_t *header = module->tables.header;

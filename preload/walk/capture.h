@@ -98,7 +98,7 @@ struct capture_step {
  */
 struct capture_path {
 	uintptr_t ip, sp; /* start of the walk; sp 0: the path is unused */
-	/* remembered frames that the walk kept; `outer` is the innermost of them */
+	/* number of remembered frames that the walk kept; `outer` is the innermost of them */
 	uint32_t kept;
 	uint32_t generation;
 	uint16_t frame_count, slot_count;
@@ -110,7 +110,7 @@ struct capture_path {
 /* The state of a pair of paths, which the hash of their start selects. */
 struct capture_place {
 	uint16_t way;  /* index of the path that was used last */
-	uint16_t idle; /* walks since a path was used */
+	uint16_t idle; /* number of walks since a path was used */
 };
 
 /*

@@ -63,7 +63,7 @@ struct recall {
 	uintptr_t key;
 	uint32_t generation;
 	unsigned int depth;
-	uint32_t candidates; /* remembered frames that the walk may still meet */
+	uint32_t candidates; /* number of remembered frames that the walk may still meet */
 };
 
 enum { RECALL_MET = WALK_DONE + 1 };

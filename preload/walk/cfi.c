@@ -10,11 +10,9 @@
 
 #include "preload/ground/plain.h"
 
-#define SIZE_FIRST 1024u /* number of rules: 32 KiB, of which untouched pages use no memory */
-#define SIZE_MAX_RULES                                                            \
-	(1u << 20) /* 32 MiB: twice the size that the largest known program needs \
-		    */
-#define PROBES_MAX 32u
+#define SIZE_FIRST     1024u	  /* rules; 32 KiB, of which untouched pages use no memory */
+#define SIZE_MAX_RULES (1u << 20) /* 32 MiB; the largest known program needs half as much */
+#define PROBES_MAX     32u
 
 #define IP_FREE	 0u
 #define IP_TAKEN 1u

@@ -15,7 +15,7 @@ struct dwarf_row;
 enum cfi_form {
 	CFI_NO_RULE, /* the module has no unwind table for this address, or an invalid one */
 	CFI_END,     /* the outermost frame: its return address is undefined */
-	CFI_FULL,    /* needs more than sp and fp: rare DWARF expressions (dwarf.h) */
+	CFI_FULL,    /* the rule needs more than sp and fp: rare DWARF expressions (dwarf.h) */
 	CFI_SIGNAL,  /* signal frame: sp saved at sp + cfa, exact pc at sp + ra, fp at sp + fp */
 	CFI_SP,	     /* CFA = sp + cfa */
 	CFI_FP,	     /* CFA = fp + cfa */
@@ -45,7 +45,7 @@ struct cfi_rule {
 
 struct cfi_table {
 	struct cfi_rule *rules;
-	uint32_t size; /* entries, a power of two */
+	uint32_t size; /* number of entries, a power of two */
 	uint32_t shift;
 	uint32_t used;
 };

@@ -70,7 +70,7 @@ bool dwarf_find(const struct dwarf_tables *tables, uintptr_t pc, struct dwarf_ro
 
 enum dwarf_step {
 	DWARF_STEP_OK,
-	DWARF_STEP_END, /* no caller */
+	DWARF_STEP_END, /* the frame has no caller */
 	/* the rule needs a register of unknown value, or an operation that we do not support */
 	DWARF_STEP_UNKNOWN,
 	DWARF_STEP_MEMORY /* a word may not be read */

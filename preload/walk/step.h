@@ -25,7 +25,7 @@
  * checked.
  */
 struct window {
-	struct dwarf_memory memory; /* first, so that window_read_memory() can cast it */
+	struct dwarf_memory memory; /* the first member: window_read_memory() casts its address */
 	uintptr_t low, span;
 	uintptr_t ask_low, ask_high; /* range of pages that may be checked; 0, 0 on a known stack */
 };
