@@ -43,7 +43,7 @@ static const char *const prefixes[] = {
 struct file {
 	const uint8_t *data;
 	size_t size;
-	bool needs_others; /* whether it needs libraries that may contain an allocator */
+	bool needs_others; /* whether the file needs libraries that may contain an allocator */
 	const Elf64_Phdr *segments;
 	unsigned segment_count;
 	const Elf64_Sym *symbols;
@@ -206,9 +206,9 @@ static void put_code(struct patch *patch, const void *bytes, uint8_t size)
 }
 
 /*
- * Adds an entry that makes patching write the distance to `target` into the four bytes at offset
- * `at`, relative to offset `end`, where the instruction ends. end 0: the entry is the eight bytes
- * of the address itself.
+ * Adds a fix: when the patch is applied, the distance from offset `end`, where the instruction
+ * ends, to `target` is written to the four bytes at offset `at`. end 0: the address `target` itself
+ * is written to eight bytes.
  */
 static void put_fix(struct patch *patch, uint8_t at, uint8_t end, uint64_t target)
 {
@@ -286,7 +286,7 @@ static bool is_inside(const struct patch *patch, uint64_t address)
 	       address < patch->entry + patch->skip + patch->moved;
 }
 
-/* Plans the change of a function of `size` bytes. */
+/* Plans the jump that replaces the start of a function of `size` bytes. */
 static enum patch_reason plan_code(struct patch *patch, const uint8_t *code, uint64_t size)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };

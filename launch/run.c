@@ -80,7 +80,7 @@ void run_print_options(FILE *to, bool is_all)
 					  is_all ? OPTION_FULL : OPTION_SHORT);
 }
 
-/* Stores an option of settings.def. An option without an argument is a switch. */
+/* Stores an option of settings.def. An option without an argument gets the value 1. */
 static int take_setting(void *values, const struct option_row *row, const char *text,
 			struct error *err)
 {

@@ -30,7 +30,7 @@ struct run {
 	bool takes_process;
 	struct session session;
 	bool is_shown;	  /* print the screen at the end */
-	bool is_untraced; /* the program cannot be traced, but perhaps its children */
+	bool is_untraced; /* the program cannot be traced; its children perhaps can */
 };
 
 /*

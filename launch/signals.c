@@ -98,7 +98,7 @@ static bool was_for_group(int number)
 
 	if (witness < 0)
 		return false;
-	/* the whole group may have been stopped, and only the launcher continued */
+	/* wake the witness: the group may have been stopped, and only the launcher continued */
 	kill(witness, SIGCONT);
 	return send(asked, &word, 1, MSG_NOSIGNAL) == 1 && read(asked, &word, 1) == 1 && word;
 }

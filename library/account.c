@@ -232,7 +232,7 @@ static void add_held(struct library_account *account, const struct library_proce
 {
 	const struct ledger_item *item = object->item;
 	const struct site *site = sites_at(ledger_sites(process->ledger), object->site);
-	/* the number of blocks that a sampled one represents; 1 if all were recorded */
+	/* the number of blocks that a sampled block represents; 1 if all were recorded */
 	uint32_t weight = object->count < UINT32_MAX ? (uint32_t)object->count : UINT32_MAX;
 
 	*ARRAY_ADD(&account->held) = (struct holdtrace_object){
@@ -316,9 +316,9 @@ PUBLIC long holdtrace_trace_live(struct holdtrace_trace *trace,
 /* The state of holdtrace_trace_sites() while it collects call sites. */
 struct places {
 	struct map index;	/* site numbers, by class and by node of the address map */
-	uint32_t *last_process; /* indexed by site */
+	uint32_t *last_process; /* process of the last object; indexed by site number - 1 */
 	size_t last_capacity;
-	const char **classes; /* index: number - 1 */
+	const char **classes; /* names, indexed by class number - 1 */
 	size_t class_count, class_capacity;
 };
 
@@ -335,7 +335,7 @@ static uint32_t class_number(struct places *places, const char *class)
 	return (uint32_t)places->class_count;
 }
 
-/* The number of the object's call site (index + 1), added if necessary; 0: no memory. */
+/* Returns the number (index + 1) of the object's call site, which it may add; 0: no memory. */
 static uint32_t place_of(struct holdtrace_trace *trace, struct places *places,
 			 const struct holdtrace_object *held)
 {

@@ -33,7 +33,7 @@ struct holdtrace_trace {
 	char *root, *debug_directory; /* copies of the options */
 	const struct event *current;  /* the event that was returned last; NULL: none */
 	struct holdtrace_event event;
-	ARRAY_OF(const char *) resources; /* indexed by id */
+	ARRAY_OF(const char *) resources; /* names of classes, indexed by id */
 	struct library_frames *frames;
 	struct library_names *names;
 	struct library_account *account; /* NULL: no account was requested */
@@ -41,7 +41,7 @@ struct holdtrace_trace {
 	bool hands_out_notes;
 };
 
-/* options must outlive the result. Returns NULL if no memory is left. */
+/* `options` must outlive the result. Returns NULL if no memory is left. */
 struct library_names *library_names_create(const struct holdtrace_options *options);
 void library_names_destroy(struct library_names *names);
 
@@ -49,7 +49,7 @@ void library_names_destroy(struct library_names *names);
 int library_names_map(struct library_names *names, const struct event *event);
 int library_names_meet(struct library_names *names, const struct event *event);
 
-/* The number of backtraces that were added; their ids are below this number. */
+/* Returns the number of backtraces that were added; their ids are below this number. */
 size_t library_names_met(const struct library_names *names);
 
 /*

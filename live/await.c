@@ -339,7 +339,7 @@ void await_find(struct await *await, const struct live_process *process,
 			await->kind = calls[i].kind;
 	/*
 	 * fcntl() sleeps only for locks. The descriptors of epoll_wait() and poll() are left out:
-	 * an epoll descriptor says little, and poll() may have many.
+	 * an epoll descriptor does not identify the awaited file, and poll() may have many.
 	 */
 	if (await->kind == AWAIT_FILE || await->kind == AWAIT_FILE_LOCK) {
 		await->fd = (int)thread->call.argument[0];

@@ -21,7 +21,7 @@ enum await_kind {
 	AWAIT_ONCE,
 	AWAIT_FUTEX, /* another futex, or a lock that does not belong to pthread */
 	AWAIT_FILE_LOCK,
-	AWAIT_FILE,  /* input or output of a descriptor */
+	AWAIT_FILE,  /* input or output on one descriptor */
 	AWAIT_FILES, /* several descriptors */
 	AWAIT_CHILD,
 	AWAIT_TIME,
@@ -52,7 +52,7 @@ struct await {
 	 */
 	int may_hold[AWAIT_MAY_HOLD_MAX];
 	size_t may_hold_count;
-	int fd;		/* -1: none */
+	int fd;		/* descriptor; -1: none */
 	char path[256]; /* path of the file of fd */
 };
 
@@ -63,7 +63,7 @@ struct await {
 void await_find(struct await *await, const struct live_process *process,
 		const struct live_thread *thread, const char *const *names, size_t count);
 
-/* The kind as a word: "mutex", "child" ...; AWAIT_NOTHING is "runs". */
+/* Returns the kind as a word: "mutex", "child" ...; "runs" for AWAIT_NOTHING. */
 const char *await_word(enum await_kind kind);
 
 /*

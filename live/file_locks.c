@@ -141,7 +141,7 @@ static bool find_wanted(const struct live_process *process, const struct proc_ca
 				      .pid = process->subject.pid,
 				      .fd = (int)call->argument[0] };
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", wanted->pid, wanted->fd);
-	/* not stat(), which may block forever on a network file system or FUSE */
+	/* use statx(), since stat() may block forever on a network file system or FUSE */
 	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO | STATX_SIZE, &status) != 0)
 		return false;
 	wanted->inode = status.stx_ino;
@@ -214,8 +214,8 @@ static bool find_owner(const struct file_locks *locks, const struct live_process
 		const struct file_lock *lock = &locks->items[i];
 
 		/*
-		 * another process holds an equal lock: read locks of two open file descriptions may
-		 * look the same
+		 * not certain: another process holds an equal lock, and read locks of two open file
+		 * descriptions may look the same
 		 */
 		if (lock->pid != held->pid && lock->fd >= 0 && is_same_file(lock, held) &&
 		    lock->kind == held->kind && lock->is_write == held->is_write &&

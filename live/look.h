@@ -44,9 +44,7 @@ void look_free(struct look *look);
  */
 bool look_is_traced(const struct look *look);
 
-/*
- * Whether the thread waits for a lock that a thread or process holds; it may be unknown which one.
- */
+/* Whether the thread waits for a lock that a thread or process holds, which may be unknown. */
 bool look_is_held_up(const struct await *await);
 
 /* Whether the holder of the lock has ended, so that the lock will never be released. */

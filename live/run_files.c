@@ -84,8 +84,8 @@ static int pass_on(struct follow *follow, size_t number, uint64_t size, struct e
 }
 
 /*
- * Reads the header of the piece at the current offset. Returns 1 if the whole piece is in the file,
- * 0 if not yet, or a negative errno.
+ * Reads the header of the piece (a part of one stream) at the current offset. Returns 1 if the
+ * whole piece is in the file, 0 if not yet, or a negative errno.
  */
 static int look_at_piece(const struct follow *follow, uint64_t size, struct htr_piece *piece,
 			 struct error *err)

@@ -74,7 +74,7 @@ struct run {
 	char *heard;
 	size_t heard_size;
 	uint64_t looked_ns;
-	/* how many files were replaced; pointers to processes in replaced files are invalid */
+	/* number of replaced files; pointers to processes in these files are invalid */
 	uint64_t restarts;
 };
 
@@ -91,7 +91,7 @@ int run_pump(struct run *run, struct error *err);
 /* Whether all files are complete. */
 bool run_is_complete(const struct run *run);
 
-/* The number of files and of streams that are not followed because of the limits. */
+/* Returns the number of files and streams that are not followed because of the limits. */
 uint64_t run_left_out(const struct run *run);
 
 /* Waits until the readers have processed all bytes that were passed on. */

@@ -33,9 +33,9 @@ struct live_thread {
 	uint64_t asleep_ns;    /* time since the thread last ran; 0: unknown */
 	uint64_t switches;     /* number of context switches */
 
-	struct frames_thread start; /* where the walk of its stack begins */
+	struct frames_thread start; /* registers and stack from which the stack is walked */
 
-	uint64_t frames[LIVE_FRAMES_MAX]; /* innermost first */
+	uint64_t frames[LIVE_FRAMES_MAX]; /* program counters, innermost first */
 	unsigned frame_count;
 	bool is_whole; /* the walk reached the outermost frame */
 	/* the reason why the thread was not stopped to read its registers; NULL: none */

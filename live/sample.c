@@ -307,7 +307,7 @@ void sample_take(struct sample *sample, struct watched *const *processes, size_t
 	list.count = kept;
 	if (list.count)
 		qsort_r(list.items, list.count, sizeof(*list.items), by_weight, &order);
-	/* names twice as many rows as requested, because some of them will be merged */
+	/* look up names for twice the requested rows, because some rows will be merged */
 	sample->row_count = merge_rows(
 		list.items, list.count < 2 * options->rows ? list.count : 2 * options->rows);
 	if (sample->row_count)

@@ -59,11 +59,11 @@ struct sample {
 	uint64_t resident_bytes;
 	uint64_t sample; /* largest sampling interval of memory, in bytes; 0: all memory is
 			  * recorded */
-	size_t ticks;	 /* values of each curve, at most WATCHED_TICKS */
+	size_t ticks;	 /* number of values in each curve, at most WATCHED_TICKS */
 	uint64_t start_ns, end_ns; /* times of the part of the run that was read; 0: unknown */
 };
 
-/* The duration of the part of the run that was read. */
+/* Returns the duration of the part of the run that was read. */
 static inline uint64_t sample_age_ns(const struct sample *sample)
 {
 	return sample->start_ns && sample->end_ns > sample->start_ns

@@ -139,7 +139,7 @@ int screen_key(struct screen *screen, int timeout_ms)
 		return KEY_END;
 	if (was_resized) {
 		was_resized = 0;
-		unsetenv("COLUMNS"); /* it has the former width */
+		unsetenv("COLUMNS"); /* the variable has the former width */
 		measure_terminal(screen);
 		return KEY_RESIZE;
 	}

@@ -39,7 +39,7 @@ struct screen {
 	struct termios before;
 	unsigned width, height;
 	bool has_colour;
-	char input[16]; /* bytes that were read, of which keys are still to be taken */
+	char input[16]; /* bytes that were read, but not decoded yet */
 	size_t input_size;
 };
 
@@ -60,7 +60,7 @@ int screen_key(struct screen *screen, int timeout_ms);
 
 /*
  * Draws a picture line by line from the top. screen_draw_end() clears the rest of the screen and
- * draws its last lines, which are count lines of text. Lines are cut at the width of the screen;
+ * draws the `count` lines of `last` at its bottom. Lines are cut at the width of the screen;
  * control characters are escaped. is_marked: shows the line in reverse, without other styles.
  */
 void screen_draw_begin(struct out *out);

@@ -136,7 +136,7 @@ static void take_picture(struct top *top)
 	select_row(&top->picture, 0);
 }
 
-/* Draws the picture line by line until the screen is full, and then the line with the keys. */
+/* Draws the picture line by line until the screen is full, and then the lines with the keys. */
 static void draw_picture(struct top *top, struct out *out)
 {
 	struct top_picture *picture = &top->picture;

@@ -63,7 +63,7 @@ static const struct {
 struct view {
 	struct out *out;
 	const struct top_picture *picture;
-	const struct screen *screen; /* NULL: plain text */
+	const struct screen *screen; /* the screen; NULL: plain text */
 	size_t width; /* width of the screen; SIZE_MAX: plain text, whose lines are not cut */
 	size_t widths[COLUMNS]; /* 0: the column is left out */
 	size_t site_at;		/* column of the terminal where call sites begin */

@@ -126,7 +126,7 @@ static int run_command(const struct act *act, const struct breaker *breaker, con
 
 /*
  * Prints the report of the run. If the process that broke the limit has ended, the process id of
- * the command line leads to the run.
+ * the command line identifies the run.
  */
 static int print_report(const struct act *act, const struct breaker *breaker, const char *with,
 			struct error *err)
@@ -268,7 +268,7 @@ struct watch {
 	struct run run;
 	struct limits limits;
 	char *fail_on;	   /* the limits as an argument of the post-processor */
-	uint64_t left_out; /* number of left-out files in the last message about them */
+	uint64_t left_out; /* number of files in the last message LEFT OUT */
 	size_t next;	   /* index of the process that is examined first */
 	uint64_t ask_ns;   /* time of the next check */
 	uint64_t look_ns;  /* time of the next examination of threads */
@@ -290,7 +290,7 @@ const struct option_table live_watch_options = {
 
 /* ---- when to run the checker ---- */
 
-/* The live amount of the class that the limit applies to, or of all classes. */
+/* Returns the live amount of the class to which the limit applies, or of all classes. */
 static uint64_t amount_of(struct watched *watched, const struct limit_row *row)
 {
 	uint64_t amount = 0;
@@ -408,7 +408,7 @@ static enum verdict read_line(const struct watch *watch, char *line, struct watc
 	uint64_t value;
 	size_t i = 0;
 
-	cell_of(&line); /* unit */
+	cell_of(&line); /* skip the unit */
 	value = strtoull(cell_of(&line), NULL, 10);
 	while (i < watch->limits.count &&
 	       (strlen(text) != watch->limits.items[i].length ||

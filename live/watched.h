@@ -23,14 +23,14 @@
 /* The sums of a call site in one process. */
 struct watched_site {
 	uint64_t acquired;	/* number of acquisitions since the start */
-	uint64_t count, bytes;	/* live now */
+	uint64_t count, bytes;	/* live objects, their bytes */
 	double variance;	/* variance of bytes, if they are estimates */
 	uint64_t seen_acquired; /* seen_...: values at the previous tick (sample.h); ..._rate: rates
 				   since that tick */
 	uint64_t seen_count, seen_bytes;
 	float acquired_rate, growth_rate; /* per second: acquisitions; growth in bytes, or in
 					     objects if the class has no bytes */
-	uint64_t base_count, base_bytes;  /* live at the baseline */
+	uint64_t base_count, base_bytes;  /* values at the baseline */
 	/*
 	 * live amount at each of the last ticks, in bytes or objects; tick N is at index N %
 	 * WATCHED_TICKS

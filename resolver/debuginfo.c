@@ -27,7 +27,7 @@
 
 struct function {
 	Dwarf_Die die;
-	const char *name; /* valid if is_named is set */
+	const char *name; /* linker name or source name; valid if is_named is set */
 	uint64_t entry;
 	bool is_named, is_linkage;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RESOLVER_DEMANGLE_H /* DEMANGLE_H is libiberty's */
+#ifndef RESOLVER_DEMANGLE_H /* libiberty defines DEMANGLE_H */
 #define RESOLVER_DEMANGLE_H
 
 /*

@@ -200,7 +200,7 @@ static void copy_strings(const struct dwp *dwp, const struct piece *offsets,
 	for (uint64_t i = head, end = 0; i + each <= offsets->size; i += each) {
 		const struct piece *all = &dwp->sections[PART_STR];
 		uint64_t from = read_number(dwp, offsets->bytes + i, each);
-		/* used if the string is not terminated */
+		/* an empty string replaces a string that is not terminated */
 		struct piece string = { (const uint8_t *)"", 1 };
 		const uint8_t *last =
 			from < all->size ? memchr(all->bytes + from, 0, all->size - from) : NULL;
@@ -391,7 +391,7 @@ static void open_package(struct dwp *dwp, const struct elffile *package)
 		return;
 	dwp->has_package = true;
 	for (unsigned i = 0; i < PARTS; i++) {
-		/* before DWARF 5, this column had another meaning */
+		/* ignore column 8 before DWARF 5, where it has another meaning */
 		if (i != PART_RNGLISTS || dwp->index.version >= 5)
 			dwp->sections[i] = section_of(package, parts[i].name);
 	}

@@ -152,7 +152,7 @@ static bool is_wanted(const struct elffile *file, const struct file_want *want,
 
 	if (want->kind == FILE_PACKAGE)
 		return true;
-	/* files that dwz wrote are relocatable */
+	/* the type is not checked for files from dwz, which are relocatable */
 	if (want->kind != FILE_ALTERNATE && file->header.e_type != ET_DYN &&
 	    file->header.e_type != ET_EXEC)
 		return false;

@@ -27,13 +27,13 @@ struct elffile {
 
 /*
  * Opens an ELF file. Takes ownership of the descriptor, even on failure. Returns 0, or -ENOEXEC if
- * it is not an ELF file.
+ * the file is not ELF.
  */
 int elffile_open(struct elffile **file, int fd, struct error *err);
 
 /*
- * Makes a request for the file with this build-id. Ignores the build-id if no linker makes one of
- * that size.
+ * Makes a request for the file with this build-id. Ignores a build-id of a size that no linker
+ * makes.
  */
 struct file_want elffile_want(enum file_kind kind, const uint8_t *build_id, size_t size);
 

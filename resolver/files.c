@@ -28,7 +28,7 @@
  */
 #define LOOK_FLAGS (O_PATH | O_CLOEXEC)
 
-/* Opens `path` with O_PATH, in the way of a process whose root directory is `root`. */
+/* Opens `path` with O_PATH, as a process would whose root directory is `root`. */
 static int look_in_root(const char *root, const char *path)
 {
 	struct open_how how = { .flags = LOOK_FLAGS,
@@ -96,8 +96,8 @@ static int open_vdso(struct error *err)
 int files_open_module(const struct resolve_options *options, const char *path, struct error *err)
 {
 	/*
-	 * all processes have the kernel's vdso, and the build-id proves that the traced program ran
-	 * on this kernel
+	 * all processes have the vdso of the running kernel; the build-id proves that the traced
+	 * program ran on this kernel
 	 */
 	if (strcmp(path, "[vdso]") == 0)
 		return open_vdso(err);

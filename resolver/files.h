@@ -18,13 +18,13 @@
 #define FILES_BUILD_ID_MAX 64
 
 enum file_kind {
-	/* found by build-id, or by the name in .gnu_debuglink in the way of gdb */
+	/* the debug file, found as gdb finds it: by build-id or the name in .gnu_debuglink */
 	FILE_DEBUG,
 	/* the file to which dwz moved common parts; directory: directory of the referring file */
 	FILE_ALTERNATE,
 	FILE_PACKAGE, /* the .dwp file; name: path of the file with the skeletons */
 	FILE_SPLIT,   /* a .dwo file; name: its path, relative to directory */
-	/* fetched by build-id from debuginfod servers, if an option allows it */
+	/* the module's own or debug file from debuginfod servers, if an option allows it */
 	FILE_EXECUTABLE_FETCHED,
 	FILE_DEBUG_FETCHED,
 };

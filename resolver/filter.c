@@ -146,7 +146,7 @@ static bool is_in_pass(const char *word, size_t length, unsigned pass)
 	return length > 0 && place == pass;
 }
 
-/* Writes filter= with the filters of the input and "resolve". */
+/* Writes `filter=` with the filters of the input, and appends "resolve". */
 static void put_filters(struct out *out, const char *value, size_t size)
 {
 	const char *end = value + size;

@@ -14,7 +14,7 @@ struct entry;
 struct place {
 	struct entry *entry;
 	uint64_t start, size;			/* the range in the trace */
-	uint64_t exec_start, exec_size, offset; /* 0: unknown */
+	uint64_t exec_start, exec_size, offset; /* executable part; 0: unknown */
 };
 
 struct mappings {
@@ -36,7 +36,7 @@ int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 const struct place *mappings_find(const struct mappings *mappings, uint64_t address);
 
 /*
- * Whether the file can have been mapped in this way. If not, the traced program used another file.
+ * Whether the file can have been mapped as `place` has it. If not, the program used another file.
  */
 bool place_fits(const struct place *place, const struct layout *layout);
 

@@ -23,8 +23,8 @@
 
 enum message_kind {
 	MESSAGE_FACTS = 1, /* the body is a struct facts */
-	MESSAGE_ANSWER,	   /* see message_put_answer() */
-	MESSAGE_WANT,	   /* requests a descriptor from the parent */
+	MESSAGE_ANSWER,	   /* written by message_put_answer() */
+	MESSAGE_WANT,	   /* requests a file from the parent; the body is a struct file_want */
 };
 
 struct message {

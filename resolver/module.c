@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Returns false if the symbol has no section. */
+/* Gets the header of the symbol's section. Returns false if there is none. */
 static bool find_section(const struct elffile *file, const GElf_Sym *symbol, GElf_Shdr *header)
 {
 	Elf_Scn *section =
@@ -227,7 +227,7 @@ static void add_symbols(struct module *module)
 		symtab_add(&module->symtab, module->file, SHT_DYNSYM, code);
 		add_packed(module);
 	}
-	/* all functions are added now */
+	/* all functions have been added */
 	ranges_sort(&module->symtab.sized);
 	ranges_sort(&module->symtab.unsized);
 }

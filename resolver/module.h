@@ -5,7 +5,7 @@
 /*
  * One module of a trace, which consists of several files: its ELF file, its debug file (found by
  * build-id or .gnu_debuglink), the file to which dwz moved common parts, and its symbols. All
- * addresses are those in the file; resolver/mappings.h knows where the file was mapped.
+ * addresses are addresses in the file; resolver/mappings.h converts addresses in memory to these.
  */
 
 #include <stdbool.h>
@@ -26,7 +26,7 @@ struct symtab {
 };
 
 struct module {
-	struct elffile *file; /* NULL: only a debug file was found */
+	struct elffile *file; /* the module's own file; NULL: only a debug file was found */
 	struct elffile *debug, *alternate;
 	/* .gnu_debugdata: a small ELF file with the symbols that Fedora leaves in stripped files */
 	struct elffile *small;
@@ -43,7 +43,7 @@ struct module_request {
 	const char *why;	    /* the reason as a text for the user */
 	const uint8_t *build_id;
 	unsigned build_id_size;
-	unsigned machine; /* EM_NONE: any */
+	unsigned machine; /* expected e_machine; EM_NONE: any */
 	/* whether the kernel provides the module ([vdso]); no debug file is searched for it */
 	bool is_special;
 	struct resolve_options options;

@@ -18,8 +18,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* Advises the user about a module without names. */
-
 /* ---- the Debian package of a file, from the lists of dpkg; no program is run ---- */
 
 /* Whether the list has a line that is one of the paths. */

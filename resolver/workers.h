@@ -36,7 +36,7 @@ struct entry {
 	unsigned build_id_size; /* size in bytes of the build-id in the trace; 0: there is none */
 	struct facts facts;
 	char *advice; /* advice for the user; made when it is first requested */
-	char *broken; /* how its child processes failed, or NULL */
+	char *broken; /* why the module's children failed, or NULL */
 	bool is_symbols_only, is_given_up;
 	bool is_misfit; /* whether the mapping in the trace cannot be a mapping of this file */
 
@@ -45,9 +45,9 @@ struct entry {
 	uint64_t *batch; /* the addresses that were sent to the child */
 	size_t batch_count;
 	unsigned restarts;
-	unsigned wants;	  /* number of files that its children have requested */
+	unsigned wants;	  /* number of files that the module's children have requested */
 	bool is_cached;	  /* whether the cache was read */
-	bool is_employed; /* whether a child was started for it */
+	bool is_employed; /* whether a child was started for the module */
 	bool is_open;	  /* whether the child has sent the facts */
 	bool is_working;  /* whether the child is working, and so must not be ended */
 

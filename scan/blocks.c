@@ -202,8 +202,8 @@ static bool is_about_child(const struct event *event, const struct trace_process
 }
 
 /*
- * Sets the reason for doubt if the program has stored pointers in the kernel (epoll, timers): a
- * core file does not have them, and such a pointer may be the only one to a block.
+ * Sets live->doubt if the program has stored pointers in the kernel (epoll, timers): a core file
+ * does not have these pointers, and one of them may be the only pointer to a block.
  */
 static void doubt_kernel_words(struct live *live, const struct event *event)
 {

@@ -36,8 +36,8 @@ static bool is_nameless(const struct mapping *mapping)
 /* ---- libc's allocator ---- */
 
 /*
- * Whether following the list that begins with `element` ends at data of libc. `next`: offset of the
- * link in each element.
+ * Whether the list that begins with `element` leads to data of libc. `next`: offset of the link in
+ * each element.
  */
 static bool leads_to_libc(const struct process *process, uint64_t element, uint64_t next)
 {
@@ -139,7 +139,7 @@ static void find_mapped_blocks(struct dead *dead, const struct process *process,
 
 /* ---- another allocator ---- */
 
-/* The path of the library whose code made the mapping; NULL: unknown. */
+/* Returns the path of the library whose code made the mapping; NULL: unknown. */
 static const char *maker_of(const struct process *process, const struct live_mapping *mapping)
 {
 	const struct mapping *code = maps_at(&process->subject.maps, mapping->caller);
@@ -147,7 +147,7 @@ static const char *maker_of(const struct process *process, const struct live_map
 	return code && *code->path == '/' ? code->path : NULL;
 }
 
-/* The library that defines malloc, if that is not libc; else NULL. */
+/* Returns the library that defines malloc, if that is not libc; else NULL. */
 static const struct mapping *library_of_malloc(const struct process *process)
 {
 	const struct mapping *code = maps_at(&process->subject.maps, process->malloc_at);
@@ -176,7 +176,7 @@ static bool is_same(const char *one, const char *other)
 	return one && other && !strcmp(one, other);
 }
 
-/* Whether the library has blocks in memory that it mapped. If not, it allocates them from libc. */
+/* Whether the library has blocks in memory that it mapped. If not, libc has its blocks. */
 static bool has_blocks(const struct process *process, const struct live *live,
 		       const struct graph *graph, const char *path)
 {
@@ -264,7 +264,7 @@ static void find_stack_in(struct dead *dead, const struct process *process,
 	while (words_next(&walk, &at, &word)) {
 		if (word != at || at % 64 || words_at(&process->words, at + DESCRIPTOR_SELF) != at)
 			continue;
-		/* the first thread's descriptor is not above its stack */
+		/* skip the first thread, whose descriptor is not above its stack */
 		if (thread_of(process, at) != DEAD_NOBODY &&
 		    process->threads.items[thread_of(process, at)].tracee.tid == process->pid)
 			continue;

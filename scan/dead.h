@@ -23,7 +23,7 @@ struct dead {
 	struct ranges doubtful; /* ranges that are possibly unused: pointers in them are weak */
 	/* heaps of libc's allocator, in which only blocks and the ranges in `given` count */
 	struct ranges heaps;
-	struct ranges given; /* parts of heaps that the program mapped by calling brk itself */
+	struct ranges given; /* parts of heaps that the program itself got from brk() */
 	ARRAY_OF(struct dead_stack) stacks; /* in ascending order of addresses */
 };
 
@@ -32,8 +32,8 @@ void dead_find(struct dead *dead, const struct process *process, const struct li
 void dead_free(struct dead *dead);
 
 /*
- * The library that defines malloc, if it is known to be only an allocator; else NULL. A library
- * that wraps libc's malloc, or defines malloc among other functions, also has data of the program.
+ * Returns the library that defines malloc, if it is only an allocator; else NULL. A library that
+ * wraps libc's malloc, or defines malloc among other functions, also has data of the program.
  */
 const char *dead_allocator(const struct process *process);
 

@@ -15,12 +15,12 @@
 /* A node. Its index in search.places is its number, from 1, in a depth-first search. */
 struct place {
 	uint32_t node;
-	uint32_t parent, semi, label, dominator; /* numbers of places */
-	uint32_t first;				 /* head of the list of predecessors */
+	uint32_t parent, semi, label, dominator; /* indices in search.places */
+	uint32_t first; /* index of the first edge to the node in search.leads */
 };
 
 struct lead {
-	uint32_t from, next; /* from: place of the predecessor; next: index of the next lead */
+	uint32_t from, next; /* edge from the place `from`; next: the next edge to the same node */
 };
 
 struct search {

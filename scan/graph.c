@@ -427,7 +427,7 @@ static void find_pointed(struct parting *parting)
 		}
 }
 
-/* Sets the parents of unreachable blocks: each of them gets a path from a first block. */
+/* Sets the parents of indirect blocks: each block gets a path from a component's first block. */
 static void name_parents(struct parting *parting)
 {
 	struct graph *graph = parting->graph;

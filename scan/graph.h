@@ -57,7 +57,7 @@ struct graph_page {
 };
 
 struct graph {
-	struct graph_block *blocks; /* ascending addresses, each address once */
+	struct graph_block *blocks; /* sorted by address; each address occurs once */
 	uint32_t count;
 	ARRAY_OF(struct graph_hit) hits;
 	uint32_t root_count;
@@ -83,7 +83,7 @@ struct graph {
 	uint64_t *retained;
 	uint32_t *retained_count;
 
-	/* internal to graph.c */
+	/* members that only graph.c uses */
 	ARRAY_OF(struct graph_page) pages;
 	ARRAY_OF(uint32_t) page_first;
 	uint64_t *starts;
@@ -100,7 +100,7 @@ void graph_free(struct graph *graph);
 /* Returns the block that a word points to, or GRAPH_NONE. *strength: how certain that is. */
 uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *strength);
 
-/* The end of a block: its start plus its size, or the start of the next block if that is lower. */
+/* Returns a block's end: its start plus its size, or the next block's start if that is lower. */
 uint64_t graph_end(const struct graph *graph, uint32_t block);
 
 /*
@@ -122,7 +122,7 @@ void graph_dominate(struct graph *graph);
 /* Sets `from` of the blocks whose parent is a block. Call it after graph_mark(). */
 void graph_locate(struct graph *graph, const struct words *words);
 
-/* The parts of an edge in graph.edges. */
+/* The target and the strength of an edge in graph.edges. */
 
 #define EDGE_TARGET(edge)   ((edge) & (GRAPH_BLOCKS_MAX - 1))
 #define EDGE_STRENGTH(edge) ((enum strength)((edge) >> 30))

@@ -293,7 +293,7 @@ static int take_moment(struct scan *scan, struct error *err)
 	uint64_t begun_ns = clock_ns();
 	int rc;
 
-	/* report progress: the stop begins here */
+	/* tell the collector that the stop begins */
 	send_message(scan, SCAN_BEAT, "");
 	rc = stop_begin(&scan->process, err);
 	if (rc == 0) {

@@ -319,10 +319,7 @@ static int read_words(struct process *process, struct error *err)
 
 		if (!thread->tracee.tid)
 			continue;
-		/*
-		 * copy the part of the stack that has frames; without the copy the frames have no
-		 * names
-		 */
+		/* copy the used part of the stack, from which frames_find() gets the frames */
 		thread->live_sp = (thread->tracee.sp - PROCESS_RED_ZONE) & ~7ull;
 		if (i < PROCESS_WALKS_MAX)
 			subject_copy_stack(&process->subject, thread->tracee.sp, &thread->stack);

@@ -21,14 +21,14 @@
 
 #define PROCESS_REGISTERS_MAX 48u
 #define PROCESS_VECTORS_MAX   512u  /* limit of the words of a thread's vector registers */
-#define PROCESS_WALKS_MAX     2000u /* threads whose stacks are walked */
+#define PROCESS_WALKS_MAX     2000u /* limit of threads whose stacks are walked */
 #define PROCESS_RED_ZONE      128u  /* bytes below the stack pointer that leaf functions may use */
 
 struct process_thread {
 	struct tracee tracee;
 	char name[16];
 	bool is_exiting; /* the thread ends the process, and waits for the scan in our library */
-	uint64_t registers[PROCESS_REGISTERS_MAX]; /* words that may be pointers */
+	uint64_t registers[PROCESS_REGISTERS_MAX]; /* may be pointers */
 	unsigned register_count;
 	uint64_t vectors[PROCESS_VECTORS_MAX];
 	unsigned vector_count;
@@ -74,7 +74,7 @@ struct process {
 	struct ranges targets;	      /* ranges where blocks may be */
 	struct words words;
 	uint64_t read_bytes, unread_bytes;
-	struct page_runs pages;	      /* the pages of all mappings */
+	struct page_runs pages;	      /* runs of present or swapped pages */
 	struct residence *residences; /* an entry for each mapping */
 	bool has_smaps;		      /* smaps was read into `residences` */
 	struct core core;	      /* open if subject.core is set */
@@ -95,7 +95,7 @@ int process_read(struct process *process, struct error *err);
  */
 int process_read_core(struct process *process, int fd, struct error *err);
 
-/* The kind of a mapping in the note ~resident. Call it when process->own is known. */
+/* Returns the kind of a mapping for the note ~resident. Call it when process->own is known. */
 const char *process_kind(const struct process *process, const struct mapping *mapping);
 
 #endif

@@ -24,11 +24,11 @@ struct module {
 	Dwfl_Module *dwfl;
 	const char *path;
 	GElf_Addr bias;
-	ARRAY_OF(struct variable) variables; /* ascending addresses */
+	ARRAY_OF(struct variable) variables; /* sorted by address */
 };
 
 struct names {
-	struct pool pool; /* readable names */
+	struct pool pool; /* memory of demangled names */
 	struct frames *frames;
 	const struct process *process;
 	struct process_thread *thread; /* the thread whose stack is being walked */
@@ -46,7 +46,7 @@ struct names *names_open(const struct process *process)
 	return names;
 }
 
-/* The name as in the source; the same text if it is not mangled. */
+/* Returns the name as in the source, or `name` itself if it is not mangled. */
 static const char *readable(struct names *names, const char *name)
 {
 	bool has_parameters;
@@ -87,7 +87,7 @@ static void read_variables(struct module *module)
 		      sizeof(*module->variables.items), by_start);
 }
 
-/* The last variable that begins at or before the address, if it contains the address; else NULL. */
+/* Returns the last variable that begins at or before the address, if it contains the address. */
 static const struct variable *find_variable(const struct module *module, uint64_t address)
 {
 	const struct variable *items = module->variables.items;

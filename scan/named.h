@@ -27,7 +27,7 @@ void frames_find(struct names *names, struct process *process);
 
 /* A variable. Its name and module stay valid as long as the result of names_open(). */
 struct name {
-	const char *name; /* NULL: unknown */
+	const char *name; /* name in the source; NULL: unknown */
 	const char *module;
 	uint64_t from, to; /* addresses; without a name both are the address that was looked up */
 	uint64_t offset;   /* address of `from` in the module's file */

@@ -14,7 +14,7 @@ struct core_stream {
 	uint64_t session[2];
 	uint32_t stream;
 	uint64_t until_ns;  /* time of the core file, in ns of the stream's clock */
-	uint64_t malloc_at; /* 0: unknown */
+	uint64_t malloc_at; /* address of malloc; 0: unknown */
 	unsigned scans;	    /* highest number of a scan in the stream */
 	const char *doubt;  /* why the stream may not show all live blocks; NULL: no reason */
 };

@@ -12,8 +12,8 @@
 #include "base/memory.h"
 #include "scan/words.h"
 
-#define ENTRIES 512u  /* entries of the page map that one read returns */
-#define REGIONS 1024u /* regions that one request returns */
+#define ENTRIES 512u  /* limit of page map entries that one read returns */
+#define REGIONS 1024u /* limit of regions that one request returns */
 /* Limit in bytes of a range read without PAGEMAP_SCAN: only that skips absent page tables. */
 #define SPARSE_MOST  (64ull << 30)
 #define LINES_A_BEAT 1000u
@@ -87,8 +87,8 @@ static bool list_runs(const struct pagemap *pagemap, uint64_t from, uint64_t to,
 		}
 		beat(user);
 		/*
-		 * walk_end does not show where the walk ended if the kernel's own buffer was full
-		 * before that of this request
+		 * continue after the last region: walk_end is wrong if the kernel's own buffer was
+		 * full before that of this request
 		 */
 		if (count < (int)REGIONS)
 			return true;

@@ -3,9 +3,9 @@
 #define SCAN_PAGEMAP_H
 
 /*
- * Which pages of a stopped process are in memory or swapped out (/proc/PID/pagemap), and how much
- * of each mapping the kernel counts as resident (/proc/PID/smaps). Neither needs privileges beyond
- * those for the process's memory.
+ * Finds the pages of a stopped process that are in memory or swapped out (/proc/PID/pagemap), and
+ * the resident bytes of each mapping (/proc/PID/smaps). Reading these files needs the same
+ * privileges as reading the process's memory.
  */
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@ struct page_run {
 };
 
 struct page_runs {
-	struct page_run *items; /* ascending addresses */
+	struct page_run *items; /* sorted by address */
 	size_t count, capacity;
 };
 
@@ -40,7 +40,7 @@ struct pagemap {
 };
 
 /*
- * Appends the runs of an address range. Returns false if they are not known. Calls beat(user)
+ * Appends the runs of an address range. Returns false if the runs are unknown. Calls beat(user)
  * regularly.
  */
 bool pagemap_read(struct pagemap *pagemap, uint64_t from, uint64_t to, struct page_runs *runs,
@@ -48,7 +48,7 @@ bool pagemap_read(struct pagemap *pagemap, uint64_t from, uint64_t to, struct pa
 
 /* How much of a mapping is resident and swapped out. */
 struct residence {
-	uint64_t resident, swapped; /* bytes, as smaps has them */
+	uint64_t resident, swapped; /* bytes, from smaps */
 	bool has_runs;		    /* the runs of the mapping's pages are known */
 };
 

@@ -14,8 +14,8 @@
 
 #define BLOCKS_IN_NOTE 16u
 #define NAME_MOST      512
-#define RUNS_IN_NOTE   5u  /* texts of one note: a packet has at most 4 KiB */
-#define RUNS_TEXT      480 /* bytes of one text */
+#define RUNS_IN_NOTE   5u  /* limit of texts in a note, since a packet has at most 4 KiB */
+#define RUNS_TEXT      480 /* size in bytes of the buffer for one text */
 
 static void put_string(struct out *out, const char *text)
 {

@@ -29,8 +29,8 @@ static bool is_file(const struct mapping *mapping)
 }
 
 /*
- * The mapping of a file whose data includes `mapping`; NULL: none. Memory without a name directly
- * after a file's writable data is the file's .bss.
+ * Returns the mapping of a file whose data includes `mapping`; NULL: none. Memory without a name
+ * directly after a file's writable data is the file's .bss.
  */
 static const struct mapping *file_of(const struct process *process, const struct mapping *mapping)
 {
@@ -152,7 +152,7 @@ static void take_mapping(struct finding *finding, const struct mapping *mapping)
 
 		walk = words_begin(&finding->process->words, from, to);
 		while (words_next(&walk, &at, &word))
-			/* most words lead to no block */
+			/* check this first, because most words lead to no block */
 			if (graph_find(finding->graph, word, &strength) != GRAPH_NONE)
 				take_word(finding, at, word, &like);
 		from = has_next ? dead->items[i].to : mapping->to;
@@ -211,7 +211,7 @@ static int by_place(const void *one, const void *two)
 	return (a->at > b->at) - (a->at < b->at);
 }
 
-/* The frame of a thread's stack that contains this address; NULL: the frames are unknown. */
+/* Returns the frame of a thread's stack that contains this address; NULL: no frame is known. */
 static const struct process_frame *frame_at(const struct process_thread *thread, uint64_t at)
 {
 	const struct process_frame *found = NULL;

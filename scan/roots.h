@@ -41,7 +41,7 @@ struct root {
 	int thread;    /* 0: the root belongs to no thread */
 	/* name of the variable, or the owner of a word in the kernel; NULL: unknown */
 	const char *name;
-	const char *module;   /* path; NULL: no module */
+	const char *module;   /* path of the module; NULL: none */
 	uint64_t offset;      /* address in the module's file */
 	const char *function; /* function of the frame; NULL: unknown */
 	uint64_t pc;	      /* address in that function; 0: unknown */

@@ -38,7 +38,7 @@ void ranges_settle(struct ranges *ranges);
 
 void ranges_free(struct ranges *ranges);
 
-/* The index of the first range that ends after `address`; `count` if there is none. */
+/* Returns the index of the first range that ends after `address`; `count` if there is none. */
 size_t ranges_after(const struct ranges *ranges, uint64_t address);
 
 static inline bool ranges_have(const struct ranges *ranges, uint64_t address)
@@ -49,8 +49,8 @@ static inline bool ranges_have(const struct ranges *ranges, uint64_t address)
 }
 
 /*
- * The address in a word, without its tags; 0: the word is not an address of the program, but one of
- * the kernel or a small negative number.
+ * Returns the address in a word, without its tags; 0: the word is not an address of the program,
+ * but an address of the kernel or a small negative number.
  */
 static inline uint64_t untagged(uint64_t word)
 {

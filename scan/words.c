@@ -64,13 +64,13 @@ void words_free(struct words *words)
 	*words = (struct words){ 0 };
 }
 
-/* Index of the first run that ends after `address`. */
+/* Returns the index of the first run that ends after `address`. */
 static size_t find_run(const struct words *words, uint64_t address)
 {
 	return ARRAY_SEARCH(words->runs.count, at, words->runs.items[at].to <= address);
 }
 
-/* The number of kept words of the page that precede the word with the index `word`. */
+/* Returns the number of kept words of the page that precede the word with the index `word`. */
 static uint64_t count_before(const struct words_page *page, unsigned word)
 {
 	uint64_t count = 0;
@@ -107,9 +107,7 @@ struct words_walk words_begin(const struct words *words, uint64_t from, uint64_t
 	return (struct words_walk){ words, find_run(words, from), from, to };
 }
 
-/*
- * The index of the first kept word of a page from the index `word` on; PAGE_WORDS: there is none.
- */
+/* Returns the index of the first kept word of a page from the index `word` on; PAGE_WORDS: none. */
 static unsigned next_in_page(const struct words_page *page, unsigned word)
 {
 	uint64_t bits = page->bits[word / 64] >> word % 64 << word % 64;

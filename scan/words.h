@@ -18,7 +18,7 @@
 #define WORDS_PAGE 4096u
 
 struct words_page {
-	uint64_t bits[WORDS_PAGE / 8 / 64]; /* which words are kept */
+	uint64_t bits[WORDS_PAGE / 8 / 64]; /* one bit for each word: whether it is kept */
 	uint64_t first;			    /* index of the value of the page's first kept word */
 };
 
@@ -29,7 +29,7 @@ struct words_run {
 };
 
 struct words {
-	ARRAY_OF(struct words_run) runs; /* ascending addresses */
+	ARRAY_OF(struct words_run) runs; /* sorted by address */
 	ARRAY_OF(struct words_page) pages;
 	ARRAY_OF(uint64_t) values;
 };
@@ -43,7 +43,7 @@ void words_add(struct words *words, const struct ranges *targets, uint64_t addre
 
 void words_free(struct words *words);
 
-/* The word at an address, which is a multiple of 8; 0: no word is kept there. */
+/* Returns the word at an address, which is a multiple of 8; 0: no word is kept there. */
 uint64_t words_at(const struct words *words, uint64_t address);
 
 /* Iterates over the kept words of an address range. */

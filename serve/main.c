@@ -40,7 +40,7 @@ struct serve_options {
 	const char *type;   /* media type */
 	const char *origin; /* origin of the page that may read the file; NULL: the file itself is
 			       the page */
-	uint16_t port;	    /* 0: any */
+	uint16_t port;	    /* port to listen on; 0: any */
 };
 
 struct serve {
