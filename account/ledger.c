@@ -43,7 +43,7 @@ struct last {
 };
 
 struct thread {
-	uint32_t id;	/* kernel's id */
+	uint32_t id;	/* the kernel's thread id */
 	uint32_t index; /* index of the thread in ledger->threads */
 	uint32_t turns; /* number of calls so far */
 	struct last acquisition, loss;
@@ -535,8 +535,8 @@ static bool disinherit(struct ledger *ledger, uint64_t fd)
 }
 
 /*
- * True if only some calls of the class were recorded. It is then normal that the acquisition of a
- * released object is missing.
+ * True if only some calls of the class were recorded. Then a release whose acquisition is missing
+ * is not a stray.
  */
 static inline bool is_sampled(const struct ledger *ledger, uint32_t class)
 {

@@ -22,7 +22,7 @@ enum limit_live { LIMIT_HELD, LIMIT_PEAK, LIMIT_DROPPED, LIMIT_DEADLOCK, LIMIT_L
 struct limit_row {
 	const char *name;
 	enum limit_unit unit;
-	const char *table; /* a table of a report */
+	const char *table; /* the table of a report that has the value */
 	const char *class;
 	enum limit_live live;
 	const char *meaning;

@@ -41,8 +41,8 @@ static void make_room(struct sites *sites, size_t id)
 }
 
 /*
- * True for the descriptor of a stream, directory or shared memory object: it is only a part of the
- * live object.
+ * True for the descriptor of a stream, directory or shared memory object: this descriptor is only a
+ * part of the live object.
  */
 static bool is_part(const struct event *event)
 {

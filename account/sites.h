@@ -37,7 +37,7 @@ void sites_free(struct sites *sites);
 void sites_clear(struct sites *sites);
 
 /*
- * Keeps all sites, but sites_of() will no longer find them. For events that come from another
+ * Keeps all sites, but sites_of() will no longer find them. Must be called before events of another
  * trace, which numbers backtraces anew.
  */
 void sites_seal(struct sites *sites);

@@ -81,7 +81,7 @@ static int take_item(option_list *list, const struct option_row *row, const char
 		     struct error *err)
 {
 	bool is_pair = strchr(row->argument, '=') != NULL;
-	bool is_half = *row->argument == '['; /* "[OLD=]NEW" */
+	bool is_half = *row->argument == '['; /* the argument is "[OLD=]NEW" */
 
 	if (is_pair && (!*text || *text == '=' || (!is_half && !strchr(text, '='))))
 		return error_set(err, EINVAL, "--%s=%s: expected %s", row->option, text,

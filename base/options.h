@@ -43,10 +43,10 @@ enum option_kind {
 };
 
 typedef bool option_flag;
-typedef const char *option_text; /* NULL: not given */
+typedef const char *option_text; /* NULL: the option was not given */
 
 typedef struct {
-	const char *word; /* NULL: not given */
+	const char *word; /* NULL: the option was not given */
 	unsigned value;	  /* index of the word; 0 if the option was not given */
 } option_word;
 

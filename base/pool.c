@@ -8,11 +8,11 @@
 #include "base/hash_table.h"
 
 #define POOL_CHUNK (64u << 10)
-#define ALIKE	   4u /* recent texts per hash bucket, newest first */
+#define ALIKE	   4u /* recent texts that each hash bucket remembers, newest first */
 
 struct pool_chunk {
 	struct pool_chunk *next;
-	size_t size; /* bytes, a multiple of POOL_ALIGN */
+	size_t size; /* size of `bytes`, a multiple of POOL_ALIGN */
 	_Alignas(POOL_ALIGN) unsigned char bytes[];
 };
 

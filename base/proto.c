@@ -22,7 +22,7 @@ void proto_free(struct proto *proto)
 	*proto = (struct proto){ 0 };
 }
 
-/* Makes room for `size` bytes after the used ones. Returns the address of the room. */
+/* Makes room for `size` bytes after the used bytes, and returns their address. */
 static unsigned char *proto_reserve(struct proto *proto, size_t size)
 {
 	size_t capacity = proto->capacity ? proto->capacity : 256;

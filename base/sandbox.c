@@ -270,8 +270,8 @@ static bool set_limit(int which, rlim_t most)
 }
 
 /*
- * Sets the resource limits. files: another mechanism already forbids writing to files except
- * memfds, so the limit on file sizes only concerns memfds.
+ * Sets the resource limits. files: whether another mechanism already forbids writing to files
+ * except memfds; the limit on file sizes then only concerns memfds.
  */
 static bool limit_resources(const struct sandbox_options *options, bool files)
 {

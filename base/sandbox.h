@@ -22,8 +22,8 @@ enum sandbox_wall {
 };
 
 /*
- * Rights that the process keeps. If all members are zero, it may read files and write to open
- * descriptors.
+ * Rights that the process keeps. If all members are zero, the process may read files and write to
+ * open descriptors.
  */
 struct sandbox_options {
 	/* cannot open files either, only use descriptors that are open already */

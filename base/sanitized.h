@@ -4,7 +4,7 @@
 
 /* True in AddressSanitizer builds, whose shadow memory exceeds any memory limit. */
 
-#ifndef __has_feature /* only clang defines it */
+#ifndef __has_feature /* gcc has it since version 14 */
 #define __has_feature(feature) 0
 #endif
 

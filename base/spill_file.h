@@ -18,7 +18,7 @@
 
 struct spill_file {
 	int directory; /* where the file is created: a descriptor of the caller, or SPILL_TMPDIR */
-	int fd;	       /* -1: not created yet */
+	int fd;	       /* descriptor of the file; -1: not created yet */
 	uint64_t size;
 	struct error failure; /* first failed write; number is 0 if none failed */
 };

@@ -140,7 +140,7 @@ void spill_sort_commit(struct spill_sort *sort, struct spill_key key, size_t siz
 
 /*
  * Makes the next `wanted` bytes of the run available in its window. The run must have that many
- * left.
+ * bytes left.
  */
 static bool run_need(struct spill_sort *sort, struct spill_run *run, size_t wanted)
 {

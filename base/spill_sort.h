@@ -29,7 +29,7 @@ struct spill_key {
 
 struct spill_entry {
 	struct spill_key key;
-	size_t offset, size; /* position in the buffer */
+	size_t offset, size; /* position of the piece in the buffer */
 };
 
 struct spill_list {

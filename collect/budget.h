@@ -3,8 +3,8 @@
 #define COLLECT_BUDGET_H
 
 /*
- * The memory that the collector and the traced program may use together. Rings are charged to the
- * program and held-back events to the collector, and one limit may cover both.
+ * The memory that the collector and the traced program may use together. The kernel charges rings
+ * to the program and waiting events to the collector; one limit may cover both.
  */
 
 #include <stdint.h>
@@ -27,7 +27,7 @@ uint64_t budget_of_groups(const char *list, const char *mount);
 
 /*
  * Returns the number of processes that the kernel has killed because memory ran out. The number is
- * read from the first of these groups that has it, and includes the groups below this group.
+ * read from the first of these groups that states it, and includes the groups below this group.
  * UINT64_MAX: unknown.
  */
 uint64_t budget_kills(const char *list, const char *mount);

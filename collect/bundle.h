@@ -41,8 +41,8 @@ struct bundle_stream bundle_begin(struct bundle *bundle);
 void bundle_rest(struct bundle *bundle);
 
 /*
- * Writes the next piece of a stream. Returns 0, or a negative errno if it failed; then no part of
- * the piece remains in the file.
+ * Writes the next piece of a stream. Returns 0, or a negative errno if the write failed; then no
+ * part of the piece remains in the file.
  */
 int bundle_write(struct bundle_stream *stream, const void *bytes, size_t size, struct error *err);
 

@@ -52,7 +52,7 @@
  */
 #define LEAVE_NS (3000 * MS)
 #define TIDY_NS	 (1000 * MS)
-/* how long a call that may block must last to be recorded (control_page.lasting) */
+/* how long a call of RESOURCE_CALL must last to be recorded (control_page.lasting) */
 #define LASTING_NS (1 * MS)
 /* all rings together may use 1/16 of the memory, and one ring 1/16 of that */
 #define RINGS_PART 16u
@@ -160,8 +160,8 @@ static bool is_kept(const int *keep, size_t count, int fd)
 }
 
 /*
- * Replaces the inherited standard descriptors (0, 1, 2) by /dev/null: the reader of a pipe may wait
- * until they are closed.
+ * Replaces the inherited standard descriptors (0, 1, 2) by /dev/null: the reader of an inherited
+ * pipe may wait until its writers have closed it.
  */
 static void occupy_standard(const int *keep, size_t count)
 {

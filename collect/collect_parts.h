@@ -33,7 +33,7 @@ enum phase { PHASE_ALIVE, PHASE_ENDED, PHASE_CLOSING };
  * (members.c).
  */
 enum member_index {
-	BY_PID, /* the pid in its own namespace */
+	BY_PID, /* the member's pid in its own namespace */
 	/* the pid in the collector's namespace; a member without such a pid is not found */
 	BY_OUR_PID,
 	BY_KEY, /* the key of the member's process image */
@@ -81,7 +81,7 @@ struct member {
 	uint32_t toggles, told;
 	/* number of the member's events when its mapping of the control page was last checked */
 	uint64_t seen;
-	bool is_of_crowd;   /* counted by listener_crowd() */
+	bool is_of_crowd;   /* the member is counted by listener_crowd() */
 	bool has_successor; /* a later image of the same process is another member */
 	/* value of arena.past that the last note reported */
 	uint32_t said_past;
@@ -127,7 +127,7 @@ struct collector {
 	struct shared shared;
 	struct settings settings; /* settings of the run at its start */
 	char starter_name[64];
-	int32_t starter_pid; /* 0: unknown */
+	int32_t starter_pid; /* pid of the first process; 0: unknown */
 	struct sink_place place;
 	struct merge *merge;
 	struct ticks ticks;
@@ -153,7 +153,7 @@ struct collector {
 	 */
 	int starter;
 	int inherited;
-	int reports; /* -1: no reports requested */
+	int reports; /* descriptor for reports; -1: not requested */
 	uint64_t realtime_ns;
 	/* start of the run, in seconds since 1970; no file of the run is older */
 	time_t begun;
@@ -175,7 +175,7 @@ struct collector {
 	 * NULL: none
 	 */
 	struct collect_before *before;
-	struct sample *sample; /* NULL: no samples were requested */
+	struct sample *sample; /* the latest sample; NULL: none requested */
 	uint64_t sampled_ns;
 	uint32_t next_stream;
 	struct ancestor ancestors[ANCESTORS];
@@ -243,7 +243,7 @@ void collect_sample_begin(struct collector *collector, struct member *member, ui
 /* Writes a sample of the machine and of all processes, if samples were requested and one is due. */
 void collect_sample(struct collector *collector, uint64_t now_ns);
 
-/* Pauses or resumes the run once for each signal that requested it. */
+/* Pauses or resumes the run once for each toggle signal that a program has received. */
 void collect_toggle(struct collector *collector);
 
 /*

@@ -19,7 +19,7 @@
 #define PATH_CLIP 3800
 /* a bit that is set in every key of struct encode_kind, so that no key is 0 */
 #define KIND_KNOWN (1u << 7)
-/* offset of the name's text in a CALL packet: after four dwords in both protocols */
+/* offset of the name in a CALL packet: after the header, four dwords and the name's length */
 #define CALL_NAME_TEXT (WIRE_HEADER_SIZE + 18)
 
 /* Writes a CALL packet as the document BINARY_PROTOCOL 1.4 describes it. */

@@ -30,7 +30,8 @@ struct open_call {
 
 /*
  * Copies the backtrace of an open call, innermost frame first. If the slot has no backtrace of this
- * call, the result has only one frame, the caller. Returns the number of frames.
+ * call, the result has only one frame, that of the hooked function's caller. Returns the number of
+ * frames.
  */
 static uint32_t open_frames(const struct open_call *call, uint64_t *frames)
 {

@@ -174,8 +174,8 @@ static inline uint32_t *node_place(const struct htr *htr, uint32_t parent, uint6
 }
 
 /*
- * Grows the table to four times its size. So few growths are needed that only one node is moved for
- * every three nodes that are added.
+ * Grows the table to four times its size. So on average only one node is moved for every three
+ * nodes that are added.
  */
 static bool grow_node_table(struct htr *htr)
 {

@@ -53,7 +53,7 @@ struct thread {
 
 struct shape {
 	struct htr_key key;
-	uint32_t id; /* 0: the entry is free */
+	uint32_t id; /* number of the shape; 0: the entry is free */
 };
 
 /*
@@ -101,7 +101,7 @@ struct htr {
 	uint32_t thread_mask, thread_count;
 	struct thread *thread; /* thread of the last event; NULL: the block has no events yet */
 	struct model *models[HTR_MODELS];
-	uint32_t model_count; /* models in use in this block */
+	uint32_t model_count; /* number of models in use in this block */
 
 	/* remembered lists of arguments, by the bytes of the record; NULL: none yet */
 	struct htr_list *lists;

@@ -29,7 +29,7 @@
  * contain the live objects and the new data. More live objects raise these limits (part_of()): then
  * the file is shortened less often and becomes longer.
  */
-#define SIZE_PART 32u /* a section is 1/32 of the size */
+#define SIZE_PART 32u /* a section is 1/32 of the size to keep */
 /* the file is shortened when it reaches this percentage of the size */
 #define SIZE_MOST 36u
 /* percentage of the size that the shortened file keeps */

@@ -411,9 +411,9 @@ static uint64_t horizon(struct merge *merge)
 }
 
 /*
- * Whether a thread with an old low watermark gets no processor. If it does not run, it was
- * preempted in the middle of a record, and the record must be waited for. If it runs, but does not
- * publish the record, it has jumped out of the call (longjmp).
+ * Whether a thread with an old low watermark gets no processor. If the thread does not run, it was
+ * preempted while it wrote a record, and the merge must wait for the record. If the thread runs,
+ * but does not publish the record, it has left the call by longjmp().
  */
 static bool starves(struct merge *merge, struct reader *reader, const struct process *process)
 {
@@ -599,7 +599,7 @@ static bool begin_all(struct merge *merge, struct process *process)
 	return true;
 }
 
-/* Runs a round for one process. Returns the bytes taken from its rings. */
+/* Runs a round for one process. Returns the number of bytes taken from its rings. */
 static uint64_t pass_through(struct merge *merge, struct process *process)
 {
 	uint64_t taken = 0;
@@ -652,8 +652,8 @@ void merge_charge(struct merge *merge, struct merge_user *user, uint64_t ns)
 }
 
 /*
- * Runs a round for one process within the processor time of its user. Returns the bytes taken. If
- * no time is left and *late is NULL, sets *late to the process.
+ * Runs a round for one process within the processor time of its user. Returns the number of bytes
+ * taken from its rings. If no time is left and *late is NULL, sets *late to the process.
  */
 static uint64_t pass_in_time(struct merge *merge, struct process *process, struct process **late)
 {

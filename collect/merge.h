@@ -108,8 +108,8 @@ bool merge_add_chunk(struct process *process, const struct chunk *chunk);
 void merge_remove(struct merge *merge, struct process *process);
 
 /*
- * One round: takes records from the rings and hands out those whose order is certain. Moves the
- * heartbeat. Returns the bytes taken.
+ * One round: takes records from the rings and hands out those whose order is certain. Increments
+ * the heartbeat. Returns the number of bytes taken.
  */
 uint64_t merge_round(struct merge *merge);
 

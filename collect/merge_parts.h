@@ -43,7 +43,7 @@ enum rank { RANK_LOSES, RANK_GAINS_FIRST, RANK_GAINS };
 /* A record that waits until its order is certain. */
 struct entry {
 	uint64_t time;
-	const struct record *record; /* points into the batch */
+	const struct record *record; /* the copy in the batch */
 	struct batch *batch;
 	/*
 	 * the entry's own copy of its backtrace: frames[0] is the number of frames that follow;

@@ -498,7 +498,7 @@ void merge_release(struct reader *reader)
 	reader->released = reader->scanned;
 	/*
 	 * SEQ_CST on both sides: the producer sets `waiting` and then checks the tail once more, so
-	 * either it sees the new tail, or `waiting` is seen here
+	 * either the producer sees the new tail, or the collector sees `waiting`
 	 */
 	__atomic_store_n(&slot->tail, reader->scanned, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&slot->waiting, __ATOMIC_SEQ_CST))

@@ -26,7 +26,7 @@ enum job_kind { JOB_PACKETS, JOB_BLOCK, JOB_SECTION, JOB_CLOSE };
 struct job {
 	struct job *next;
 	enum job_kind kind;
-	size_t used; /* bytes of packets */
+	size_t used; /* number of bytes in `packets` */
 	size_t size; /* bytes of memory that the job keeps */
 	uint8_t *packets;
 	struct htr_block_parts *parts;
@@ -36,7 +36,7 @@ struct job {
 struct output {
 	struct sink *sink;
 	struct bundle_stream bundle;
-	struct pack *pack; /* NULL until the first block */
+	struct pack *pack; /* created for the first block; NULL before */
 	/*
 	 * address of the thread's pointer to a pack that the next stream can reuse (that pointer
 	 * may be NULL); NULL: the output has no thread

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 /*
- * minimum interval between two readings of PSS, in ms: for each, the kernel walks all pages of the
- * process
+ * minimum interval between two readings of PSS, in ms: for each reading, the kernel walks all pages
+ * of the process
  */
 #define SAMPLE_PSS_MS 100
 

@@ -5,9 +5,9 @@
  * blocked time the recorded waits explain.
  *
  * The kernel's figures of a thread disappear when the thread ends, so the time after its last
- * reading is not measured. Therefore each thread is read often. But the collector makes at most one
- * reading per TOKEN_NS on average for all threads of the run together, so with more threads each is
- * read less often. A reading costs the traced program nothing.
+ * reading is not measured. Therefore the figures of each thread are read often. But the collector
+ * makes at most one reading per TOKEN_NS on average for all threads of the run together, so with
+ * more threads each is read less often. A reading costs the traced program nothing.
  */
 #include "collect/collect_parts.h"
 #include "collect/facts.h"
@@ -48,7 +48,7 @@ struct reading {
 
 /* The readings of one thread, the current thread of a slot. */
 struct schedule {
-	int32_t thread; /* 0: no thread */
+	int32_t thread; /* kernel's id of the thread; 0: no thread */
 	uint64_t pthread;
 	uint64_t next_ns; /* when the next reading is due */
 	/*
@@ -88,8 +88,8 @@ static bool read_times(const struct collector *collector, const struct watch *wa
 }
 
 /*
- * Whether the thread is in a call that is or will be recorded. A call that may block is recorded
- * only if it takes at least 1 ms.
+ * Whether the thread is in a call that is or will be recorded. A call of the class RESOURCE_CALL is
+ * recorded only if it takes at least `lasting` (1 ms).
  */
 static bool is_in_recorded_call(const struct control_page *control, const struct slot *slot)
 {

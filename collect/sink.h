@@ -55,7 +55,7 @@ struct sink_options {
 };
 
 struct sink {
-	int fd; /* -1: closed */
+	int fd; /* descriptor of the sink; -1: closed */
 	/*
 	 * the collector opened a regular file: it can be truncated, and is locked until it is
 	 * complete
@@ -151,15 +151,15 @@ bool sink_is_link(const struct sink_place *place);
 void sink_cut(struct sink *sink, size_t size);
 
 /*
- * Ends the stream, and unlocks and closes the file. If the sink is a command, it may still run
- * afterwards: see sink_finished().
+ * Ends the stream, and unlocks and closes the file. If the sink is a command, the command may still
+ * run afterwards: see sink_finished().
  */
 int sink_close(struct sink *sink, struct error *err);
 
 /* Closes a sink that got no data, and removes the file that was created for it. */
 void sink_discard(struct sink *sink);
 
-/* Whether the command of a closed sink has ended, or there was none. */
+/* Whether the command of a closed sink has ended, or the sink had no command. */
 bool sink_finished(struct sink *sink);
 
 #endif

@@ -4,8 +4,8 @@
 
 /*
  * Checks records. The traced program can write anything into a ring, so each record is copied once,
- * and the functions here check the copy. Code that uses a sound record need not check the record's
- * sizes and numbers again.
+ * and the functions here check the copy. Code that uses a sound record does not need to check the
+ * record's sizes and numbers again.
  */
 
 #include <stdbool.h>

@@ -40,7 +40,7 @@ struct stream {
 	uint64_t cut_calls;
 	/* bytes of this stream's definitions that are counted in *known */
 	uint64_t known_bytes;
-	struct bounds_known *known; /* NULL: not counted */
+	struct bounds_known *known; /* counts of the user's streams; NULL: not counted */
 	/* one bit for each module number: whether the module was written to the stream */
 	uint64_t modules[1024];
 };

@@ -24,8 +24,8 @@ extern const char *const untraced_words[];
 
 enum watch_end {
 	WATCH_ALIVE,
-	WATCH_EXITED, /* status: the exit status */
-	WATCH_KILLED, /* status: the signal */
+	WATCH_EXITED, /* status: the process's exit status */
+	WATCH_KILLED, /* status: the signal that killed the process */
 	/* the process executed a new image; status: enum watch_exec */
 	WATCH_EXEC,
 	/* the process was still running when the collector was asked to end */
@@ -46,7 +46,7 @@ struct watch {
 	int32_t pid; /* the pid in the namespace of the process */
 	/* the pid in the collector's namespace; 0: not found yet */
 	int32_t our_pid;
-	int pidfd;    /* -1: none */
+	int pidfd;    /* pidfd of the process; -1: none */
 	bool foreign; /* the process is in another pid namespace */
 	/* when to check next whether the process maps the control page */
 	uint64_t next_ns;

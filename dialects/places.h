@@ -14,8 +14,8 @@
 #include "base/array.h"
 
 struct places {
-	char *directory;	/* NULL: unknown */
-	ARRAY_OF(char *) paths; /* indexed by descriptor; NULL: unknown */
+	char *directory;	/* the working directory; NULL: unknown */
+	ARRAY_OF(char *) paths; /* paths of descriptors; NULL: unknown */
 };
 
 /* A path in a buffer that grows; `text` ends with NUL. */

@@ -2,7 +2,7 @@
 #ifndef WRITERS_H
 #define WRITERS_H
 
-/* Declares the functions of all rows of formats.def; each writer includes this. */
+/* Declares the functions of all rows of formats.def; each writer includes this header. */
 
 #include "formats/writer.h"
 

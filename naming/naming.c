@@ -23,7 +23,7 @@
 /* A function that contains an address, and the properties of its frame. */
 struct naming_frame {
 	struct naming_symbol symbol;
-	const struct space_module *module; /* NULL: no module */
+	const struct space_module *module; /* module of the frame; NULL: none */
 	/* classify_frame() sets the following members and symbol.is_runtime */
 	/* a function of the C library; only names without a leading underscore are public there */
 	bool is_c_library;

@@ -149,8 +149,8 @@ void naming_text(struct naming *naming, const struct naming_symbol *symbol, char
 /* A module with frames that were shown without names. */
 struct naming_missing {
 	const struct space_module *module;
-	char build_id[17];	   /* the first 16 digits; "": unknown */
-	uint64_t shown, unnamed;   /* numbers of frames */
+	char build_id[17];	   /* first 16 digits of the build-id; "": unknown */
+	uint64_t shown, unnamed;   /* numbers of all its frames, of unnamed frames */
 	const char *text, *advice; /* the reason, and what the user can do; NULL: unknown */
 	/* whether the module has all its symbols, so that no other file would add names */
 	bool is_exhausted;

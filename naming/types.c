@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct type_row {
-	const char *start, *member; /* NULL: the row is a STEP */
+	const char *start, *member; /* member NULL: the row is a STEP */
 };
 
 static const struct type_row rows[] = {

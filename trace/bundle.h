@@ -19,14 +19,14 @@
 struct bundle_stream {
 	uint32_t number;     /* stream number; a stream without pieces has no entry */
 	size_t first, count; /* extents[first] to extents[first + count - 1] */
-	uint64_t size;	     /* bytes present */
+	uint64_t size;	     /* number of its bytes that are present */
 	bool has_start;	     /* the first byte of the stream is present */
 	uint64_t missing;    /* number of bytes missing between its pieces */
 	uint64_t missing_at; /* file offset of the first piece that follows a gap */
 };
 
 struct bundle {
-	struct source_extent *extents; /* grouped by stream */
+	struct source_extent *extents; /* parts of the file, grouped by stream */
 	struct bundle_stream *streams;
 	size_t extent_count, stream_count;
 };

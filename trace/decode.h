@@ -22,7 +22,7 @@ struct cursor {
 	const unsigned char *at, *end;
 	bool is_swapped; /* the stream has the other byte order */
 	bool has_failed;
-	uint8_t pointer_size; /* 4 or 8 */
+	uint8_t pointer_size; /* bytes of a pointer: 4 or 8 */
 	struct pool *pool;    /* where strings and lists of values are allocated */
 	uint64_t *frames;     /* buffer for addresses, of DECODE_FRAMES_MAX items */
 };

@@ -56,7 +56,7 @@ struct trace_process {
 	const struct wire_value *headers;
 	size_t header_count;
 	/* from the tail of the PINF packet */
-	uint64_t session[2]; /* lower and upper half of the id */
+	uint64_t session[2]; /* lower and upper half of the run's id */
 	uint32_t stream, parent_stream, parent_pid;
 	uint64_t start_ns;    /* start of the process: CLOCK_MONOTONIC in ns */
 	uint64_t realtime_ns; /* add it to a time of the stream to get ns since 1970 */
@@ -129,7 +129,7 @@ struct backtrace {
 
 struct event {
 	enum event_kind kind;
-	union { /* selected by kind */
+	union { /* `kind` selects the member */
 		const struct trace_tracer *tracer;
 		const struct trace_mapping *mapping;
 		const struct trace_context *call_context;
@@ -150,7 +150,7 @@ struct event {
 		*resource;   /* never NULL for a call or note; see is_registered */
 	uint32_t context;    /* bits of the contexts that were entered */
 	uint32_t time_ms;    /* time of the call in ms modulo 24 h; 0: not known */
-	enum call_type type; /* alloc: the call acquired the object; free: it released it */
+	enum call_type type; /* alloc: the call acquired the object; free: the call released it */
 	/*
 	 * taken from the tail; without a tail, from the function's hook; without a hook, from
 	 * `type`
@@ -168,7 +168,7 @@ struct event {
 	bool has_tail;
 	uint8_t moment;	 /* enum moment: ENTER, LEAVE or HALF */
 	uint8_t part;	 /* 0: the call itself; 1, 2 ...: a further object of the call */
-	uint8_t flags;	 /* enum call_flag */
+	uint8_t flags;	 /* bits of enum call_flag */
 	uint32_t thread; /* kernel's thread id */
 	uint32_t cpu;	 /* 0xffffffff: not known */
 	uint32_t depth;	 /* number of hooked calls that the thread was inside at entry */

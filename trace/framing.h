@@ -4,8 +4,8 @@
 
 /*
  * Divides a stream into packets and handshakes. Streams differ in byte order and in the position of
- * a packet's size: before version 2.0 it precedes the tag. After damage, reading continues at the
- * next position that has a known packet followed by another one. Only the reader of packets
+ * a packet's size: before version 2.0, the size precedes the tag. After damage, reading continues
+ * at the next position that has a known packet followed by another one. Only the reader of packets
  * includes this header.
  */
 

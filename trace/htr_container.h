@@ -35,7 +35,7 @@ struct thread {
 
 /*
  * A shape (htr.def): the properties that several events have in common. `event` has these
- * properties; each event of the shape sets its own values in it, and the trace returns it.
+ * properties; each event of the shape sets its own values in it, and trace_next() returns `event`.
  */
 struct shape {
 	bool is_known, is_entry;
@@ -98,7 +98,7 @@ struct container {
 	struct htr_stamp stamp;
 
 	LIST(struct htr_entry) index; /* empty if the whole trace is wanted or there is no index */
-	size_t place;		      /* position in the index */
+	size_t place;		      /* number of the next entry of `index` */
 	struct wire_value arguments[DECODE_ARGUMENTS_MAX];
 };
 

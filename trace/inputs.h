@@ -14,7 +14,7 @@
 struct inputs {
 	const char **items;
 	size_t count, capacity;
-	ARRAY_OF(char *) made; /* names that were allocated here */
+	ARRAY_OF(char *) made; /* names that inputs_expand() has allocated */
 };
 
 /*

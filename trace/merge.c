@@ -50,7 +50,7 @@ struct part {
 
 struct merge {
 	struct trace_options options;
-	ARRAY_OF(struct part *) parts; /* ordered by start */
+	ARRAY_OF(struct part *) parts; /* all parts, ordered by start */
 	size_t waiting;		       /* index of the first part that was not opened yet */
 	ARRAY_OF(struct part *) live;  /* a heap, with the earliest event at the top */
 	struct part *last;	       /* the part whose event was returned and not yet replaced */

@@ -384,7 +384,7 @@ static int end_trace(struct trace *trace, int rc)
 		trace_add_damage(trace, trace->source.offset, 0, "%s", trace->source.damage);
 		tally->is_truncated = true;
 	}
-	/* the early end of a file that is still being written is not damage: subtracts it */
+	/* the early end of a file that is still being written is not damage: does not count it */
 	tally->is_growing = trace->is_live;
 	if (trace->is_live && tally->is_truncated) {
 		tally->is_truncated = false;

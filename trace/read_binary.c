@@ -35,7 +35,7 @@ struct binary {
 enum taken {
 	TAKEN_EVENT,   /* the trace's event is ready */
 	TAKEN_CALL,    /* the trace's event is a call, which later packets may complete */
-	TAKEN_NOTHING, /* no event */
+	TAKEN_NOTHING, /* the packet makes no event */
 	TAKEN_MISPLACED,
 	TAKEN_DAMAGED,
 	TAKEN_NO_MEMORY,

@@ -344,7 +344,7 @@ static int go_on(struct trace *trace, struct error *err)
 				.backtrace = NULL;
 		container->epoch = trace->registry.epoch;
 	} else if (!is_done) {
-		/* their stream does not name its process, so they are dropped */
+		/* drops events whose stream does not name its process */
 		rc = drop_events(trace);
 	} else {
 		container->has_events = false;

@@ -44,7 +44,7 @@ struct registry {
 	uint32_t resource_count; /* id of the next new class */
 
 	/* tables of the current stream */
-	struct hash_table resources;		      /* key: the ordinal */
+	struct hash_table resources;		      /* the classes, by ordinal */
 	struct resource_class *small[REGISTRY_SMALL]; /* indexed by ordinal, to avoid a search */
 	/* ranges of code, sorted by address, without overlaps */
 	ARRAY_OF(struct mapping_range) ranges;
@@ -52,7 +52,7 @@ struct registry {
 	ARRAY_OF(struct contest) contests;
 	struct {
 		uint64_t from, to; /* range that covers the mappings of all older contests */
-		uint32_t epoch;	   /* epoch of the newest of them */
+		uint32_t epoch;	   /* epoch of the newest of these contests */
 	} forgotten;		   /* summary of the older contests, which were dropped */
 	uint32_t epoch;		   /* number of contests, in all streams */
 };

@@ -22,14 +22,14 @@ struct source_extent {
 
 struct source {
 	int fd;
-	const struct source_extent *extents; /* NULL: the whole file */
-	size_t extent_count, extent;	     /* extent: index of the current one */
+	const struct source_extent *extents; /* parts to read; NULL: the whole file */
+	size_t extent_count, extent;	     /* extent: index of the current extent */
 	uint64_t extent_at;		     /* bytes read from the current extent */
 	unsigned char *buffer;
 	size_t start, end, capacity; /* unread bytes are buffer[start .. end) */
 	uint64_t offset;	     /* offset of buffer[start] in the (decompressed) input */
 	bool is_finished;	     /* the input ends at buffer[end) */
-	struct source_zstd *zstd;    /* NULL: not compressed */
+	struct source_zstd *zstd;    /* NULL: the input is not compressed */
 	uint64_t packed_offset;	     /* number of compressed bytes read */
 	const char *damage;	     /* why the compressed input ended early, or NULL */
 	/* *taken is set to `read` before each read(); NULL: not wanted */

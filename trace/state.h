@@ -102,8 +102,8 @@ void trace_finish_call(struct trace *trace, struct event *event);
 void trace_count_note(struct trace *trace, const struct event *event);
 
 /*
- * Sets *base to the start of the current stream's run. Returns false if it is not known yet at this
- * event.
+ * Sets *base to the start of the current stream's run. Returns false if that start is not known yet
+ * at this event.
  */
 bool trace_base(const struct trace *trace, const struct event *event, struct instant_base *base);
 

@@ -100,7 +100,7 @@ void text_print_attachment(struct out *out, const struct text_attachment *attach
 struct text_call {
 	uint64_t index;
 	uint32_t context;
-	uint32_t time_ms; /* 0: the line has none */
+	uint32_t time_ms; /* time of the call; 0: the line has none */
 	struct slice name, type;
 	bool is_alloc;
 	uint64_t size, object;

@@ -25,7 +25,7 @@ struct bundles;
 
 /*
  * Notes that the reader inserts into a stream, and that replace later notes of the stream with the
- * same names. They are the result of a scan of a core file, which was made after the recording.
+ * same names. They are the result of a scan, made after the recording, of a core file.
  */
 struct trace_notes {
 	uint64_t session[2];
@@ -45,7 +45,7 @@ struct trace_options {
 	uint64_t memory_max; /* maximum bytes for names and backtraces; 0: TRACE_MEMORY_MAX */
 	/*
 	 * If the file is still being written, read its present contents instead of waiting for its
-	 * writer. Its early end is then not damage.
+	 * writer. The early end of the file is then not damage.
 	 */
 	bool no_wait;
 	struct bundles *bundles; /* shared by traces of one file (bundle.h); NULL: not shared */
@@ -128,7 +128,8 @@ int trace_open_fd(struct trace **trace, int fd, const struct trace_options *opti
 int trace_next(struct trace *trace, const struct event **event, struct error *err);
 
 /*
- * Makes trace_next() return calls in spite of options->skips_calls. Call it before the first event.
+ * Makes trace_next() return calls in spite of options->skips_calls. Must be called before the first
+ * event.
  */
 void trace_wants_calls(struct trace *trace);
 
@@ -189,8 +190,8 @@ uint64_t trace_until_ns(const struct trace *trace);
 void trace_close(struct trace *trace);
 
 /*
- * Call it before the first event. `since` and `until` of the options are then relative to the start
- * of process `first`, if the trace is of the same run.
+ * Makes `since` and `until` of the options relative to the start of process `first`, if the trace
+ * is of the same run. Must be called before the first event.
  */
 void trace_count_from(struct trace *trace, const struct trace_process *first);
 

@@ -48,7 +48,7 @@ struct gil {
 	/* the last signal of cond or switch_cond: its object, thread and time */
 	uint64_t last, last_ns;
 	uint32_t last_thread;
-	struct map index; /* indices of pairs */
+	struct map index; /* index of the pair of two sites */
 	ARRAY_OF(struct gil_pair) pairs;
 	ARRAY_OF(struct gil_waiter) waiters;
 	struct sites sites;

@@ -25,7 +25,7 @@
 #define LOCK_ORDER_GATES   7u
 #define LOCK_ORDER_WAYS	   16u	/* maximum of variants that are stored for an edge */
 #define LOCK_ORDER_STEPS   4u	/* maximum number of locks in a cycle */
-#define LOCK_ORDER_CIRCLES 256u /* distinct cycles stored per process */
+#define LOCK_ORDER_CIRCLES 256u /* maximum of distinct cycles in a process */
 
 struct lock_order_held {
 	uint32_t lock;	 /* index of the lock, which may be reused after lock_order_forget() */

@@ -10,7 +10,7 @@
 #define PAGE_SHIFT 12
 /* if a block has more pages than this + locks / 4, all locks are checked */
 #define PAGES_WALKED 16u
-/* how many held locks of a thread, the newest ones, enter the lock order */
+/* maximum of a thread's held locks that enter the lock order; the newest are taken */
 #define HELD_MAX      8u
 #define UNSEEN_NS     100000000u /* a longer call counts as a wait, even if no holder was seen */
 #define PAIRS_MAX     65536u
@@ -322,7 +322,7 @@ static bool is_in_the_way(const struct locks_past *past, enum locks_way way, uin
 	return past->site && past->thread != thread && !(past->is_shared && way == LOCKS_READ);
 }
 
-/* The hold that overlaps the call longest; its site is 0 if there is none. */
+/* The hold that overlaps the call longest; its site is 0 if no hold overlaps the call. */
 static struct locks_past find_holder(const struct locks *locks, uint32_t index, enum locks_way way,
 				     uint32_t thread, const struct event *event)
 {
@@ -550,7 +550,7 @@ static void release_lock(struct locks *locks, const struct event *event)
 	uint32_t thread = map_get(&locks->index, OF_THREAD, event->thread);
 	uint32_t hold = lock && thread ? find_hold(locks, lock, thread) : 0;
 
-	/* if the thread does not hold the lock and there is one holder, ends that thread's hold */
+	/* if only another thread holds the lock, and it is the only one, ends that thread's hold */
 	if (lock && !hold) {
 		hold = locks->locks.items[lock].first;
 		if (hold && locks->holds.items[hold].of_lock.next)

@@ -36,7 +36,7 @@ struct locks_times {
 	uint64_t asked;	    /* number of blocking calls; attempts (trylock) do not count */
 	uint64_t contended; /* blocking calls during which another thread held the lock */
 	uint64_t refused;   /* calls that did not take the lock: busy, or timed out */
-	uint64_t waited_ns, longest_wait_ns; /* time of contended calls */
+	uint64_t waited_ns, longest_wait_ns; /* total and longest time of contended calls */
 	uint64_t holds;
 	uint64_t held_ns, longest_hold_ns;
 };
@@ -87,7 +87,7 @@ struct locks_links {
 struct locks_hold {
 	uint64_t since_ns;
 	uint32_t lock, thread, site; /* thread: index in threads */
-	uint32_t count;		     /* recursion depth */
+	uint32_t count;		     /* how often the thread holds the lock (recursion) */
 	uint8_t way;
 	struct locks_links of_lock, of_thread; /* of_lock.next also links the free list */
 };

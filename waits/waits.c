@@ -93,8 +93,8 @@ static void add_wait(struct waits_class *class, struct waits_object *object,
 }
 
 /*
- * If a thread notifies within AT_ONCE_NS after it was woken, it only passes the object on. The wait
- * of the next thread is then attributed to the thread that notified first in this chain.
+ * If a thread notifies within AT_ONCE_NS after it was woken, the thread only passes the object on.
+ * The wait of the next thread is then attributed to the thread that notified first in this chain.
  */
 void waits_notify(struct waits_object *object, uint32_t site, uint32_t thread, uint64_t time_ns)
 {

@@ -19,7 +19,7 @@
 
 #define WAITS_STEPS	  5u /* below 1 us, 1 to 2 us, 2 to 4 us, 4 to 8 us, from 8 us on */
 #define WAITS_SPEEDS	  512u
-#define WAITS_OBJECTS_MAX 65536u /* objects per process; further ones count in the totals only */
+#define WAITS_OBJECTS_MAX 65536u /* objects per process; further objects count in totals only */
 
 struct waits_times {
 	uint64_t count[WAITS_STEPS];
@@ -42,7 +42,7 @@ struct waits_object {
 	/* the following are sites of the process; 0: none */
 	/* sites of the longest wait, and of the notification that ended it */
 	uint32_t waiter, other;
-	/* where the chain of notifications that ends with `other` started */
+	/* site at which the chain of notifications that ends with `other` started */
 	uint32_t first;
 	/* site and thread of the last notification */
 	uint32_t last;
@@ -92,7 +92,7 @@ void waits_add_sure(struct waits_class *class, uint64_t calls, uint64_t waits, u
 		    uint64_t longest_ns);
 
 /*
- * The object whose waits of at least least_ns took longest in total; NULL: there was no such wait.
+ * The object whose waits of at least least_ns took longest in total; NULL: no wait took that long.
  */
 const struct waits_object *waits_hottest(const struct waits *waits, uint32_t class,
 					 uint64_t least_ns);

@@ -11,7 +11,7 @@
 #include "hook_table.h"
 
 #define PAIRS_MAX	65536u
-#define THRESHOLD_NS	8000u /* threshold until it has been learnt */
+#define THRESHOLD_NS	8000u /* threshold before enough calls were seen */
 #define THRESHOLD_CALLS 64u   /* minimum number of calls from which a threshold is learnt */
 /*
  * maximum of remembered wakes of a futex; wakes of threads that are not traced match no wait, and
@@ -162,7 +162,7 @@ static void push_token(struct wakes_object *object, const struct wakes_token *to
 	object->tokens.count++;
 }
 
-/* Takes the oldest token; there must be one. */
+/* Takes the oldest token; the object must have one. */
 static struct wakes_token pop_token(struct wakes_object *object)
 {
 	struct wakes_token *oldest = &object->tokens.items[object->tokens.first], token = *oldest;
@@ -231,7 +231,7 @@ static enum wakes_end failure_of(const struct event *event)
 	if (event->error != EAGAIN)
 		return WAKES_LEFT;
 	/*
-	 * a call of the other classes fails with this error if its time limit (SO_RCVTIMEO,
+	 * a call of the other classes fails with EAGAIN if its time limit (SO_RCVTIMEO,
 	 * sigtimedwait) has passed
 	 */
 	return event->function->hook->resource == RESOURCE_SEMAPHORE ? WAKES_REFUSED
@@ -695,7 +695,7 @@ static void condition_event(struct wakes *wakes, const struct event *event)
 		wake_up(wakes, event);
 	else if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED))
 		wake_waiters(wakes, event);
-	else if (event->operation == OPERATION_ALLOC && number) /* a new condition */
+	else if (event->operation == OPERATION_ALLOC && number) /* a new condition at the address */
 		wakes->objects.items[number].vain = (struct wakes_token){ 0 };
 }
 

@@ -115,7 +115,7 @@ struct wakes_token {
 struct wakes_object {
 	uint64_t object;
 	struct {
-		struct wakes_token *items; /* a ring buffer */
+		struct wakes_token *items; /* the tokens, in a ring buffer */
 		size_t count, capacity, first;
 	} tokens;
 	struct wakes_token vain; /* condition: the last signal, if it had no waiter */
@@ -128,7 +128,7 @@ struct wakes_thread {
 	struct wakes_wait now;
 	/*
 	 * the last wait that was signalled; it is withheld until the thread's next wait shows
-	 * whether the thread was woken for nothing. last.waiter is 0 if there is none
+	 * whether the thread was woken for nothing. last.waiter is 0 if there is no such wait
 	 */
 	struct wakes_wait last;
 	uint64_t last_call; /* number of the call of `last` */

@@ -34,8 +34,8 @@ struct etrace_row {
 struct etrace {
 	const struct trace *trace;
 	struct out *out;
-	bool is_framed; /* for --format=etrace:cas */
-	bool has_names; /* false for --format=etrace:no-thread-names */
+	bool is_framed; /* --format=etrace:cas was given */
+	bool has_names; /* --format=etrace:no-thread-names was not given */
 	struct tasks tasks;
 	struct etrace_lines lines;
 	/* indexed by id of the function; NULL: calls to the function are not converted */

@@ -399,7 +399,7 @@ static void call_umount(struct etrace *etrace, const struct etrace_call *call)
 
 /* ---- tasks ---- */
 
-#define NAME_MAX_KERNEL 15 /* TASK_COMM_LEN without the NUL */
+#define NAME_MAX_KERNEL 15 /* limit of a task's name: TASK_COMM_LEN without the NUL */
 
 static void call_name(struct etrace *etrace, const struct etrace_call *call)
 {

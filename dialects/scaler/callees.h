@@ -17,7 +17,7 @@
 #include "trace/event.h"
 
 struct callee_file {
-	const char *path; /* "": unknown */
+	const char *path; /* path of the file; "": unknown */
 	/* number in the order of appearance; after callees_finish(), the executable has number 0 */
 	uint32_t number;
 	/*
@@ -44,7 +44,7 @@ struct callees {
 	/* sorted by number of the file, then by name; set by callees_finish() */
 	struct callee **sorted;
 	struct callee_file *first_mapped;
-	const char *executable; /* NULL: unknown */
+	const char *executable; /* path of the executable; NULL: unknown */
 };
 
 void callees_init(struct callees *callees);

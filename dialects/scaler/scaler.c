@@ -63,9 +63,9 @@ struct scaler {
 	const struct trace *trace;
 	const struct trace_process *process;
 	bool force, has_failed;
-	bool is_by_callee;		  /* for --format=scaler:callee */
-	bool has_frames;		  /* for --format=scaler:frames */
-	const struct trace_mapping *libc; /* NULL: not mapped yet */
+	bool is_by_callee;		  /* --format=scaler:callee was given */
+	bool has_frames;		  /* --format=scaler:frames was given */
+	const struct trace_mapping *libc; /* the C library; NULL: not mapped yet */
 	struct outdir directory;
 	struct calltree tree;
 	struct callees callees;
@@ -78,7 +78,7 @@ struct scaler {
  * the files of the first process are moved to their own directory.
  */
 static struct {
-	ARRAY_OF(uint32_t) processes; /* process ids */
+	ARRAY_OF(uint32_t) processes; /* their process ids */
 } run;
 
 /* ---- backtraces ---- */

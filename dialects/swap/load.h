@@ -4,8 +4,8 @@
 
 /*
  * The state of the machine and of the process, from the ~sample notes that --sample-system records.
- * For counters, it also has the increase since the previous sample, and for processor times,
- * percentages. At the first sample, these are 0.
+ * For counters, the struct also has the increase since the previous sample, and for processor
+ * times, percentages. At the first sample, these are 0.
  */
 
 #include <stddef.h>

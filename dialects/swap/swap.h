@@ -35,7 +35,7 @@ struct swap_thread {
 	uint64_t fd;
 	struct {
 		uint64_t fd, size;
-		struct path path; /* empty: there is no file */
+		struct path path; /* path of the file; empty: there is no file */
 	} file; /* the file that the thread's next call opens, with the kernel's path */
 };
 
@@ -71,8 +71,8 @@ struct swap_process {
 	struct hash_table by_thread;
 	ARRAY_OF(char *) contexts; /* names of contexts, indexed by bit */
 	struct load load;
-	enum swap_kin kin;    /* used in merged traces */
-	struct places places; /* used in merged traces */
+	enum swap_kin kin;    /* set only in merged traces */
+	struct places places; /* set only in merged traces */
 	bool has_started;     /* whether the messages about its start were written */
 	bool has_ended;
 	size_t mapped;		    /* number of mappings that were reported */
@@ -158,7 +158,7 @@ void swap_process_info(struct swap *swap, struct swap_process *process);
 void swap_process_maps(struct swap *swap, struct swap_process *process, uint64_t unix_ns);
 /*
  * swap_process_unmap() processes a ~unmap note. swap_process_return() is called for each call; if
- * the caller's mapping was unmapped, it reports the mapping again.
+ * the caller's mapping was unmapped, the function reports the mapping again.
  */
 void swap_process_unmap(struct swap *swap, struct swap_process *process, const struct event *event);
 void swap_process_return(struct swap *swap, struct swap_process *process, uint64_t caller,

@@ -405,7 +405,7 @@ static uint64_t fd_of(struct swap_process *process, const struct event *event,
 		return 0;
 	if (is_file && (api->result == 'p' || api->end == SWAP_FILE_DIRECTORY ||
 			!strcmp(api->name, "fclose") || !strcmp(api->name, "pclose"))) {
-		text = event_argument(event, "fd"); /* the argument of fdopen */
+		text = event_argument(event, "fd"); /* the descriptor that fdopen() was given */
 		thread = swap_thread(process, event->thread);
 		if (!text)
 			return thread->fd_call == event->call ? thread->fd : SWAP_FD_UNKNOWN;
