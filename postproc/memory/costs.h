@@ -26,7 +26,7 @@ struct costs_place {
 	double held_variance;	  /* variance of the bytes that are live at the end; 0: exact */
 	struct peaks_amount peak; /* live amount of the call site at the peak of the class */
 	struct peaks_amount most; /* largest live amount of the call site in one process */
-	uint64_t held_ns;	  /* sum of the times for which its objects were live */
+	uint64_t held_ns; /* sum of the times for which objects of the call site were live */
 };
 
 /*

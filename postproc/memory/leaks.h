@@ -3,8 +3,9 @@
 #define MEMORY_LEAKS_H
 
 /*
- * The objects that are live at the end, for the option -l. A ledger for each process of a trace
- * stores them; leaks_finish() sorts those of all ledgers by the calls that acquired them.
+ * The objects that are live at the end, for the option -l. Each process of a trace has a ledger of
+ * its live objects; leaks_finish() sorts the objects of all ledgers by the calls that acquired
+ * them.
  */
 
 #include "account/keep.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report on objects that were never released, by the call site that acquired them. */
+/* The report `leaks`: objects that were never released, by the call site that acquired them. */
 #include <stdlib.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,8 +25,8 @@ struct leak {
 	double variance, count_variance;
 	uint64_t oldest_ns; /* age of the oldest object; 0: not known */
 	/*
-	 * processes: number of processes with such objects at the end; last: number of the process
-	 * that was counted last
+	 * processes: number of processes with live objects of the call site at the end; last:
+	 * number of the process that was counted last
 	 */
 	uint32_t processes, last;
 	const char *example; /* description of the oldest object; NULL: none */
@@ -53,7 +53,7 @@ struct found {
 	const char *keeper; /* owner of the largest reachable block */
 	/* that block (the first one if several are equally large): its bytes, index of its call */
 	uint64_t largest, first;
-	uint32_t kept; /* its number in its scan, from 1; 0: no block is reachable */
+	uint32_t kept; /* number of that block in its scan, from 1; 0: no block is reachable */
 };
 
 /* With --growing: the live amount of a call site over time, in a process or in the run. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on how long objects were held: a histogram by powers of ten. Objects that are live at
- * the end are counted separately.
+ * The report `lifetimes`: a histogram, by powers of ten, of the times from acquisition to release.
+ * Objects that are live at the end are counted separately.
  */
 
 #include "postproc/report/report.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The report on the objects that were live at the peak, by call site; see postproc/totals/peaks.h.
- */
+/* The report `peak`: the objects that were live at the peak, by call site (totals/peaks.h). */
 
 #include "postproc/totals/peaks.h"
 #include "postproc/report/report.h"

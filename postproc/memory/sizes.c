@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report on the sizes of allocated blocks: a histogram by powers of two. */
+/* The report `sizes`: a histogram, by powers of two, of the sizes of allocated blocks. */
 
 #include "postproc/report/report.h"
 

@@ -25,8 +25,7 @@ struct entry {
 	struct unit_point *points;
 	/* the following members are only used in entries of the run */
 	struct unit_growth growth;
-	uint64_t units; /* units of the process that grew most; 0: no process had marks and objects
-			 */
+	uint64_t units; /* units of the process that grew most; 0: nothing was live at any mark */
 };
 
 struct units_state {

@@ -62,8 +62,7 @@ struct stay {
 struct stays {
 	struct stay *items;
 	size_t count, capacity;
-	uint64_t least_ns,
-		left_out; /* least_ns: shorter ones are dropped; left_out: their number */
+	uint64_t least_ns, left_out; /* shorter stays are left out; left_out: their number */
 };
 
 struct model_state {
@@ -531,7 +530,7 @@ static void put_marks(const struct model_state *state, struct table *table)
 	}
 }
 
-/* Fills the columns that long_waits and long_holds share. */
+/* Fills the columns that the tables longest_waits and long_holds share. */
 static void put_stay(const struct model_state *state, struct table *table, struct table_cell *row,
 		     const struct stay *stay)
 {

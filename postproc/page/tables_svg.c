@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Prints trees as flame graphs in one file that loads nothing: a graph for each group, callers
+ * below callees. The picture is complete without its script, which only zooms and searches. For a
+ * comparison of two runs, it has two graphs for each group, first that of the old run, with the
+ * same scale and order. Functions that grew or are new are red; functions that shrank or are gone
+ * are blue.
+ */
 #include "postproc/print/tables.h"
 
 #include <stdlib.h>
@@ -8,13 +15,6 @@
 #include "base/human.h"
 #include "postproc/print/tables_compare.h"
 
-/*
- * Prints trees as flame graphs in one file that loads nothing: a graph for each group, callers
- * below callees. The picture is complete without its script, which only zooms and searches. For a
- * comparison of two runs, it has two graphs for each group, first that of the old run, with the
- * same scale and order. Functions that grew or are new are red; functions that shrank or are gone
- * are blue.
- */
 #define WIDTH	    1200.0
 #define ROW	    17u	  /* height of a function; all sizes are in px */
 #define HEAD	    24u	  /* height of the title of a graph, and of that of the file */
@@ -30,8 +30,8 @@ __asm__(".section .rodata\n"
 	".previous\n");
 
 /*
- * A box of the graph: a function, or several, each of which is the only callee of the one before
- * it.
+ * A box of the graph: a function, or several, each of which is the only callee of the function
+ * before it.
  */
 struct bar {
 	const struct table_branch *branch;

@@ -126,8 +126,7 @@ static void fill_held(const struct overview *overview, struct line *line,
 	else
 		line_add(line, "none");
 	if (is_fd) {
-		/* add how many of them belong to live objects of other classes, and these classes
-		 */
+		/* add how many of them belong to other live objects, and the classes of those */
 		const char *between = " by ";
 
 		if (class->held_parts)
@@ -247,7 +246,7 @@ void overview_table(struct overview *overview)
 			if (columns[cell] + rows[i].cells[cell].length + 3 > columns[cell + 1])
 				columns[cell + 1] = columns[cell] + rows[i].cells[cell].length + 3;
 	narrow = is_narrow(overview, rows, count, columns[CELLS - 1]);
-	/* row 0 has the headings */
+	/* row 0 has the headings, which a narrow terminal does not show */
 	for (size_t i = narrow; i < count; i++) {
 		struct line line = { .length = 0 };
 

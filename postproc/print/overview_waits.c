@@ -133,7 +133,7 @@ void overview_waits(struct overview *overview)
 		if (threshold)
 			line_add(&line, " (counting waits over %s)", DURATION(threshold));
 		screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN);
-		/* not for joins and barriers, where long waits are normal */
+		/* print no longest wait for joins and barriers: their waits are often long */
 		if ((class->known == RESOURCE_LOCK || class->known == RESOURCE_SEMAPHORE ||
 		     class->known == RESOURCE_CONDITION || class->known == RESOURCE_FUTEX) &&
 		    overview->tight < OVERVIEW_TIGHTEST &&
@@ -415,7 +415,7 @@ static void name_closed(struct overview *overview, enum finding finding)
 
 static const struct {
 	void (*say)(struct line *line, const struct summary_class *class);
-	/* prints the call sites of the finding; NULL: only the report lists call sites */
+	/* prints the call sites of the finding; NULL: only a report lists them, not the screen */
 	void (*name)(struct overview *overview, enum finding finding);
 } findings[FINDINGS] = {
 	[FINDING_CLOSED] = { say_closed, name_closed }, [FINDING_LOST] = { say_lost, NULL },

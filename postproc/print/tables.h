@@ -20,7 +20,7 @@ struct source_style;
 
 struct tables_style {
 	const struct writer *format; /* the format, as tables_at() returns it */
-	/* for text: */
+	/* the next members are for the format `text`: */
 	unsigned width; /* columns of the terminal; 0: unknown, so 80 is assumed */
 	bool has_colour;
 	bool has_blocks;  /* the terminal shows Unicode block characters, which charts then use */
@@ -33,7 +33,7 @@ struct tables_style {
 	const char *before_next, *behind_next;
 	/* for --format=baseline: the value of each limit in this run */
 	const struct baseline *learned;
-	/* for the formats with messages at lines of source: */
+	/* for the formats that print messages with lines of source, such as gcc and sarif: */
 	const struct verdicts *verdicts;
 	const struct source_style *source;
 };

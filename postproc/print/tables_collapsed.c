@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Prints trees in the format that flamegraph.pl, speedscope and other programs read. Each branch
+ * with an amount of its own gets a line: its functions from the root on, separated by semicolons,
+ * and the amount. The amount is in column "self"; in a tree whose rows do not include each other,
+ * in "count". If the table has groups, the group's name is the first function. In a comparison of
+ * two runs, each line has the amounts of both runs, as difffolded.pl prints them.
+ */
 #include "tables.h"
 
 #include <inttypes.h>
@@ -10,13 +17,6 @@
 
 #define FRAMES_MAX 256
 
-/*
- * Prints trees in the format that flamegraph.pl, speedscope and other programs read. Each branch
- * with an amount of its own gets a line: its functions from the root on, separated by semicolons,
- * and the amount. The amount is in column "self"; in a tree whose rows do not include each other,
- * in "count". If the table has groups, the group's name is the first function. In a comparison of
- * two runs, each line has the amounts of both runs, as difffolded.pl prints them.
- */
 struct walk {
 	const struct tables_job *job;
 	int branch, value; /* numbers of the columns with the branch and the amount */

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * CSV as in RFC 4180: texts with commas, quotes or line breaks are quoted, and quotes doubled.
+ * Tables are separated by empty lines; each begins with a line of headings. The first column is the
+ * name of the table, so that a user can find the rows of a table with grep.
+ */
 #include "tables.h"
 
 #include <inttypes.h>
@@ -6,11 +11,6 @@
 
 #define FRAMES_MAX 256
 
-/*
- * CSV as in RFC 4180: texts with commas, quotes or line breaks are quoted, and quotes doubled.
- * Tables are separated by empty lines; each begins with a line of headings. The first column is the
- * name of the table, so that a user can find the rows of a table with grep.
- */
 static void print_text(struct out *out, const char *text)
 {
 	bool is_quoted = text[strcspn(text, ",\"\r\n")] || *text == ' ';
@@ -22,7 +22,7 @@ static void print_text(struct out *out, const char *text)
 		out_char(out, '"');
 }
 
-/* Prints a frame in a cell. begins: it is the first frame of the cell. */
+/* Prints a frame in a cell. begins: the frame is the first one of the cell. */
 static void print_frame(struct out *out, const struct naming_symbol *frame, bool begins)
 {
 	if (frame->function)

@@ -14,7 +14,8 @@
 #define FRAMES_WHOLE  256 /* limit of frames of a backtrace with -v */
 #define LINES_MAX     3	  /* limit of lines of the last column in a row */
 #define BRANCH_INDENT 2u
-#define BRANCH_FRAMES 4u /* a longer row of a tree has half of them at each end, without -v */
+/* frames that are shown of a longer branch without -v: half of them at each end */
+#define BRANCH_FRAMES 4u
 
 struct flow {
 	const struct layout *layout;

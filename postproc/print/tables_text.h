@@ -43,7 +43,7 @@ struct layout {
 	const struct tables_job *job;
 	const struct table *table;
 	size_t widths[COLUMNS_MAX]; /* 0: the column is not shown */
-	/* width of the longest word that is not a path, because such words are not broken */
+	/* width of the longest word that is not a path: the last column is at least as wide */
 	size_t words[COLUMNS_MAX];
 	unsigned last;		  /* number of the last column */
 	int by;			  /* the column by which the rows are sorted, or -1 */

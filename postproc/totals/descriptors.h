@@ -20,7 +20,7 @@
 
 struct hook;
 
-/* The call that opened or closed a descriptor. Pointers are valid as long as the trace. */
+/* The call that opened or closed a descriptor. Its pointers are valid while the trace is open. */
 struct descriptor_step {
 	const struct backtrace *backtrace; /* NULL: unknown */
 	const struct function *function;   /* NULL: the call is unknown */

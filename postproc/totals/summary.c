@@ -197,7 +197,7 @@ static void on_call(struct summary *summary, const struct event *event)
 	if (event->type == CALL_TYPE_ALLOC && event->resource->known == RESOURCE_PROCESS)
 		summary_note_fork(summary, event);
 	ledger_event(summary->ledger, event);
-	/* most calls are about memory and skip this block */
+	/* most calls are about memory: they have nothing to do with descriptors */
 	if (event->resource->known != RESOURCE_MEMORY) {
 		enum descriptor_misuse misuse;
 		struct descriptor *of;

@@ -144,10 +144,10 @@ struct summary_blocked {
 	uint64_t vain_ns; /* time from that signal to the wait */
 	/* the wait probably missed that signal and so kept the program from ending */
 	bool is_lost_wakeup;
-	/* For a semaphore or a condition: the last post or signal; NULL: there was none. */
+	/* for a semaphore, condition or futex: the last post, signal or wake; NULL: none */
 	const struct trace_node *notify_backtrace;
 	uint32_t notify_thread;
-	uint64_t notify_ns; /* time from that post or signal to the end of the process */
+	uint64_t notify_ns; /* time from that call to the end of the process */
 	/* the holder, or the joined thread, waits directly or indirectly for this thread */
 	bool is_deadlock;
 	/*
@@ -253,7 +253,7 @@ struct summary_process {
 	const char *recorded; /* the argument of --events; NULL: everything was recorded */
 	/* with --locks=contended: number of times that a lock was acquired without a wait */
 	uint64_t uncontended;
-	double stalled_s; /* time in which its trace could not be written */
+	double stalled_s; /* number of seconds in which its trace could not be written */
 	/* why the events may be from another process; NULL: no doubt */
 	const char *doubt;
 	/* the stream has only some threads of a process, which has another stream, too */
@@ -514,7 +514,7 @@ struct summary *summary_begin(void);
  */
 void summary_watch(struct summary *summary);
 
-/* Begins a trace. path: printed in reports; may be NULL; copied. */
+/* Begins a trace. path: shown in reports; may be NULL; summary_open() copies it. */
 void summary_open(struct summary *summary, const char *path);
 
 void summary_event(struct summary *summary, const struct event *event);

@@ -34,19 +34,19 @@ enum thread_wait { /* in the order of the columns of thread_waits */
 };
 
 struct thread_life {
-	uint32_t tid;	  /* 0: it has made no recorded call */
+	uint32_t tid;	  /* 0: the thread has made no recorded call */
 	uint64_t pthread; /* 0: unknown */
-	uint32_t creator; /* index of the thread that created it, or THREAD_NONE */
+	uint32_t creator; /* index of the creating thread, or THREAD_NONE */
 	uint64_t first_ns, last_ns;
-	/* backtrace of the call that created it; NULL: unknown */
+	/* backtrace of the call that created the thread; NULL: unknown */
 	const struct backtrace *backtrace;
 	uint64_t index;		     /* index of that call */
-	char name[THREAD_NAME_SIZE]; /* "": it has no name */
+	char name[THREAD_NAME_SIZE]; /* "": the thread has no name */
 	uint64_t events;
 	uint64_t waited_ns[THREAD_WAITS];
-	bool is_first; /* it is the first thread of the process */
+	bool is_first; /* this is the first thread of the process */
 	bool is_detached, is_joined;
-	bool has_ended; /* it has called pthread_exit() or thrd_exit() */
+	bool has_ended; /* the thread has called pthread_exit() or thrd_exit() */
 	/* time at which a thread that waited in a join noticed the end; 0: unknown */
 	uint64_t ended_ns;
 	/* the function in which the thread was when the process ended; "": none */
@@ -66,8 +66,8 @@ void threads_init(struct threads *threads);
 void threads_clear(struct threads *threads);
 
 /*
- * Whether the call took long enough to count as a wait, and the kind of this wait. A nested call of
- * the kind THREAD_WAIT_OTHER does not count: its time belongs to the enclosing call.
+ * Whether the call took long enough to count as a wait. Sets *wait to the kind of the wait. A
+ * nested call of the kind THREAD_WAIT_OTHER does not count: its time belongs to the enclosing call.
  */
 bool threads_waits(const struct hook *hook, const struct event *event, enum thread_wait *wait);
 
