@@ -125,7 +125,7 @@ enum control_clock {
  * use these addresses instead of looking the functions up.
  */
 struct libc_places {
-	uint32_t id_size; /* 0: unknown */
+	uint32_t id_size; /* size of `id` in bytes; 0: unknown */
 	uint8_t id[LIBC_ID_MAX];
 	uint32_t place[HOOK_COUNT]; /* offset from libc's load address; 0: unknown */
 };
@@ -204,7 +204,7 @@ struct control_page {
 	 * file is named by the first process that attaches
 	 */
 	int32_t starter;
-	char starter_name[64]; /* like arena_hello.name */
+	char starter_name[64]; /* in the form of arena_hello.name */
 	struct libc_places libc;
 	struct patches patches;
 	/* names of the maker's descriptors 0, 1 and 2; empty: unknown */
@@ -273,8 +273,8 @@ struct arena_hello {
 };
 
 /*
- * A call that has not returned yet, written by the thread. These entries tell the collector in
- * which calls threads are blocked, or were when they were killed.
+ * A call that has not returned yet, written by its thread. Such entries show the collector in which
+ * calls threads are blocked, or were blocked when they were killed.
  */
 struct arena_open {
 	uint16_t hook;
@@ -298,7 +298,7 @@ struct arena_open {
 
 /* A thread's slot. Its ring is in another part of the chunk (struct chunk_layout). */
 struct slot {
-	/* written by the producer */
+	/* the producer writes the following members */
 	/*
 	 * The low watermark: a lower bound of the times of all records that this thread has not
 	 * published yet; 0: no such record. The thread stores it before it reads the clock; no
@@ -632,7 +632,7 @@ struct record {
 	uint8_t state;	 /* enum record_state */
 	uint8_t kind;	 /* enum record_kind */
 	uint16_t more;	 /* the meaning depends on `kind` */
-	uint64_t time;	 /* in ticks: when the event happened; records are sorted by this time */
+	uint64_t time;	 /* time of the event, in ticks; records are sorted by this time */
 };
 
 /*
@@ -703,7 +703,7 @@ struct record_short {
 
 enum short_form {
 	SHORT_OPERATION = 15,  /* the bits of the operation */
-	SHORT_LEAVES = 1 << 4, /* MOMENT_LEAVE; otherwise MOMENT_ENTER */
+	SHORT_LEAVES = 1 << 4, /* the moment is MOMENT_LEAVE; otherwise MOMENT_ENTER */
 	SHORT_MADE = 1 << 5,   /* the result is the object; otherwise it is 0 */
 	SHORT_RELATED = 1 << 6,
 	/*
@@ -720,7 +720,7 @@ _Static_assert(RESOURCES_MAX < SHORT_SPLIT, "the flags need bits that no resourc
 
 /*
  * The part of a short record for a call that took time, has arguments or failed. In other short
- * records it is missing, which means that all its values are 0. The arguments follow as in
+ * records this part is missing, which means that all its values are 0. The arguments follow as in
  * record_call, padded to 8 bytes, at most SHORT_VALUES_MAX bytes.
  */
 struct short_more {
@@ -756,7 +756,7 @@ struct record_model {
 	int32_t cpu;
 	uint32_t context;
 	uint16_t cut;
-	uint8_t flags; /* CALL_CUT or 0 */
+	uint8_t flags; /* flags of the record: CALL_CUT or 0 */
 	bool is_known;
 };
 
@@ -793,7 +793,7 @@ struct record_module {
 	uint64_t start; /* start of the executable mapping */
 	uint64_t end;
 	uint64_t offset;
-	uint16_t path_size; /* including the NUL */
+	uint16_t path_size; /* bytes of the path, including the NUL */
 	uint16_t build_id_size;
 	uint32_t pad;
 };
@@ -830,7 +830,7 @@ struct record_name {
 	struct record record;
 	uint32_t id;	    /* a context's bit, or a class's number */
 	uint32_t flags;	    /* flags of the RESR packet */
-	uint16_t name_size; /* including the NUL */
+	uint16_t name_size; /* bytes of the name, including the NUL */
 	uint16_t description_size;
 	uint32_t pad;
 };

@@ -35,7 +35,7 @@ _Static_assert(RESOURCE_COUNT - 1 <= RESOURCES_MAX, "the stream has room for 32 
  * that a free precedes the next allocation of the same address in any thread.
  */
 enum hook_when {
-	WHEN_DEFAULT, /* as in operations.def */
+	WHEN_DEFAULT, /* the value of the operation (operations.def) */
 	WHEN_ENTRY,
 	WHEN_RETURN,
 	WHEN_BOTH, /* the call may release an object at entry, and acquires one at return */
@@ -46,7 +46,7 @@ enum hook_when {
  * have returned and written their records.
  */
 enum hook_blocks {
-	BLOCKS_DEFAULT, /* as in operations.def */
+	BLOCKS_DEFAULT, /* the value of the operation (operations.def) */
 	BLOCKS_NO,
 	BLOCKS_YES,
 	/*

@@ -90,7 +90,7 @@ static inline int64_t arch_number(const struct arch_state *state)
 	return state->is_at_call ? (int64_t)state->regs.regs[8] : -1;
 }
 
-/* Returns the link register, the only place that has the return address of a leaf function. */
+/* Returns the link register, perhaps the only place of a leaf function's return address. */
 static inline uint64_t arch_link(const struct arch_state *state)
 {
 	return state->regs.regs[30];

@@ -24,7 +24,7 @@ struct arch_state {
 	struct user_regs_struct regs;
 	uint8_t vector[ARCH_VECTOR_MAX] __attribute__((aligned(64)));
 	size_t vector_size;
-	uint64_t mask; /* blocked signals */
+	uint64_t mask; /* the signals that the thread blocks */
 	/*
 	 * the next two members are set only if ARCH_FORGETS_CALLS is 1: then `regs` does not show
 	 * them

@@ -649,7 +649,7 @@ static int take_back(struct remote *remote)
  */
 static int run_call(struct remote *remote, struct remote_word *word, const uint64_t *before)
 {
-	const char *limit = getenv("HOLDTRACE_CALL_MS"); /* set by tests */
+	const char *limit = getenv("HOLDTRACE_CALL_MS"); /* tests set this variable */
 	uint64_t ms = limit ? strtoull(limit, NULL, 10) : CALL_MS;
 	uint64_t begun = clock_ns(), end = begun + ms * 1000000u;
 	int status;

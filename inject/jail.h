@@ -17,7 +17,7 @@ bool jail_is_open(void);
 /*
  * Examines the seccomp filters of a thread before any thread is stopped. Returns 0, or -EPERM with
  * a text if the filters allow too little or cannot be read. *filters: the number of filters of each
- * thread of the process.
+ * thread, or -1 if the numbers differ.
  */
 int jail_look(pid_t pid, pid_t thread, int64_t *filters, struct error *err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * holdtrace-inject: started by `holdtrace attach` and `holdtrace ctl PID detach` to load the
- * library into a program, or to turn it off there. It is a separate program, so that no other
- * program needs the right to trace processes.
+ * library into a program, or to stop its recording there. It is a separate program, so that no
+ * other program needs the right to trace processes.
  */
 #include "base/error.h"
 #include "base/memory.h"

@@ -41,7 +41,7 @@ struct core {
 	ARRAY_OF(struct core_thread) threads;
 	int pid;
 	int signal;	      /* the signal that ended the process; 0: none */
-	uint64_t stack_start; /* address of the program's arguments; 0: unknown */
+	uint64_t stack_start; /* address of argc on the stack; 0: unknown */
 	uint64_t entry;	      /* address of the program's first instruction; 0: unknown */
 };
 
@@ -49,8 +49,8 @@ struct core {
  * Reads the core file that is open as `fd`, and makes it the subject. The caller still owns `fd`.
  * Mappings get the names that proc_pid_maps(5) has for them, as far as the file has these names. A
  * core file has no inode numbers, so equal paths get equal numbers. Returns 0, -EBADMSG (not a core
- * file of this processor), -EIO, or -ENODATA (no threads or no memory). Call core_close() also
- * after an error.
+ * file of this processor, or damaged), or -ENODATA (no threads or no memory). Call core_close()
+ * also after an error.
  */
 int core_open(struct core *core, int fd, struct subject *subject, struct error *err);
 void core_close(struct core *core, struct subject *subject);

@@ -35,8 +35,8 @@ struct frames *frames_open(const struct subject *subject);
 void frames_close(struct frames *frames);
 
 /*
- * Returns the modules of libdw, for other uses. The first call reads the mapped files. NULL: no
- * memory.
+ * Returns the modules of libdw, for other uses. The first call reads the mapped files. NULL: libdw
+ * failed.
  */
 Dwfl *frames_modules(struct frames *frames);
 

@@ -67,8 +67,8 @@ bool mapping_is_libc(const struct mapping *mapping, bool or_loader);
  * Opens the mapped file for reading. Uses /proc/PID/map_files if the kernel allows that (only for
  * root), otherwise the file's path below the root of the process. The file at this path is checked
  * before it is opened: it must be a regular file with the same inode number. The device is not
- * compared, because on layered file systems stat() returns another one. Returns the descriptor, or
- * -1.
+ * compared, because on layered file systems stat() returns another device. Returns the descriptor,
+ * or -1.
  */
 int mapping_open(const struct mapping *mapping, int32_t pid);
 

@@ -402,7 +402,7 @@ void stopping_stopped(struct stopping *stopping, const registers_native *registe
 #endif
 	if (!stopping->is_fresh && stopping->effect == STOPPING_REMAINING) {
 		/*
-		 * A new call may have the same arguments. It is the same call if the thread was
+		 * A new call may have the same arguments. The thread is in the old call if it was
 		 * woken only once, by this stop.
 		 */
 		read_status(&now);

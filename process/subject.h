@@ -3,8 +3,8 @@
 #define PROCESS_SUBJECT_H
 
 /*
- * The process whose mappings and memory are read. These functions read a running or stopped process
- * from the kernel; core_open() makes a core file the subject.
+ * The subject: the process whose mappings and memory are read. subject_begin() makes it a running
+ * or stopped process, core_open() a core file.
  */
 
 #include <stdbool.h>

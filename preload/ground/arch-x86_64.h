@@ -42,7 +42,7 @@ static inline long arch_call3(long number, long a, long b, long c)
 /* libunwind uses DWARF's register numbers here. */
 #define ARCH_LIBUNWIND "x86_64"
 
-/* from the psABI, section 3.2.2 */
+/* The red zone of the psABI, section 3.2.2. */
 #define ARCH_RED_ZONE 128u
 
 /*

@@ -218,9 +218,7 @@ static int find_in_table(uintptr_t address, struct loaded *found)
 
 int loader_find(const void *address, struct loaded *found)
 {
-	/*
-	 * like struct dl_find_object, with space for members that later versions of glibc may add
-	 */
+	/* a struct dl_find_object with space for members that later versions of glibc may add */
 	struct {
 		unsigned long long flags;
 		void *map_start, *map_end;

@@ -25,7 +25,7 @@
 
 typedef uintptr_t allocator_function(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
 
-/* A changed function. */
+/* A function whose first instructions were replaced by a jump. */
 struct changed {
 	const struct patch *patch;
 	uintptr_t entry;

@@ -24,7 +24,7 @@ void mapping_covered(struct call *call, struct call_event *event, bool is_fixed)
 }
 
 /*
- * Records the ranges that mremap unmapped. It leaves the old range mapped if the length is 0 (a
+ * Records the ranges that mremap unmapped. mremap leaves the old range mapped if the length is 0 (a
  * second mapping) or with MREMAP_DONTUNMAP.
  */
 void mapping_moved(struct call *call, struct call_event *event, void *old, size_t length, int flags)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The public functions, one for each row of hooks.def that is not written by hand. Each passes its
- * own frame to the functions that it calls, so that no sibling-call optimisation can remove the
- * caller. call.c and the effects (effects.h) do everything else.
+ * The public functions, one for each row of hooks.def that is not written by hand. Each passes a
+ * struct origin in its own frame to the recorder, so that the compiler cannot turn a recorded call
+ * into a jump, which would remove the frame. call.c and the effects (effects.h) do everything else.
  */
 #include "each.h"
 #include "effects.h"

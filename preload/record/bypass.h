@@ -5,10 +5,10 @@
 /*
  * Modules whose calls bypass the stubs. The loader normally binds a call to the first module that
  * defines the function, which is this library. But a library that is opened with RTLD_DEEPBIND
- * looks first in its own dependencies, including libc, unless patch_before_deep() could change
- * libc's symbols. The values of the library's relocations show where its calls lead. A library may
- * also have an allocator that is recorded only in modules that the loader loads with the program
- * (patches.h).
+ * looks first in its own dependencies, including libc. So its calls bypass the stubs if
+ * patch_before_deep() could not change libc's symbols. The values of the library's relocations show
+ * where its calls lead. A library may also have an allocator that is recorded only in modules that
+ * the loader loads with the program (patches.h).
  */
 
 #include <stdbool.h>

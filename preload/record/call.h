@@ -346,7 +346,7 @@ static inline void call_show_object(struct call *call, uint64_t object, uint64_t
 /* Records one part of the call. A signal handler may interrupt this and record events, too. */
 void call_event(struct call *call, const struct call_event *event);
 
-/* Ends the call. */
+/* Removes the call from the open calls, and clears the low watermark if the call has set it. */
 static inline void call_end(struct call *call)
 {
 	struct thread *thread = call->thread;

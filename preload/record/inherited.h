@@ -4,8 +4,8 @@
 
 /*
  * Descriptors that were open when the program began: it inherited them, so they are not its leaks.
- * Every process looks for them, so /proc is used as little as possible: the kernel creates its
- * entries at each look-up.
+ * Every process looks for them, so this code uses /proc as little as possible: the kernel creates
+ * an entry of /proc when it is looked up.
  */
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ struct inherited {
 	uint32_t fd;
 	bool has_size; /* the descriptor refers to a regular file */
 	uint64_t size;
-	const char *path; /* as in /proc/self/fd; "" if unknown */
+	const char *path; /* the path in /proc/self/fd; "" if unknown */
 };
 
 /*

@@ -36,7 +36,7 @@ extern struct life life;
 
 enum life_arm {
 	LIFE_RECORDS = 1,
-	LIFE_FOLLOWS = 2,   /* also asks the kernel for the file's name (--detail=paths) */
+	LIFE_FOLLOWS = 2,   /* the hook also asks the kernel for the file's name (--detail=paths) */
 	LIFE_CONTENDED = 8, /* locks without a wait are only counted (contended.h) */
 	LIFE_SAMPLES = 4,   /* only some blocks, and their frees, are recorded (sampling.h) */
 	/* the real function calls malloc or realloc, which sample, too (hand_allocators.c) */

@@ -20,7 +20,7 @@ struct thread;
 /* The owner of a block. Private to this process, not in shared memory. */
 struct owner {
 	uint32_t state; /* enum owner_state */
-	int32_t thread; /* kernel's thread id */
+	int32_t thread; /* the kernel's thread id */
 };
 
 enum owner_state {

@@ -68,8 +68,8 @@ struct python_memory {
 	uint32_t merged_count; /* number of `merged` */
 	/* the thread's PyThreadState, which find_state() has checked */
 	uintptr_t state;
-	struct python_frame frames[PYTHON_FRAMES_MAX]; /* outermost first */
-	uint64_t merged[CAPTURE_MEMORY_MAX];	       /* outermost first */
+	struct python_frame frames[PYTHON_FRAMES_MAX]; /* outermost frame first */
+	uint64_t merged[CAPTURE_MEMORY_MAX];	       /* outermost frame first */
 	/* the frames of the current walk, innermost first, and their entry frames or 0 */
 	uintptr_t chain[PYTHON_FRAMES_MAX], entries[PYTHON_FRAMES_MAX];
 	struct python_line lines[1 << PYTHON_LINES_BITS];

@@ -147,7 +147,7 @@ void thread_renew(void);
 
 /*
  * Sets the low watermark: every record that the thread has not yet published has this time or a
- * later time; 0: there is no such record. The store has release order, so that the collector sees
+ * later time; 0: all records are published. The store has release order, so that the collector sees
  * all published records before it sees a higher watermark.
  */
 static inline void thread_set_watermark(struct thread *thread, uint64_t watermark)

@@ -20,7 +20,7 @@ struct late_order;
  */
 bool start_attached(const struct late_order *order);
 
-/* Starts recording. */
+/* Arms the hooks: calls are recorded from now on. */
 void start_recording(void);
 
 /*

@@ -124,8 +124,8 @@ struct capture_memory {
 	uint32_t generation; /* generation of the modules (maps.h) */
 	uint32_t end;	     /* enum capture_end of the outermost frame */
 	uint32_t walked;     /* number of frames that the last capture had to walk */
-	struct capture_frame frames[CAPTURE_MEMORY_MAX]; /* outermost first */
-	struct capture_slot slots[CAPTURE_SLOTS_MAX];	 /* in the order of frames */
+	struct capture_frame frames[CAPTURE_MEMORY_MAX]; /* outermost frame first */
+	struct capture_slot slots[CAPTURE_SLOTS_MAX];	 /* in the order of `frames` */
 	struct capture_step steps[CAPTURE_MEMORY_MAX];	 /* the current walk, innermost first */
 	struct capture_place places[1 << CAPTURE_PLACES_BITS];
 	struct capture_path paths[1 << CAPTURE_PLACES_BITS][2];

@@ -59,7 +59,7 @@ struct dwarf_memory {
  */
 struct dwarf_tables {
 	const uint8_t *low, *high;
-	const uint8_t *header; /* .eh_frame_hdr */
+	const uint8_t *header; /* start of .eh_frame_hdr */
 };
 
 /*

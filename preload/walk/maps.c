@@ -37,7 +37,7 @@
 #define REGION_FIRST 2048u /* enough for a program that needs only libc */
 
 struct region {
-	uint32_t used, size; /* in bytes, without this struct */
+	uint32_t used, size; /* bytes after this struct */
 } __attribute__((aligned(8)));
 
 static struct {
