@@ -659,7 +659,7 @@ static void plan_libraries(struct patches *plan, const char *loader, const char 
 		;
 }
 
-/* Whether the plan contains a function that --hook names so. */
+/* Whether the plan contains a function of this name that --hook requested. */
 static bool has_hook(const struct patches *plan, const char *name)
 {
 	for (uint32_t i = 0; i < plan->count; i++)

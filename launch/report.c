@@ -46,7 +46,7 @@ int command_live(int argc, char **argv, struct error *err)
 	return become_part(PART_LIVE, argv[0], NULL, argv, err);
 }
 
-/* the path of the post-processor is passed on, because holdtrace-view and holdtrace-live run it */
+/* passes the path of the post-processor, because holdtrace-view runs it */
 int command_view(int argc, char **argv, struct error *err)
 {
 	cleanup_free char *path = NULL;

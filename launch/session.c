@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define SETTLE_STEPS 100 /* number of waits of 20 ms */
+#define SETTLE_STEPS 100 /* limit of waits for the collector, 20 ms each */
 
 /*
  * Moves a descriptor above 2. If the caller has closed 0, 1 or 2, that descriptor must be closed in

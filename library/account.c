@@ -137,9 +137,7 @@ static void add_process(struct library_account *account, const struct trace_proc
 	process->ledger = ledger_create(false);
 }
 
-/*
- * Makes `of` the current process, since the events of a merged trace alternate between processes.
- */
+/* Makes `of`, which may be new, the current process: events of merged traces alternate. */
 static void find_process(struct library_account *account, const struct trace_process *of)
 {
 	uint32_t number = map_get(&account->by_section, 0, of->section - 1);

@@ -13,8 +13,8 @@
 #include <time.h>
 
 /*
- * holders_find() infers which threads may hold a lock that does not store its owner, as locks do
- * that use a futex but do not belong to pthread. A thread that holds a lock usually has the lock's
+ * holders_find() infers which threads may hold a lock that does not store its owner: a lock that
+ * uses a futex and does not belong to pthread. A thread that holds a lock usually has the lock's
  * address on its stack, because it needs the address to release the lock. But a thread that only
  * uses the lock may have the address there, too, and the holder of a lock at a constant address may
  * not have it. The stacks of running threads are not searched.

@@ -18,7 +18,7 @@ struct look {
 	struct address_space space;
 	struct naming *naming;
 	struct naming_files files;
-	bool *is_in_ring; /* indexed by thread */
+	bool *is_in_ring; /* indexed by thread: it is in a deadlock cycle */
 	size_t rings;	  /* number of deadlock cycles */
 	/*
 	 * threads that seem to wait for each other, by owners that are partly inferred

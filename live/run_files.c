@@ -395,7 +395,7 @@ int run_open(struct run *run, char *const *names, struct error *err)
 	if (names[0] && !names[1] && ctl_is_process(names[0]))
 		return open_process(run, atoi(names[0]), err);
 	for (; !status && *names; names++) {
-		const char *mark = strrchr(*names, '#'); /* the # of FILE#N */
+		const char *mark = strrchr(*names, '#'); /* in FILE#N */
 
 		status = add_file(run, *names,
 				  mark && is_number(mark + 1) ? (size_t)(mark - *names)

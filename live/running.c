@@ -326,7 +326,7 @@ int live_unwind(struct live_process *process, struct error *err)
 		;
 	for (size_t i = 0; child > 0 && i < process->thread_count; i++) {
 		struct live_thread *thread = &process->threads[i];
-		unsigned frames = answers[i].frame_count; /* the result is not trusted */
+		unsigned frames = answers[i].frame_count; /* not trusted, so limited below */
 
 		thread->is_whole = answers[i].is_whole;
 		thread->frame_count = frames < LIVE_FRAMES_MAX ? frames : LIVE_FRAMES_MAX;

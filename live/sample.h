@@ -22,7 +22,7 @@ enum sample_order { SAMPLE_HELD, SAMPLE_GROWTH, SAMPLE_RATE, SAMPLE_OBJECTS, SAM
 struct sample_options {
 	const char *class; /* name of the class; NULL: all classes */
 	enum sample_order order;
-	bool since_base; /* the live numbers are the change since the baseline */
+	bool since_base; /* show changes since the baseline, not live numbers */
 	size_t rows;	 /* limit of rows, at most SAMPLE_ROWS_MAX */
 };
 

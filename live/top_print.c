@@ -67,7 +67,7 @@ struct view {
 	size_t width; /* width of the screen; SIZE_MAX: plain text, whose lines are not cut */
 	size_t widths[COLUMNS]; /* 0: the column is left out */
 	size_t site_at;		/* column of the terminal where call sites begin */
-	bool has_site_line;	/* a call site has a line of its own */
+	bool has_site_line;	/* each call site is on a separate line */
 	bool has_blocks;
 };
 
@@ -117,8 +117,8 @@ static void put_style(const struct view *view, enum screen_style style)
 }
 
 /*
- * Breaks the lines from start on that are too long for the screen, at two blanks if possible, else
- * at one.
+ * Breaks lines that are too long for the screen, from the offset `start` on: at two blanks if
+ * possible, else at one blank.
  */
 static void wrap_lines(const struct view *view, size_t start)
 {

@@ -51,7 +51,7 @@ struct debuginfo {
 	Dwarf *dwarf, *alternate;
 	struct elffile *package; /* the .dwp file of -gsplit-dwarf, or NULL */
 	struct dwp *dwp;	 /* NULL until a split unit is read */
-	/* whether a split unit was read, so that the package was searched for */
+	/* whether a split unit was read; if so, the package was searched for */
 	bool is_split;
 	const struct elffile *file, *code;
 	const struct file_opener *opener;
@@ -283,7 +283,7 @@ static bool holds_functions(const struct unit *unit, int tag)
 	case DW_TAG_class_type:
 	case DW_TAG_structure_type:
 	case DW_TAG_union_type:
-	case DW_TAG_enumeration_type: /* Rust */
+	case DW_TAG_enumeration_type: /* has methods in Rust */
 		return unit->is_mangling;
 	case DW_TAG_subprogram:
 	case DW_TAG_lexical_block:

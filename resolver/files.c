@@ -258,8 +258,8 @@ int files_open(const struct resolve_options *options, const char *path,
 {
 	const char *directory = options->debug_dir ? options->debug_dir : RESOLVE_DEBUG_DIRECTORY;
 	/*
-	 * the root directory for `directory`; a debug directory from --map is not below
-	 * options->root
+	 * the root directory to which `directory` is relative; a debug directory from --map is not
+	 * below options->root
 	 */
 	const char *debug_root = options->debug_dir ? NULL : options->root, *root = debug_root;
 	char digits[2 * FILES_BUILD_ID_MAX + 1] = "";

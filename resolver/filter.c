@@ -85,9 +85,9 @@ static bool begins_with(const char *line, size_t size, const char *start)
 }
 
 /*
- * Finds the last `key=` in a header, at its start or after a comma. It must be the last one,
- * because the name of the process may contain commas and keys, too. Returns the offset of the key,
- * or `size` if there is none.
+ * Finds the last `key=` in a header, at its start or after a comma. An earlier `key=` may be part
+ * of the name of the process, which may contain commas. Returns the offset of the key, or `size` if
+ * there is none.
  */
 static size_t find_key(const char *line, size_t size, const char *key)
 {

@@ -345,8 +345,8 @@ int main(int argc, char **argv)
 	int output, status;
 
 	/*
-	 * the network must be used only with an option, but libraries would use these servers
-	 * without one
+	 * use the network only with --debuginfod: libraries would always use the servers of this
+	 * variable
 	 */
 	unsetenv("DEBUGINFOD_URLS");
 	if (read_options(asked, argc, argv, &err))

@@ -2,9 +2,7 @@
 #ifndef SCAN_BLOCKS_H
 #define SCAN_BLOCKS_H
 
-/*
- * The objects of a process that are live while it is stopped, read from its stream up to the cut.
- */
+/* Reads a stopped process's live objects from its stream, up to the cut. */
 
 #include <stdbool.h>
 #include <stdint.h>

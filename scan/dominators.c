@@ -47,7 +47,7 @@ static bool edge_counts(const struct graph *graph, uint32_t block, uint32_t edge
 	return EDGE_STRENGTH(edge) != STRENGTH_WEAK || graph->classes[target] == GRAPH_WEAK;
 }
 
-/* Returns the next successor of a node at each call; GRAPH_NONE: there is no further one. */
+/* Returns the next successor of a node at each call; GRAPH_NONE: there are no more successors. */
 static uint32_t successor(const struct search *search, uint32_t node, size_t *next)
 {
 	const struct graph *graph = search->graph;

@@ -25,7 +25,7 @@ struct graph_block {
 
 /*
  * Flag in graph_block.order: the block was allocated before the fork that made the process. Such a
- * block leads to others but is not counted.
+ * block is not counted, but may lead to other blocks.
  */
 #define GRAPH_OF_PARENT (1ull << 63)
 

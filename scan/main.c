@@ -138,8 +138,8 @@ static int take_thread(struct process_thread *thread, struct error *err)
 }
 
 /*
- * Examines all threads. Returns the reason why one of them must not be stopped now; NULL: all can
- * be stopped.
+ * Examines all threads. Returns the reason why a thread must not be stopped now; NULL: all threads
+ * can be stopped.
  */
 static const char *find_objection(const struct process *process, struct stopping *stopping)
 {

@@ -301,7 +301,7 @@ static void read_timers(struct process *process)
 	}
 }
 
-/* Reads the memory that may lead to blocks. */
+/* Reads the memory that may contain pointers to blocks. */
 static int read_words(struct process *process, struct error *err)
 {
 	int rc;

@@ -28,7 +28,7 @@ struct process_thread {
 	struct tracee tracee;
 	char name[16];
 	bool is_exiting; /* the thread ends the process, and waits for the scan in our library */
-	uint64_t registers[PROCESS_REGISTERS_MAX]; /* may be pointers */
+	uint64_t registers[PROCESS_REGISTERS_MAX]; /* may have pointers */
 	unsigned register_count;
 	uint64_t vectors[PROCESS_VECTORS_MAX];
 	unsigned vector_count;

@@ -202,7 +202,7 @@ static void put_handles(struct out *out, const struct report *report)
 
 /* A text of runs, which begins at an address: see the note ~pages. */
 struct runs_text {
-	uint64_t from, at; /* addresses of its start and of its end so far */
+	uint64_t from, at; /* start of the runs in the text, and their end so far */
 	char text[RUNS_TEXT];
 	size_t used;
 	unsigned count; /* number of texts in the current note so far */

@@ -44,8 +44,8 @@ static const struct mapping *file_of(const struct process *process, const struct
 }
 
 /*
- * Finds the thread whose stack or descriptor is in a mapping without a name. Returns the kind: a
- * stack or a descriptor.
+ * Finds the thread whose stack or descriptor is in a mapping without a name. Returns ROOT_STACK or
+ * ROOT_TLS; ROOT_MAPPING: there is no such thread.
  */
 static enum root_kind kind_of_nameless(const struct finding *finding, const struct mapping *mapping,
 				       uint32_t *thread)

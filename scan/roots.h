@@ -38,7 +38,7 @@ extern const char *const root_words[ROOT_KINDS];
 struct root {
 	enum root_kind kind;
 	uint64_t from; /* start address; for ROOT_REGISTER and ROOT_KERNEL, an index */
-	int thread;    /* 0: the root belongs to no thread */
+	int thread;    /* thread id; 0: the root belongs to no thread */
 	/* name of the variable, or the owner of a word in the kernel; NULL: unknown */
 	const char *name;
 	const char *module;   /* path of the module; NULL: none */

@@ -21,8 +21,8 @@ static void add_page(struct words *words, const struct ranges *targets, const ch
 		memcpy(&word, bytes + i * 8, sizeof(word));
 		value = untagged(word);
 		/*
-		 * a pointer to the end of a block, one past its last byte, may be the end of the
-		 * block's range
+		 * keep a word that equals the end of a range: it may point to the end of a block,
+		 * one past the block's last byte
 		 */
 		if (value < low || value > high)
 			continue;
