@@ -30,7 +30,7 @@
 #include "base/pool.h"
 #include "trace/event.h"
 
-#define LEDGER_CLASSES	 48u /* the last one contains all classes that do not fit */
+#define LEDGER_CLASSES	 48u /* the last class contains all that do not fit */
 #define LEDGER_LISTENERS 32u /* maximum number of reports that run at the same time */
 
 struct ledger_class {

@@ -33,7 +33,7 @@ struct sites {
 
 void sites_free(struct sites *sites);
 
-/* Forgets all sites, for another process. */
+/* Forgets all sites, so that the struct can store those of another process. */
 void sites_clear(struct sites *sites);
 
 /*

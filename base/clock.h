@@ -7,7 +7,7 @@
 
 #define NS_OF_SECOND 1000000000ull
 
-/* CLOCK_MONOTONIC, in ns. */
+/* Returns CLOCK_MONOTONIC, in ns. */
 static inline uint64_t clock_ns(void)
 {
 	struct timespec now;

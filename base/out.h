@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 
-#define OUT_SIZE (64u << 10) /* bytes of the buffer */
+#define OUT_SIZE (64u << 10) /* size of the buffer in bytes */
 
 struct out {
 	int fd;

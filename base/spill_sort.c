@@ -19,7 +19,7 @@ struct spill_head {
 
 /* The sorted contents of one buffer in the spill file. */
 struct spill_run {
-	uint64_t at, end; /* the part that has not been read yet */
+	uint64_t at, end; /* the part of the file that has not been read yet */
 	char *window;
 	size_t start, filled, capacity;
 	struct spill_head head; /* header of the piece at `start` */

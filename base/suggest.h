@@ -16,13 +16,13 @@ struct suggest {
 	char text[SUGGEST_WORD_MAX + 24];
 };
 
-/* `typed` must outlive `suggest`. */
+/* Begins the search for the word closest to `typed`, which must outlive `suggest`. */
 void suggest_begin(struct suggest *suggest, const char *typed, size_t length);
 
 /* Considers a valid word as the suggestion. */
 void suggest_try(struct suggest *suggest, const char *word);
 
-/* " (did you mean WORD?)", to append to a message; "" if no word is close enough. */
+/* Returns " (did you mean WORD?)", to append to a message; "" if no word is close enough. */
 const char *suggest_text(const struct suggest *suggest);
 
 #endif

@@ -98,8 +98,8 @@ uint64_t budget_of_groups(const char *list, const char *mount)
 }
 
 /*
- * Reads the number of processes that the kernel has killed from a file of a control group. Returns
- * UINT64_MAX if the kernel does not write this number.
+ * Reads from a file of a control group how many processes the kernel has killed for lack of memory.
+ * Returns UINT64_MAX if the kernel does not write this number.
  */
 static uint64_t read_kills(const char *directory, const char *name)
 {

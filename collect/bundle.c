@@ -28,7 +28,7 @@ struct bundle {
 	/* the lock guards the members from here to `less`, and the sink's position */
 	bool is_begun; /* the file has its header */
 	uint8_t buffer[HTR_SIZE_piece + SMALL];
-	/* indexed by stream: number of its bytes that were left out of the file */
+	/* indexed by stream: number of the stream's bytes that were left out */
 	ARRAY_OF(uint64_t) less;
 	/* only the merge uses these */
 	uint32_t streams;
@@ -67,7 +67,7 @@ const struct sink *bundle_sink(const struct bundle *bundle)
 
 /*
  * Writes all bytes. Adds the number of bytes that were written to *written, even on failure, so
- * that the caller can remove them.
+ * that the caller can remove these bytes.
  */
 static int bundle_append(struct bundle *bundle, const void *bytes, size_t size, size_t *written,
 			 struct error *err)
@@ -206,7 +206,7 @@ int bundle_shorten(struct bundle *bundle, struct sink_next *next, const struct k
 	uint64_t size;
 	int ret, from;
 
-	/* bundle->sink.fd is write-only */
+	/* opens the file again, since bundle->sink.fd is write-only */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", bundle->sink.fd);
 	from = open(path, O_RDONLY | O_CLOEXEC);
 	size = from < 0 ? 0 : copy_rest(from, bundle->sink.size, next->fd, done, streams);

@@ -15,7 +15,7 @@
 #include "base/error.h"
 
 struct chunk {
-	/* the list of all mapped chunks; `at` is the pointer that points to this chunk */
+	/* links of the list of all mapped chunks; *at points to this chunk */
 	struct chunk *next, **at;
 	char *map;
 	/*
@@ -70,7 +70,7 @@ uint32_t chunk_spares_used(const struct chunk *chunk);
 /* Unmaps the chunk. If it is a spare, clears it for the next process. */
 void chunk_close(struct chunk *chunk);
 
-/* The highest index of any slot of the chunk that was ever taken, plus 1. */
+/* 1 plus the highest index of a slot of the chunk that was ever taken. */
 uint32_t chunk_used(const struct chunk *chunk);
 
 /*

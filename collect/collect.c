@@ -462,7 +462,7 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 		collect_end_member(collector, member);
 		has_ended = true;
 	}
-	/* children must be known before the stream of their parent is complete */
+	/* the collector must know the children before the stream of their parent is complete */
 	if (has_ended)
 		collect_receive(collector);
 	heed_sigterm(collector, now_ns);
@@ -552,7 +552,7 @@ static void tidy_run(struct collector *collector, uint64_t now_ns)
 	collect_say_counts(collector, NULL);
 }
 
-/* The next sleep, after a sleep of `sleep` and a round that took `taken` bytes. */
+/* Returns how long to sleep after a sleep of `sleep` and a round that took `taken` bytes. */
 static uint64_t next_sleep(uint64_t sleep, uint64_t taken)
 {
 	if (taken > MUCH_BYTES)
@@ -584,7 +584,7 @@ void collect_run(struct collector *collector)
 			shared_futex_wake(&collector->shared.control->settled);
 		}
 		ticks_compare(&collector->ticks, now);
-		/* when asked to end, take all records that are there */
+		/* when asked to end, the collector takes all records that exist */
 		is_full = !collector->leaving && collect_keep_is_full(collector);
 		taken = is_full ? 0 : merge_round(collector->merge);
 		collect_toggle(collector);

@@ -98,7 +98,7 @@ struct member {
 	struct schedule *schedule[ARENA_CHUNKS];
 };
 
-/* A process that has ended. It is remembered because its children may still attach. */
+/* A process that has ended. The collector remembers it because its children may still attach. */
 struct ancestor {
 	uint64_t key[2];
 	uint32_t number, parent_stream;
@@ -377,8 +377,8 @@ void collect_say_stalled(struct collector *collector, struct member *member);
 void collect_say_waiting(struct collector *collector, struct member *member);
 
 /*
- * Writes a note about operations of the process that no hook saw, if their number changed since the
- * last note.
+ * Writes a note about the kinds of operations of the process that no hook saw, if there are more
+ * kinds than in the last note.
  */
 void collect_say_past(struct collector *collector, struct member *member);
 

@@ -55,7 +55,7 @@ struct encoder {
 	uint64_t addresses[HOOK_COUNT];
 	/* indexed by hook: whether the stream has a call of the function */
 	bool is_called[HOOK_COUNT];
-	/* second index: record_call.part */
+	/* indexed by hook and by record_call.part */
 	struct encode_kind kinds[HOOK_COUNT][RECORD_MOVED_PART + 1];
 };
 

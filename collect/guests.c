@@ -493,8 +493,8 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	if (!member)
 		return false;
 	/*
-	 * the starter's pidfd was opened early, since the starter may be dead when its message
-	 * arrives
+	 * the pidfd of the first process was opened early, since this process may be dead when its
+	 * message arrives
 	 */
 	if (known.pidfd < 0 && known.pid == collector->starter_pid) {
 		known.pidfd = collector->starter;
@@ -525,8 +525,7 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	__atomic_store_n(&newcomer->chunk->head->stream, member->number + 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&control->alive, 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&control->attached, 1, __ATOMIC_RELEASE);
-	/* only the first chunk (0) of a process shows that an earlier member with its pid has
-	 * ended */
+	/* only a first chunk (0) shows that an earlier member with its pid has ended */
 	if (!newcomer->hello->chunk)
 		end_predecessor(collector, member);
 	return true;

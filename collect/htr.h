@@ -51,7 +51,7 @@ struct htr_kind {
 /* The contents of a block. free() frees all of it. */
 struct htr_block_parts {
 	struct htr_block header; /* sizes in the file and checksums are not set */
-	uint8_t bytes[];	 /* definitions, then events */
+	uint8_t bytes[];	 /* the definitions, then the events */
 };
 
 /* Returns NULL if there is no memory. */

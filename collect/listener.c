@@ -26,7 +26,7 @@
 #include "contract.h"
 
 #ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* since Linux 6.5 */
+#define SO_PEERPIDFD 77 /* exists since Linux 6.5 */
 #endif
 
 /* A connection that has not sent its message yet. The list is in the order of arrival. */
@@ -90,7 +90,7 @@ struct listener {
 	uint32_t waiting_of[2][USERS];
 	/* waiting guests and unfinished ended processes: of the owner, of other users; atomic */
 	uint32_t crowd[2];
-	uint64_t refused[REFUSAL_COUNT]; /* atomic; read and reset by listener_refused() */
+	uint64_t refused[REFUSAL_COUNT]; /* atomic counts; listener_refused() resets them */
 };
 
 /* ---- opening ---- */
@@ -114,7 +114,7 @@ static int listen_on(const struct sockaddr_un *address, socklen_t size)
 static int listen_by_name(const char *session)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	/* abstract: the name begins with a NUL, and its length is explicit */
+	/* an abstract socket: its name begins with a NUL and has an explicit length */
 	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s%s",
 			      CONTROL_SOCKET_PREFIX, session);
 
@@ -628,7 +628,7 @@ static void open_pidfd(const struct listener *listener, struct visitor *visitor)
 		visitor->is_stranger = true;
 }
 
-/* Accepts a connection. If all descriptors are in use, closes the reserve to get free ones. */
+/* Accepts a connection. If all descriptors are in use, closes the reserve to free two of them. */
 static int accept_one(struct listener *listener, int socket)
 {
 	int connection = accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

@@ -196,12 +196,12 @@ static void classify_by_neighbours(struct range *range, struct range *next)
 
 	if (range->use != USE_TOLD && next && behind->from == mapping->to && is_nameless(behind) &&
 	    mapping->flags & MAPPING_WRITE && *mapping->path == '/')
-		next->use = range->use; /* the .bss of a module, which extends beyond its file */
+		next->use = range->use; /* the .bss of the module extends beyond its file */
 	if (range->use || range->kind != BEFORE_ANONYMOUS)
 		return;
 	if (is_arena(mapping, behind)) {
 		range->kind = BEFORE_ARENA;
-		next->use = USE_NOTHING; /* the reserve: addresses without memory */
+		next->use = USE_NOTHING; /* the arena's reserve is only addresses, without memory */
 	} else if (is_guard(mapping, behind)) {
 		range->kind = next->kind = BEFORE_STACK;
 		next->joins = true;

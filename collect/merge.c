@@ -37,9 +37,9 @@
 #define CLOCK_SLACK (1u << 22)
 /* without membarrier: every store is visible to the collector after this time */
 #define BARRIER_SLACK_NS 200000u
-/* time in a round for all processes of a bounded user */
+/* processor time that a round may spend on all processes of a bounded user */
 #define USER_NS 5000000u
-/* time in a round for the processes of all bounded users */
+/* processor time that a round may spend on the processes of all bounded users */
 #define OTHERS_NS 20000000u
 /* how long the merge waits for memory that a process has created but not yet sent */
 #define MISSING_NS 50000000u

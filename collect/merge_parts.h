@@ -103,7 +103,7 @@ struct reader {
 	struct entry *entries;
 	uint32_t begin, end, room;
 	/*
-	 * first item of the list of the slot's earlier threads, of which entries may still wait;
+	 * first item of the list of the slot's earlier threads, whose entries may still wait;
 	 * NO_THREAD: the list is empty
 	 */
 	uint32_t retired;
@@ -126,7 +126,7 @@ struct piece {
 };
 
 struct process {
-	/* the list of all processes; `at` is the pointer that points to this process */
+	/* links of the list of all processes; *at points to this process */
 	struct process *next, **at;
 	void *owner;
 	struct piece *pieces;
@@ -165,8 +165,8 @@ struct merge {
 	/* clock that advances only while the collector runs, not while it is stopped */
 	uint64_t clock_ns;
 	uint64_t round_ns;
-	uint64_t horizon;    /* horizon of this round */
-	struct batch *spare; /* unused batches */
+	uint64_t horizon;    /* horizon() of this round, in ticks */
+	struct batch *spare; /* list of unused batches */
 	uint32_t spare_count;
 	/*
 	 * Limit of the batches of one user, and of all bounded users together. If it is exceeded,

@@ -271,7 +271,7 @@ void merge_retire(struct reader *reader)
 		for (int i = 0; i < LOSS_COUNT; i++)
 			has_lost |= process->threads[place].lost[i] != 0;
 		if (has_lost)
-			/* its dropped events have not been reported yet */
+			/* the thread's dropped events have not been reported yet */
 			continue;
 		process->thread_next[place] = process->thread_free;
 		process->thread_free = place;

@@ -303,7 +303,7 @@ static bool end_job(struct output *output, struct job *job)
  */
 struct idle {
 	struct idle *next;
-	struct output *output; /* NULL: no stream yet */
+	struct output *output; /* output of the stream; NULL: no stream yet */
 	pthread_cond_t given;
 };
 
@@ -404,7 +404,7 @@ static void add_job(struct output *output, struct job *job)
 	pthread_mutex_unlock(&output->lock);
 }
 
-/* Adds a copy of the job. If there is no memory, waits until earlier jobs have freed some. */
+/* Adds a copy of the job. If there is no memory, waits until earlier jobs have freed memory. */
 static void output_add(struct output *output, const struct job *job)
 {
 	struct job *copy = malloc(sizeof(*copy));

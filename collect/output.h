@@ -40,7 +40,7 @@ uint8_t *output_buffer(struct output *output);
 /* Adds whole packets to the queue, and takes over the buffer. */
 void output_packets(struct output *output, uint8_t *buffer, size_t used);
 
-/* Adds a block of an .htr to the queue, and takes it over. */
+/* Adds a block of an .htr to the queue, and takes over the block. */
 void output_block(struct output *output, struct htr_block_parts *parts);
 
 /* Begins a section of an .htr: the blocks after it are readable without the blocks before it. */

@@ -23,7 +23,7 @@
 #include "process/proc.h"
 
 #define READ_NS	  (16 * MS) /* minimum time between two readings of a thread */
-#define YOUNG_NS  (4 * MS)  /* threads that are younger than this are not read */
+#define YOUNG_NS  (4 * MS)  /* minimum age of a thread at its first reading */
 #define TOKEN_NS  (4 * MS)  /* minimum average time between two readings in the run */
 #define BURST	  8u	    /* maximum number of readings in a round */
 #define SLOTS_MAX 64u	    /* maximum number of slots that a round checks */

@@ -39,8 +39,8 @@ struct sink_options {
 	/* wait if the disk is full; otherwise end the stream */
 	bool waits_for_room;
 	/*
-	 * this is the run's first stream, whose file gets the name itself; the names of other
-	 * streams' files are longer
+	 * this is the run's first stream: its file gets the name in the setting, without an
+	 * addition
 	 */
 	bool first;
 	/* the inherited descriptor for stdout or fd:N; -1: use the number in the setting */

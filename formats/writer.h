@@ -63,7 +63,7 @@ struct writer {
 	const char *name; /* name of the format for --format */
 	const char *description, *readers, *suffix, *missing;
 	enum format_kind kind;
-	unsigned flags; /* enum format_flag */
+	unsigned flags; /* bits of enum format_flag */
 	/* TABLES: prints the tables of a report (postproc/print/tables.h). */
 	void (*print)(const struct tables_job *job);
 	/*

@@ -144,7 +144,7 @@ static int writer_take(struct writer *writer, uint32_t stream, int from, struct 
 
 /* limit of rounds, each of which copies the data that was written since the last round */
 #define ROUNDS_MAX 20
-#define SMALL	   (256u << 10) /* no further round follows if a round copied at most this */
+#define SMALL	   (256u << 10) /* a round of at most this many bytes is the last */
 
 static const char usage[] = "Usage: holdtrace-keep OLD NEW EXCHANGE since|bytes NUMBER\n"
 			    "Shortens a trace of --keep: keeps its last part, and the objects that "

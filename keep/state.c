@@ -76,7 +76,7 @@ struct state {
 	uint64_t stay;	     /* number of calls that are kept */
 	/* numbers of the last and of the second last completed scan; 0: none */
 	uint64_t scanned, scanned_before;
-	ARRAY_OF(struct acquisition) gains; /* sorted by index */
+	ARRAY_OF(struct acquisition) gains; /* live objects, sorted by index */
 	size_t next;			    /* index of the next acquisition to write */
 	void *writer;
 	/* whether the note about the calls that are left out was written */

@@ -226,8 +226,8 @@ static void fill_frame(struct naming *naming, struct naming_frame *frame, uint64
 		       const struct symbol *symbol)
 {
 	/*
-	 * the address is a return address: the module of a frame is the one that contains the call
-	 * before it
+	 * the address is a return address: the frame's module is the module of the call, which
+	 * precedes this address
 	 */
 	const struct space_module *module = space_module_at(naming->space, address - 1);
 

@@ -52,7 +52,7 @@ void naming_end_kept(const struct naming_files *files);
 
 /* A function of a frame. Its strings are valid until naming_destroy(). */
 struct naming_symbol {
-	uint64_t address; /* in the address map; 0: the frame is in no module */
+	uint64_t address; /* address in the address map; 0: the frame is in no module */
 	/* offset from the module's load base; the address itself if the frame is in no module */
 	uint64_t offset;
 	const char *function, *file, *module; /* NULL: unknown */
@@ -110,7 +110,7 @@ size_t naming_lines(struct naming *naming, const struct trace_node *backtrace,
  * Like naming_lines(), but starts at the program's own code: of the inner frames in system
  * libraries, only the function that the program called is listed. The first *length lines are the
  * call site, which is the function that the program called and the innermost functions of the
- * program; rows with equal call sites are merged.
+ * program; tables merge rows that have equal call sites.
  */
 size_t naming_site(struct naming *naming, const struct trace_node *backtrace,
 		   struct naming_line *lines, size_t max, size_t *length);

@@ -59,7 +59,7 @@ struct trace_process {
 	uint64_t session[2]; /* lower and upper half of the run's id */
 	uint32_t stream, parent_stream, parent_pid;
 	uint64_t start_ns;    /* start of the process: CLOCK_MONOTONIC in ns */
-	uint64_t realtime_ns; /* add it to a time of the stream to get ns since 1970 */
+	uint64_t realtime_ns; /* a time of the stream plus this value is ns since 1970 */
 };
 
 struct trace_tracer {

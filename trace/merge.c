@@ -40,7 +40,7 @@ struct part {
 	bool is_open, is_live;
 	uint64_t start; /* start of the process, ns since 1970; 0: unknown, or the input can be read
 			   only once */
-	uint64_t clock; /* add it to a time of the part to get ns since 1970 */
+	uint64_t clock; /* a time of the part plus this value is ns since 1970 */
 	bool has_clock;
 	const struct event *event; /* the next event of the part */
 	uint64_t key;		   /* time of the event in ns since 1970; never decreases */

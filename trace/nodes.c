@@ -12,7 +12,7 @@
 #define FIRST	  64u
 #define DOUBLINGS 9u
 #define CHUNK	  (FIRST << DOUBLINGS)
-#define SMALL	  (CHUNK - FIRST) /* nodes in the smaller chunks */
+#define SMALL	  (CHUNK - FIRST) /* number of nodes in all smaller chunks */
 
 /*
  * A slot whose mark is 0 is free. Other marks hold bits of the hash that do not determine the slot,

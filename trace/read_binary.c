@@ -346,7 +346,7 @@ static enum taken packets_take(struct trace *trace, const unsigned char *bytes,
 
 /* ---- streams ---- */
 
-/* bytes: a handshake that framing_handshake_size() accepted. */
+/* Begins a stream. bytes: a handshake that framing_handshake_size() accepted. */
 static int begin_stream(struct trace *trace, const unsigned char *bytes, struct error *err)
 {
 	struct binary *binary = trace->reader;
@@ -490,7 +490,7 @@ static void close_binary(struct trace *trace)
 
 /* ---- packets in memory ---- */
 
-/* Returns 1 and sets the trace's event, 0 without an event, or a negative errno. */
+/* Returns 1 and sets the trace's event, 0 if there is no event, or a negative errno. */
 static int piece_ends(struct trace *trace, enum taken taken, struct error *err)
 {
 	struct binary *binary = trace->reader;

@@ -76,7 +76,7 @@ int trace_begin_stream(struct trace *trace, struct error *err);
 /* Frees the memory that only reading needs. Objects returned before remain valid. */
 void trace_shed(struct trace *trace);
 
-/* A trace without a reader. NULL: no memory. */
+/* Creates a trace without a reader. NULL: no memory. */
 struct trace *trace_create(const struct trace_options *options);
 
 /* Assigns the next section number to a process. Returns 0 or -ENOMEM. */

@@ -69,7 +69,7 @@ static bool take_hex(struct slice *line, uint64_t *number)
 	size_t before = line->length;
 	uint64_t sum = 0;
 
-	/* Local variables, which stay in registers, because most of a text trace is addresses. */
+	/* Uses local variables, which stay in registers: most of a text trace is addresses. */
 	for (; at < end && hex_digit(*at) >= 0; at++) {
 		if (sum >> 60)
 			return false;
@@ -191,7 +191,7 @@ const struct slice *text_header_value(const struct text_header *header, const ch
 	return NULL;
 }
 
-/* The six numbers of a date, in their written order. */
+/* Parses the six numbers of a date, in their written order. */
 static bool take_date(struct slice line, uint64_t numbers[6])
 {
 	static const char *const behind[6] = { ".", ".", " ", ":", ":", "" };
@@ -367,7 +367,7 @@ static bool take_fraction(struct slice *line, uint64_t *ms)
 	return digits == 3 || digits == 6;
 }
 
-/* `[01:02:03.004] `; hours may be any number. */
+/* Parses a time, `[01:02:03.004] `; the hours may be any number. */
 static bool take_time(struct slice *line, uint32_t *time_ms)
 {
 	uint64_t hours, minutes, seconds, ms;

@@ -48,7 +48,7 @@ struct trace_options {
 	 * writer. The early end of the file is then not damage.
 	 */
 	bool no_wait;
-	struct bundles *bundles; /* shared by traces of one file (bundle.h); NULL: not shared */
+	struct bundles *bundles; /* cache that traces of one file share (bundle.h); NULL: none */
 	/*
 	 * Calls are not wanted. If an .htr has a whole index, its calls are not read but counted in
 	 * tally.skipped.

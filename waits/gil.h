@@ -60,7 +60,7 @@ void gil_free(struct gil *gil);
 /* Drops all data, for use with another process. */
 void gil_clear(struct gil *gil);
 
-/* Takes the note ~python, which has the addresses of _PyRuntime. */
+/* Processes the note ~python, which has the addresses of _PyRuntime. */
 void gil_note(struct gil *gil, const struct event *note);
 
 /* Adds a call, in stream order. Returns whether it is a call for a condition of the GIL. */

@@ -72,7 +72,7 @@ void locks_clear(struct locks *locks)
 
 /* ---- numbers ---- */
 
-/* The index of a thread, added if necessary. */
+/* Returns the index of a thread, which is added if it is new. */
 static uint32_t thread_of(struct locks *locks, uint32_t id)
 {
 	struct map_entry *entry = map_put(&locks->index, OF_THREAD, id);
@@ -108,7 +108,7 @@ static void unlink_page(struct locks *locks, uint32_t index)
 		map_set(&locks->index, OF_PAGE, lock->object >> PAGE_SHIFT, lock->next);
 }
 
-/* The index of the lock at an address, added if necessary. */
+/* Returns the index of the lock at an address, which is added if it is new. */
 static uint32_t lock_of(struct locks *locks, uint64_t object)
 {
 	uint32_t index = map_get(&locks->index, OF_LOCK, object);

@@ -167,7 +167,7 @@ void locks_open(struct locks *locks, const struct event *note, const struct hook
 
 /* A thread that holds a lock now. */
 struct locks_holder {
-	uint32_t thread, site; /* thread: the kernel's id; site: where it took the lock */
+	uint32_t thread, site; /* thread: the kernel's id; site: where the thread took the lock */
 	bool is_shared;	       /* shared with other readers */
 };
 
@@ -180,7 +180,7 @@ bool locks_holder(const struct locks *locks, uint64_t object, uint32_t *at,
 
 /*
  * Sets *object and *holder to the next lock that a thread holds and to that thread. *at must be
- * zeroed at the first call. Returns false after the last one.
+ * zeroed at the first call. Returns false after the last lock.
  */
 struct locks_at {
 	uint32_t thread, hold;

@@ -17,7 +17,7 @@
 #include "base/pool.h"
 #include "base/hash_table.h"
 
-#define WAITS_STEPS	  5u /* below 1 us, 1 to 2 us, 2 to 4 us, 4 to 8 us, from 8 us on */
+#define WAITS_STEPS	  5u /* steps: below 1 us, 1 to 2 us, 2 to 4 us, 4 to 8 us, from 8 us on */
 #define WAITS_SPEEDS	  512u
 #define WAITS_OBJECTS_MAX 65536u /* objects per process; further objects count in totals only */
 

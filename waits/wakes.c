@@ -88,7 +88,7 @@ void wakes_clear(struct wakes *wakes)
 
 /* ---- numbers ---- */
 
-/* The number of an object, added if necessary. */
+/* Returns the number of an object, which is added if it is new. */
 static uint32_t object_of(struct wakes *wakes, uint64_t object)
 {
 	struct map_entry *entry = map_put(&wakes->index, OF_OBJECT, object);
@@ -347,7 +347,7 @@ static void use_wake(struct wakes_object *object, size_t at)
 	object->pending--;
 	if (--items[(first + at) % capacity].count)
 		return;
-	for (; at; at--) /* the older wakes move over the removed one */
+	for (; at; at--) /* moves the older wakes up by one place */
 		items[(first + at) % capacity] = items[(first + at - 1) % capacity];
 	object->tokens.first = (first + 1) % capacity;
 	object->tokens.count--;
@@ -633,7 +633,7 @@ static void end_wait(struct wakes_object *object, struct wakes_wait *wait, bool 
 		wait->waker_thread = token.thread;
 		wait->woken_ns = token.time_ns;
 	}
-	/* Drops signals for threads that no longer wait: they timed out at the same time. */
+	/* Drops signals for threads that no longer wait, since they timed out at the same time. */
 	while (object->pending > object->waiting)
 		pop_token(object);
 }

@@ -16,10 +16,10 @@
 #include "base/spill_sort.h"
 #include "dialects/outdir.h"
 
-#define PACKET	   (256u << 10) /* approximate bytes of events in a packet */
+#define PACKET	   (256u << 10) /* approximate size of a packet's events in bytes */
 #define MAGIC	   0xc1fc1fc1u
 #define FRAMES_MAX 512u
-#define TEXT_MAX   4096u /* limit of the bytes of a string */
+#define TEXT_MAX   4096u /* maximum size of a string in bytes */
 #define HEAD_SIZE  (4u + 16 + 4 + 5 * 8 + 4)
 
 /* For each event: the suffix of its constant, its name and its fields. */

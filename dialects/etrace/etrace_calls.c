@@ -506,7 +506,7 @@ void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, c
 	}
 }
 
-#define O_TMPFILE_EXCL 0x410082 /* O_TMPFILE, O_EXCL, O_RDWR */
+#define O_TMPFILE_EXCL 0x410082 /* O_TMPFILE, O_EXCL and O_RDWR, as on x86 */
 
 /* clang-format off */
 static const struct etrace_row rows[] = {

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 
 #define BUFFER_MAX (1u << 20)
-#define FORMAT_MAX 300 /* limit of the bytes of a formatted line with keys and numbers */
+#define FORMAT_MAX 300 /* maximum size in bytes of a line of keys and numbers */
 #define PART_MAX   900 /* a text of at least this many bytes is split into several lines */
 
 void etrace_lines_init(struct etrace_lines *lines)

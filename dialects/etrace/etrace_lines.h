@@ -27,7 +27,7 @@ struct etrace_block {
 struct etrace_lines {
 	struct spill_file spill;
 	ARRAY_OF(char) buffer;
-	size_t block; /* start of the current block */
+	size_t block; /* offset of the current block in `buffer` */
 };
 
 void etrace_lines_init(struct etrace_lines *lines);

@@ -88,7 +88,7 @@ static struct {
  * These functions were neither timed nor counted, so their names end with SCALER_INFERRED.
  */
 
-#define INLINED_MAX 8 /* functions per frame, the maximum of naming_symbols() */
+#define INLINED_MAX 8 /* most functions that naming_symbols() lists for a frame */
 
 static bool scaler_is_inferred(const char *name)
 {
@@ -571,8 +571,8 @@ static void take_call(struct scaler *scaler, const struct event *event, const ch
 	if (!*name)
 		name = "func0"; /* Scaler's name for functions without a name */
 	/*
-	 * A wait for a condition has a separate event for its mutex, whose related object is the
-	 * condition.
+	 * A wait for a condition has a separate event for its mutex; the related object of that
+	 * event is the condition.
 	 */
 	if (event->part && event->resource->known == RESOURCE_LOCK) {
 		extra[0] = event->related;

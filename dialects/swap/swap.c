@@ -505,8 +505,8 @@ int write_swap_event(void *state, const struct event *event, struct error *err)
 	struct swap_process *process = process_of(swap, event->process);
 
 	/*
-	 * a process's facts are known only once its packet has been read, which is not the first in
-	 * the stream
+	 * a process's facts are known only once its packet has been read, and this packet is not
+	 * the first of the stream
 	 */
 	if (!process->has_started)
 		see_start(process, event->process);

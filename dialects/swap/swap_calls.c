@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "hook_table.h"
 
-#define FIXED_MOST 512 /* limit of the bytes of a message without its texts */
+#define FIXED_MOST 512 /* maximum size in bytes of a message without its texts */
 
 /* A message about a call, while it is being written. */
 struct part {
