@@ -77,8 +77,8 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * Whether the branch is shown on the line of its parent: it is the only child, and no path ends at
- * the parent.
+ * Whether the branch is shown on the line of its parent: it is the only child, no path ends at the
+ * parent, and the parent is not the root, which has no line.
  */
 static bool is_continued(const struct branch *branch)
 {

@@ -30,7 +30,7 @@ struct leak {
 	 */
 	uint32_t processes, last;
 	const char *example; /* description of the oldest object; NULL: none */
-	/* children that were not waited for: first entry of a list in leaks_state.children */
+	/* children that were not waited for: a list in leaks_state.children; 0: none */
 	uint32_t children;
 };
 
@@ -51,7 +51,10 @@ struct found {
 	 */
 	uint64_t compared[FATES], since[FATES], since_bytes[FATES];
 	const char *keeper; /* owner of the largest reachable block */
-	/* that block (the first one if several are equally large): its bytes, index of its call */
+	/*
+	 * largest: bytes of that block; first: index of the call that allocated it, the lowest one
+	 * if several blocks are equally large
+	 */
 	uint64_t largest, first;
 	uint32_t kept; /* number of that block in its scan, from 1; 0: no block is reachable */
 };
@@ -76,7 +79,7 @@ struct leaks_state {
 	const char *failure, *doubt;
 	struct tally *tally, *found;
 	struct tally *curves; /* NULL: --growing is not given */
-	struct pool pool;     /* for texts */
+	struct pool pool;     /* memory of texts */
 	struct suppress suppress;
 	struct summary_children children;
 };

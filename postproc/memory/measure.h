@@ -13,7 +13,7 @@ enum measure_kind {
 	MEASURE_HELD,  /* bytes or objects that are live at the end */
 	/* bytes or objects that were live at the peak of the class; not for comparisons */
 	MEASURE_PEAK,
-	/* bytes or objects that were released within the next calls of the thread (--within) */
+	/* bytes or objects that the acquiring thread released in its next call (or --within=N) */
 	MEASURE_TEMP,
 	MEASURE_HOLD, /* time for which locks were held */
 	MEASURE_WAIT, /* time spent in calls that may wait */

@@ -158,7 +158,10 @@ static void units_process(void *user)
 	labelled[at].units = units;
 }
 
-/* Marks: keeps the result of the process that grew most. Labels: adds up live amounts. */
+/*
+ * If the process has marks, keeps the result of the process that grew most. If its run has a label,
+ * adds the live amount of the process to that of the run.
+ */
 static void units_merge(void *user, void *of_run, const void *of_process)
 {
 	struct units_state *state = user;

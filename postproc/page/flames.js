@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Flame graphs of one run and of two, and buttons that copy texts and pictures from them. Part of one
- * function: see model.js.
+ * Flame graphs of one run and of two, and buttons that copy texts and pictures from them. This file is a
+ * part of one function: see model.js.
  */
 
 /* ---- flame graph ---- */

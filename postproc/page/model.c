@@ -20,8 +20,8 @@
 
 #define SPANS_MOST 200000u /* limit of spans if report_run.detail is 0 */
 #define WAIT_LEAST 10000u  /* in ns: shorter waits are not listed among the longest */
-#define LONG_MOST  2000u   /* limit of rows for waits, and of rows for holds of locks */
-/* the limits of listed waits and of listed holds are the limit of spans divided by this */
+#define LONG_MOST  2000u   /* maximum number of the longest waits, and of the longest holds */
+/* the limit of the rows for waits, and of those for holds, is the limit of spans divided by this */
 #define A_LONG_ONE 100u
 
 /* An entry of a tally: a call site, in a process or in the run. */

@@ -246,7 +246,7 @@ const isSelected = () => state.from > axis()[0] || state.to < axis()[1];
 const zoomToWindow = () => isSelected() && choose({ axis: [...ranges().slice(1), [state.from, state.to]].map(each => each.join('-')).join('_') });
 const middle = () => (Math.max(state.from, axis()[0]) + Math.min(state.to, axis()[1])) / 2;
 
-/* Undoes the last of these: the function that is zoomed to, the window, the range of the axis. */
+/* Undoes one choice: the zoom to a function, else the window, else the range of the axis. */
 function leave() {
 	const way = ranges(), [a, b] = axis();
 	if (state.zoom)

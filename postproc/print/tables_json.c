@@ -24,7 +24,7 @@ struct kept_frame {
 struct printer {
 	const struct tables_job *job;
 	struct json json;
-	struct kept_frame *kept; /* indexed by the frame's id */
+	struct kept_frame *kept; /* indexed by the frame's id modulo KEPT */
 	struct out aside;	 /* a buffer in which keep_frame() writes a frame */
 };
 

@@ -294,8 +294,8 @@ static bool has_error(const struct table_facts *facts)
 }
 
 /*
- * The word to print for an empty table. If the table could not be made, or if only samples of
- * memory were recorded, the word says so.
+ * Returns the words for an empty table. They say so if not everything was observed, or if only
+ * samples of memory were recorded.
  */
 static const char *word_of_nothing(const struct tables_job *job, const struct table *table)
 {

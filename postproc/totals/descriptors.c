@@ -94,7 +94,7 @@ static struct descriptor_step step_of(const struct event *event)
 
 /*
  * Reads an argument as a number. Returns false if the call does not have the argument, or if the
- * number is negative.
+ * argument is negative or not a number.
  */
 static bool number_of(const struct event *event, const char *name, uint64_t *number)
 {

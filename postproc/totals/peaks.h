@@ -32,7 +32,7 @@ struct peaks_entry {
 	uint32_t class;
 };
 
-/* The greatest peak of the run so far. */
+/* The peak of a class in the run so far: the largest peak of one process. */
 struct peaks_run {
 	struct peaks_amount most;
 	uint64_t at_ns;

@@ -124,7 +124,7 @@ struct summary_blocked {
 	uint64_t object, related;
 	/* text about the object of a call that blocks; "": none */
 	const char *what;
-	uint32_t pid, thread; /* tid of the first thread */
+	uint32_t pid, thread; /* thread: tid of the first thread */
 	uint32_t threads;
 	uint64_t longest_ns;
 	uint64_t waited_ns;		    /* sum of the waits of all these threads */
@@ -238,9 +238,8 @@ struct summary_process {
 	uint64_t inherited; /* number of inherited descriptors that were never closed */
 	/* number of descriptors open at the end, according to the kernel; 0: not known */
 	uint64_t descriptors;
-	/* according to the kernel, the process had no zombie at its end */
-	bool has_no_zombie;
-	bool has_zombie; /* according to the kernel, it had a zombie at its end */
+	/* according to the kernel, the process had no zombie, or had one, at its end */
+	bool has_no_zombie, has_zombie;
 	/* classes of objects that it acquired or released without a hooked function; NULL: none */
 	const char *past;
 	bool has_namespace; /* libraries in another link namespace call that namespace's libc */
@@ -374,7 +373,7 @@ struct summary {
 	struct pool pool; /* memory of texts */
 	struct summary_class classes[LEDGER_CLASSES];
 	uint32_t class_count;
-	/* one for each process image: each exec starts a new image */
+	/* an element for each process image: each exec starts a new image */
 	ARRAY_OF(struct summary_process) processes;
 	struct {
 		struct summary_site *items; /* sorted by summary_end(), the largest first */
@@ -404,7 +403,10 @@ struct summary {
 	uint64_t namespaces;   /* number of processes with libraries in another link namespace */
 	uint64_t damaged;      /* number of damaged traces */
 	uint64_t unread;       /* number of traces that could not be read; set after reading */
-	/* acquired before an attach and released after it: blocks; others, without mappings */
+	/*
+	 * number of blocks, and of other objects except mappings, that were acquired before an
+	 * attach and released after it
+	 */
 	uint64_t earlier_blocks, earlier_others;
 	/* number of call sites of which it is unknown whether they grow with the units of work */
 	uint64_t untold;

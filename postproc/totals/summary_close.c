@@ -29,7 +29,8 @@ struct held {
 	uint64_t most;	  /* the amount in that process */
 	const char *example;
 	bool has_more_examples;
-	uint32_t children; /* list of children that their parents did not wait for */
+	uint32_t children; /* children that were not waited for: a list in summary.children; 0: none
+			    */
 };
 
 /*
