@@ -50,7 +50,7 @@ struct ledger_item {
 	struct wire_value *arguments; /* arguments of that call, see keep_arguments(); NULL: none */
 	uint32_t site;		   /* index in ledger_sites(); in a free item: the next free item */
 	uint32_t thread;	   /* thread that acquired it, see ledger_thread() */
-	uint32_t turn;		   /* number of the thread's calls up to this one */
+	uint32_t turn;		   /* number of the thread's calls up to this call */
 	uint32_t context, time_ms; /* context and time_ms of the call */
 	uint32_t count;		   /* times it was acquired and not yet released; 0: not live */
 };
@@ -189,7 +189,7 @@ bool ledger_is_replaced(const struct ledger *ledger);
 /*
  * Like ledger_held(), but for the descriptors that the process had open when it executed another
  * program. The kernel then closed those with FD_CLOEXEC; the ~fd notes of the next program list the
- * others.
+ * other descriptors.
  */
 bool ledger_passed(struct ledger *ledger, size_t *at, struct ledger_held *held);
 

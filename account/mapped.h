@@ -39,7 +39,7 @@ struct mapped_piece {
 void mapped_free(struct mapped *mapped);
 
 /*
- * Adds a range, which must not be empty and must not overlap another one. Returns false if there
+ * Adds a range, which must not be empty and must not overlap another range. Returns false if there
  * are MAPPED_MAX ranges already.
  */
 bool mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint32_t item);

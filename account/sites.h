@@ -50,7 +50,7 @@ uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event)
 
 /*
  * Like sites_of(), but inline for the frequent case that the backtrace's first site is the right
- * one.
+ * site.
  */
 static inline uint32_t sites_of_again(struct sites *sites, uint8_t class, const struct event *event)
 {

@@ -118,7 +118,7 @@ size_t options_count(char *const *words);
 
 /*
  * Returns 0, or -EINVAL if an option was given without an option that it requires, or together with
- * one that excludes it.
+ * an option that excludes it.
  */
 int options_check(const struct option_table *table, void *values, struct error *err);
 

@@ -4,7 +4,7 @@
 
 /*
  * The result of a comparison function for qsort(): -1, 0 or 1. ORDER(a, b) sorts ascending,
- * ORDER(b, a) descending. With several keys, each further key decides if the ones before it are
+ * ORDER(b, a) descending. With several keys, each further key decides if the keys before it are
  * equal:
  *
  *   return ORDER(b->bytes, a->bytes) ?: ORDER(a->address, b->address);

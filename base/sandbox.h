@@ -4,8 +4,8 @@
 
 /*
  * Drops rights of a process before it reads untrusted files. A wall is a kernel mechanism that
- * takes some rights away. Each wall is set up if the kernel supports it; if one is missing, the
- * others still work, and sandbox_describe() reports the missing one.
+ * takes some rights away. Each wall is set up if the kernel supports it; if a wall is missing, the
+ * other walls still work, and sandbox_describe() reports the missing wall.
  */
 
 #include <stdbool.h>

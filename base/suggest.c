@@ -46,8 +46,8 @@ void suggest_begin(struct suggest *suggest, const char *typed, size_t length)
 		.typed = typed,
 		.length = length,
 		/*
-		 * one letter of a short word, or a third of the letters of a longer one, may
-		 * differ: any short word is only a few edits from any other
+		 * one letter of a short word, or a third of the letters of a longer word, may
+		 * differ: any short word is only a few edits from any other short word
 		 */
 		.distance = (length < 6 ? 1 : length / 3) + 1,
 	};

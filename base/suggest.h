@@ -2,7 +2,7 @@
 #ifndef SUGGEST_H
 #define SUGGEST_H
 
-/* Suggests the closest word of a list for a misspelt one. */
+/* Suggests the closest word of a list for a misspelt word. */
 
 #include <stddef.h>
 
@@ -10,7 +10,7 @@
 
 struct suggest {
 	const char *typed;
-	size_t length;			 /* length of `typed` */
+	size_t length;			 /* number of letters of `typed` */
 	size_t distance;		 /* edit distance of the best word so far */
 	char word[SUGGEST_WORD_MAX + 1]; /* the best word so far; "": no word is close enough */
 	char text[SUGGEST_WORD_MAX + 24];

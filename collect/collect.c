@@ -385,7 +385,7 @@ static void heed_sigterm(struct collector *collector, uint64_t now_ns)
 	if (!collector->leave_ns || now_ns < collector->leave_ns)
 		return;
 	collector->leaving = true;
-	/* the next round is the last one before members finish: it must take all records */
+	/* the next round is the last round before members finish: it must take all records */
 	merge_hurry(collector->merge);
 	for (uint32_t i = 0; i < collector->count; i++) {
 		struct member *member = collector->active[i];

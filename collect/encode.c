@@ -13,9 +13,9 @@
 
 #define DAY_MS 86400000u
 #define MS_NS  1000000u
-/* maximum length of a value's name; names of hooks' arguments are much shorter */
+/* maximum bytes of a value's name; names of hooks' arguments are much shorter */
 #define VALUE_NAME_MAX 48
-/* maximum length of a path: an MMAP packet cannot be divided into parts */
+/* maximum bytes of a path: an MMAP packet cannot be divided into parts */
 #define PATH_CLIP 3800
 /* a bit that is set in every key of struct encode_kind, so that no key is 0 */
 #define KIND_KNOWN (1u << 7)
@@ -142,8 +142,8 @@ static struct wire_text text_in(uint8_t *room, const char *text, size_t size)
 }
 
 /*
- * Writes the packet that registers a class. If the class is one that programs of sp-rtrace must not
- * see, the packet is hidden from them.
+ * Writes the packet that registers a class. If programs of sp-rtrace must not see the class, the
+ * packet is hidden from them.
  */
 static uint8_t *put_class(const struct encoder *encoder, uint8_t *at, uint32_t id)
 {

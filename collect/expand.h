@@ -42,8 +42,8 @@ static inline uint32_t more_values_size(const struct short_more *more)
 
 /*
  * Copies the parts between the struct and the frames from the ring, where they begin at `from`.
- * `record` is a copy of the struct; its member `resource` loses its flag bits. Returns false if the
- * record is too short for its parts.
+ * `record` is a copy of the struct; the flag bits of its member `resource` are cleared. Returns
+ * false if the record is too short for its parts.
  */
 static inline bool expand_read(struct record_short *record, const char *from,
 			       struct expand_more *more)
@@ -99,7 +99,7 @@ static inline bool expand_has_backtrace(const struct record_short *record)
 
 /*
  * Whether a record that makes two events is sound: it must release one object at entry and acquire
- * another one.
+ * another object.
  */
 static inline bool expand_is_split_soundly(const struct record_short *record,
 					   const struct expand_more *more)
@@ -147,8 +147,8 @@ static inline void expand(const struct record_short *record, const struct expand
 			  const char *frames, struct record_model *model, struct record_call *call)
 {
 	/*
-	 * sets each field separately: clearing the whole struct first would cost more than
-	 * everything else here
+	 * sets each field separately: clearing the whole struct first would cost more than all
+	 * other work of this function
 	 */
 	const struct short_more *said = &more->more;
 	char *at = (char *)(call + 1);

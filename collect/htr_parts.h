@@ -144,8 +144,8 @@ inline_ uint32_t spread(uint32_t value, int bit)
 
 /*
  * put_any() and put_little() write a value whose size is unpredictable (the value 0 has no bytes)
- * without a branch, since a mispredicted branch would cost more than all the rest. put_any() always
- * stores four bytes, put_little() two; the next value overwrites the bytes beyond the value's size.
+ * without a branch, since a mispredicted branch would cost more than all other work. put_any()
+ * always stores four bytes, put_little() two; the next value overwrites the excess bytes.
  */
 inline_ void put_any(struct column *to, uint64_t value)
 {

@@ -20,7 +20,7 @@
 
 /* Linux's default limit of mappings for a process */
 #define RANGES_MOST 65536u
-/* size of an arena of libc's allocator on 64-bit machines */
+/* bytes of an arena of libc's allocator on 64-bit machines */
 #define ARENA_SPAN  0x4000000ull
 #define GUARD_MOST  65536u
 #define PAGES	    (~0xfffull)
@@ -248,7 +248,7 @@ struct telling {
 	struct arena_own own[ARENA_OWN];
 	const struct range *range; /* the range that the piece is part of; NULL: no piece */
 	uint64_t from, to;
-	uint64_t time; /* time of the notes */
+	uint64_t time; /* time of the notes, in ticks */
 };
 
 static void say_piece(struct telling *telling)

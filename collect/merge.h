@@ -80,8 +80,8 @@ void merge_destroy(struct merge *merge);
 
 /*
  * The resources of the merge that the processes of a user have in use: batches for their records,
- * and, if is_bounded, processor time in a round. Each resource has a limit for the user, and one
- * for all bounded users together.
+ * and, if is_bounded, processor time in a round. Each resource has a limit for the user, and
+ * another limit for all bounded users together.
  */
 struct merge_user {
 	bool is_bounded;

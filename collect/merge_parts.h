@@ -154,7 +154,7 @@ struct process {
 	 * whether this round ignores the low watermarks because the process holds too much memory
 	 */
 	bool is_overruled;
-	uint64_t cut_time; /* time of the last merge_cut(); 0: never called */
+	uint64_t cut_time; /* time of the last merge_cut(), in ticks; 0: never called */
 };
 
 struct merge {

@@ -183,7 +183,7 @@ static void bring_forward(struct reader *reader)
 
 	if (!settle_frames(reader))
 		/*
-		 * no memory: the entry stays the last one, and will be handed out with a later time
+		 * no memory: the entry remains last, and will be handed out with a later time
 		 */
 		return;
 	moved = reader->entries[at];

@@ -382,7 +382,7 @@ static void start_thread(struct output *output)
 
 /*
  * Adds a job. Waits while the queues of all streams are full. If the queue of this stream is empty,
- * does not wait, so that a stuck stream does not stop the others.
+ * does not wait, so that a stuck stream does not stop the other streams.
  */
 static void add_job(struct output *output, struct job *job)
 {

@@ -125,7 +125,7 @@ void collect_toggle(struct collector *collector)
 	}
 	/*
 	 * An even number of toggles restores the state, so two toggles are enough: a change and its
-	 * reversal. For an odd number, one is enough.
+	 * reversal. For an odd number, one toggle is enough.
 	 */
 	if (count > 2)
 		count = 2 - count % 2;
@@ -194,7 +194,7 @@ static void flush_streams(struct collector *collector, int32_t pid, struct answe
 	}
 	if (collector->bundle)
 		add_path(answer, bundle_sink(collector->bundle));
-	/* the path of the named process first, then the paths of the others */
+	/* the path of the named process first, then the paths of the other processes */
 	for (int named = 1; named >= 0; named--)
 		for (uint32_t i = 0; i < collector->count; i++) {
 			struct member *member = collector->active[i];

@@ -324,9 +324,9 @@ static bool has_its_name(const struct sink *sink, int flags)
  * Opens and locks an existing file. The lock may belong to another collector that is about to exit,
  * since a launcher does not wait for its collector's exit. So this function waits for the lock, but
  * for a shorter time than traced programs wait for a collector that makes no progress. With --keep,
- * another collector may have replaced the file by a shorter one and write to that, so the file is
- * opened by its name again before each attempt. Returns 0 or a negative errno; -EBUSY: another
- * collector is writing the file.
+ * another collector may have replaced the file by a shorter file and write to that file, so the
+ * file is opened by its name again before each attempt. Returns 0 or a negative errno; -EBUSY:
+ * another collector is writing the file.
  */
 static int open_soon(struct sink *sink, bool follow)
 {

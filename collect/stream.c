@@ -38,8 +38,8 @@ struct stream *stream_create(enum setting_protocol protocol, const struct ticks 
 }
 
 /*
- * The buffer that all encoders with an htr share: each copies the buffer's contents to its htr at
- * once.
+ * The buffer that all encoders with an htr share: each copies the buffer's contents to its htr
+ * immediately.
  */
 static uint8_t handed[OUTPUT_BUFFER];
 

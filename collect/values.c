@@ -6,10 +6,10 @@
 
 #include "collect/packet.h"
 
-/* maximum length of a value's name; names of hooks' arguments are much shorter */
+/* maximum bytes of a value's name; names of hooks' arguments are much shorter */
 #define VALUE_NAME_MAX 48
 #define PACKET_MAX     (WIRE_PACKET_MAX - WIRE_ASIDE_SIZE)
-/* a longer text is divided into parts of this size; such a part with its name fits into a packet */
+/* a longer text is divided into parts of this many bytes; a part with its name fits a packet */
 #define PART_MAX 3900
 
 void values_end(struct values *values)

@@ -341,8 +341,8 @@ static bool is_dead(struct watch *watch)
 	if (known && state != 'Z' && state != 'X') {
 		/*
 		 * Without a pidfd, the process counts as alive. With a pidfd, the pidfd has
-		 * reported that the process is dead, so the process that is alive is a new one with
-		 * the same pid.
+		 * reported that the process is dead, so the process that is alive is a new process
+		 * with the same pid.
 		 */
 		if (watch->pidfd < 0)
 			return false;

@@ -35,8 +35,8 @@ void places_clear(struct places *places);
 void places_set_directory(struct places *places, const char *path);
 
 /*
- * Sets the path of a descriptor; NULL: the descriptor was closed. Ignores descriptors that no
- * process can have.
+ * Sets the path of a descriptor; NULL: the descriptor was closed. Ignores descriptors above the
+ * default limit of Linux (fs.nr_open).
  */
 void places_set_fd(struct places *places, uint64_t fd, const char *path);
 

@@ -27,7 +27,7 @@
 
 struct writer {
 	int fd;
-	uint64_t size; /* size of the file */
+	uint64_t size; /* size of the file in bytes */
 	/* indexed by stream: the place of the next piece of the stream */
 	ARRAY_OF(uint64_t) places;
 	uint8_t *bytes; /* buffer for a piece with its header */

@@ -407,7 +407,7 @@ size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 #define LOOK_MAX 192
 /*
  * Number of the program's frames in a call site. One frame would not be enough, because the
- * innermost one may be in a wrapper of malloc().
+ * innermost frame may be in a wrapper of malloc().
  */
 #define SITE_FRAMES 3
 

@@ -96,7 +96,7 @@ size_t paths_make(struct paths *paths, const struct trace_node *backtrace, const
 		symbols--;
 	/*
 	 * start at the runtime function that the program called; if all frames belong to the
-	 * runtime, start at the outermost one
+	 * runtime, start at the outermost frame
 	 */
 	while (first < symbols && paths->symbols[first].is_runtime)
 		first++;

@@ -13,7 +13,7 @@
 void shorten_name(char *name);
 
 /*
- * Converts an internal name of the C library to the public one: __GI_setlocale to setlocale,
+ * Converts an internal name of the C library to the public name: __GI_setlocale to setlocale,
  * __strdup to strdup, _IO_new_fopen to fopen, __asprintf_chk to asprintf.
  */
 void shorten_public(char *name);

@@ -53,7 +53,7 @@ struct found {
 struct search {
 	int fd;
 	bool is_live;
-	uint64_t size, offset; /* size of the file, and the current position in it */
+	uint64_t size, offset; /* size of the file and current position in it, in bytes */
 	ARRAY_OF(struct found) pieces;
 	/* indexed by stream: the offset in the stream at which its next piece must start */
 	ARRAY_OF(uint64_t) places;

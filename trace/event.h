@@ -22,13 +22,13 @@
 struct hook; /* declared in hook_table.h */
 
 enum event_kind {
-	EVENT_STREAM,	/* a stream starts: the first one, or one that was appended, whose indices,
-			   classes, contexts and mappings are its own */
-	EVENT_PROCESS,	/* event->process is now known, from a PINF packet or a text header */
-	EVENT_TRACER,	/* a tracer is named: event->tracer */
-	EVENT_MAPPING,	/* a file was mapped: event->mapping */
-	EVENT_CONTEXT,	/* a context was defined: event->call_context */
-	EVENT_RESOURCE, /* a class was registered: event->resource */
+	EVENT_STREAM,	  /* a stream starts: the first or an appended stream, whose indices,
+			     classes, contexts and mappings are its own */
+	EVENT_PROCESS,	  /* event->process is now known, from a PINF packet or a text header */
+	EVENT_TRACER,	  /* a tracer is named: event->tracer */
+	EVENT_MAPPING,	  /* a file was mapped: event->mapping */
+	EVENT_CONTEXT,	  /* a context was defined: event->call_context */
+	EVENT_RESOURCE,	  /* a class was registered: event->resource */
 	EVENT_ATTACHMENT, /* a file was attached: event->attachment */
 	EVENT_HEAP,	  /* the heap's state: event->heap */
 	EVENT_COMMENT,	  /* event->comment: a line of a text trace that has no other meaning */

@@ -5,8 +5,8 @@
 /*
  * Divides a stream into packets and handshakes. Streams differ in byte order and in the position of
  * a packet's size: before version 2.0, the size precedes the tag. After damage, reading continues
- * at the next position that has a known packet followed by another one. Only the reader of packets
- * includes this header.
+ * at the next position that has a known packet followed by another packet. Only the reader of
+ * packets includes this header.
  */
 
 #include <stdbool.h>

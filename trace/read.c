@@ -25,7 +25,7 @@
 #define ALL_STREAMS	      SIZE_MAX
 
 /*
- * A flight recorder replaces its file by a new one. If the file of `fd` was unlinked, makes `fd`
+ * A flight recorder replaces its file by a new file. If the file of `fd` was unlinked, makes `fd`
  * refer to the file that now has the name. "-" is not a name. Returns true if `fd` was changed.
  */
 static bool follow_name(int fd, const char *path)

@@ -81,8 +81,8 @@ static bool take_hex(struct slice *line, uint64_t *number)
 }
 
 /*
- * Splits *line at the first occurrence of `text`, or at the last one if is_last. Sets *before to
- * the part before `text` and *line to the part after it. Returns false if `text` does not occur.
+ * Splits *line at the first (is_last: at the last) occurrence of `text`. Sets *before to the part
+ * before `text` and *line to the part after it. Returns false if `text` does not occur.
  */
 static bool split(struct slice *line, const char *text, bool is_last, struct slice *before)
 {

@@ -3,7 +3,7 @@
 #define WAITS_LOCK_ORDER_H
 
 /*
- * The order in which threads take locks. If a thread takes a lock while it holds another one, an
+ * The order in which threads take locks. If a thread takes a lock while it holds another lock, an
  * edge leads from the held lock to the lock taken. A cycle of edges is a possible deadlock, even if
  * it did not happen, with two exceptions. A further lock that was held on all edges (a gate)
  * prevents the deadlock. So does a lock of the cycle if both the thread that holds it and the

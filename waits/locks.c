@@ -550,7 +550,7 @@ static void release_lock(struct locks *locks, const struct event *event)
 	uint32_t thread = map_get(&locks->index, OF_THREAD, event->thread);
 	uint32_t hold = lock && thread ? find_hold(locks, lock, thread) : 0;
 
-	/* if only another thread holds the lock, and it is the only one, ends that thread's hold */
+	/* if exactly one other thread holds the lock, ends the hold of that thread */
 	if (lock && !hold) {
 		hold = locks->locks.items[lock].first;
 		if (hold && locks->holds.items[hold].of_lock.next)
@@ -637,7 +637,7 @@ static void forget_if_in(struct locks *locks, uint32_t index, uint64_t from, uin
 		forget_lock(locks, index);
 }
 
-/* Ends the locks at the addresses of a block that was allocated: they no longer exist. */
+/* Ends the locks at the addresses of a block that was allocated: these locks no longer exist. */
 static void forget_in(struct locks *locks, uint64_t from, uint64_t size)
 {
 	uint64_t to = from + size;

@@ -457,7 +457,7 @@ static bool wakes_both(const struct event *event)
 /*
  * Adds a wake. If the call moves threads to a second futex, the threads that it woke come first;
  * the third argument of the call limits their number. If it wakes threads of both futexes, later
- * waits show which ones.
+ * waits show which threads.
  */
 static void wake_futex(struct wakes *wakes, uint32_t number, const struct event *event)
 {

@@ -17,7 +17,7 @@
  *
  * Futexes: only waits that slept and wakes that woke threads are recorded, the latter with the
  * number of these threads. The kernel wakes the thread that waited first. So the wake that ended a
- * wait is the oldest one whose call had not returned when the wait began and whose number of woken
+ * wait is the oldest wake whose call had not returned when the wait began and whose number of woken
  * threads is not used up by other waits. A call may also move waiters to a second futex; a later
  * wake of that futex ends their waits.
  *

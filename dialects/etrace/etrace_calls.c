@@ -399,7 +399,7 @@ static void call_umount(struct etrace *etrace, const struct etrace_call *call)
 
 /* ---- tasks ---- */
 
-#define NAME_MAX_KERNEL 15 /* limit of a task's name: TASK_COMM_LEN without the NUL */
+#define NAME_MAX_KERNEL 15 /* maximum bytes of a task's name: TASK_COMM_LEN without the NUL */
 
 static void call_name(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -470,7 +470,7 @@ static void call_wait(struct etrace *etrace, const struct etrace_call *call)
 
 /*
  * Converts exit. Only stores the status, because the process will still run handlers and
- * destructors. A child of vfork, however, ends here.
+ * destructors. A child of vfork, however, ends with this call.
  */
 static void call_exit(struct etrace *etrace, const struct etrace_call *call)
 {

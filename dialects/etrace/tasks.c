@@ -134,7 +134,7 @@ static void adopt_task(struct tasks *tasks, struct task *task, struct task_proce
 
 /*
  * Sets the first task of a new process. This is the child of a recorded fork or the task that
- * called exec, if one is known; otherwise it is a new task.
+ * called exec, if such a task is known; otherwise it is a new task.
  */
 static void begin_leader(struct tasks *tasks, struct task_process *process, uint64_t first_ns)
 {

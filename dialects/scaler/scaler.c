@@ -336,7 +336,7 @@ static void put_id(struct json *json, bool *is_begun, uint32_t number)
 
 /*
  * Writes the ids of a file's functions of one type: first the functions that Scaler itself lists,
- * in its order, then the others by name.
+ * in its order, then the other functions by name.
  */
 static void put_ids(const struct scaler *scaler, struct json *json, const struct callee_file *file,
 		    enum scaler_type type, const char *const *list)

@@ -3,7 +3,7 @@
  * The output files of each stream. PID.swap contains the messages. PID.apis contains the numbers of
  * the functions, in the form in which SWAP's host receives them: a count, then numbers and names.
  * PID.json contains facts that are not in the messages. SWAP's host receives some of these facts
- * over its control channel; the others are not part of SWAP.
+ * over its control channel; the other facts are not part of SWAP.
  */
 #include "dialects/swap/swap.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/array.h"
 
-#define COMMAND_TASK 15 /* limit of a task's name: TASK_COMM_LEN without the NUL */
+#define COMMAND_TASK 15 /* maximum bytes of a task's name: TASK_COMM_LEN without the NUL */
 #define FIXED_MOST   256
 
 static const char *text_or_empty(const char *text)
