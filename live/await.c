@@ -37,7 +37,7 @@ const char *await_word(enum await_kind kind)
 
 /* ---- system calls ---- */
 
-/* The numbers of futex_wait(2) and futex_waitv(2) on all processors. */
+/* The system call numbers of futex_wait(2) and futex_waitv(2), the same on all processors. */
 #define CALL_FUTEX_WAIT	 455
 #define CALL_FUTEX_WAITV 449
 

@@ -59,7 +59,7 @@ static void add_wait(struct top_picture *picture, const struct look *look, size_
 	};
 	snprintf(wait->text, sizeof(wait->text), "%.*s", (int)(text.used ? text.used - 1 : 0),
 		 text.buffer);
-	text.used = 0; /* empties the buffer */
+	text.used = 0; /* do not write the text */
 	out_close(&text);
 	picture->wait_count++;
 }

@@ -268,7 +268,7 @@ struct watch {
 	struct run run;
 	struct limits limits;
 	char *fail_on;	   /* the limits as an argument of the post-processor */
-	uint64_t left_out; /* number of files in the last message LEFT OUT */
+	uint64_t left_out; /* number of files that are left out so far */
 	size_t next;	   /* index of the process that is examined first */
 	uint64_t ask_ns;   /* time of the next check */
 	uint64_t look_ns;  /* time of the next examination of threads */

@@ -17,7 +17,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Defines a function by its symbol, because prototypes of libc's headers may redirect its name. */
+/* Declares a function by its symbol, because prototypes of libc's headers may redirect its name. */
 #define NEWER(name) __asm__(#name)
 
 int newer_fstat(int fd, struct stat *status) NEWER(fstat);

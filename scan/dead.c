@@ -176,7 +176,7 @@ static bool is_same(const char *one, const char *other)
 	return one && other && !strcmp(one, other);
 }
 
-/* Whether the library has blocks in memory that it mapped. If not, libc has its blocks. */
+/* Whether the library has blocks in memory that it mapped. If not, it gets blocks from libc. */
 static bool has_blocks(const struct process *process, const struct live *live,
 		       const struct graph *graph, const char *path)
 {
