@@ -86,8 +86,8 @@ void before_add_up(struct before_sum *sum, const struct before_sum *part);
 struct before_sum before_mappings(const struct before_sum *sums);
 
 /*
- * The heap and the arenas of libc's allocator. Its large blocks are separate mappings and not
- * included.
+ * The heap and the arenas of libc's allocator. The allocator's large blocks are separate mappings
+ * and are not included.
  */
 struct before_sum before_heap(const struct before_sum *sums);
 

@@ -295,7 +295,7 @@ static bool starves(void *context, void *owner, int32_t thread, uint64_t *ran_ns
 
 static void on_growth(void *context, void *owner)
 {
-	/* a process that uses a spare gets further memory as another spare */
+	/* finds further spares (struct arena_spare) that a process took for more memory */
 	collect_receive(context);
 	collect_extend(context, owner);
 }

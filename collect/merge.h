@@ -53,7 +53,7 @@ struct merge_handler {
 	/*
 	 * Whether a thread is waiting for a processor or for a page, and so cannot publish the
 	 * record that it is writing. *ran_ns: for how long the thread has run since its start.
-	 * NULL: unknown.
+	 * If the function is NULL, no thread counts as waiting.
 	 */
 	bool (*starves)(void *context, void *owner, int32_t thread, uint64_t *ran_ns);
 	void *context;

@@ -354,7 +354,7 @@ void text_print_attachment(struct out *out, const struct text_attachment *attach
 
 /* ---- calls ---- */
 
-/* Parses the fraction of a second: 3 digits, or the 6 of sp-rtrace's document. */
+/* Parses the fraction of a second: 3 digits, or 6 as in sp-rtrace's documentation. */
 static bool take_fraction(struct slice *line, uint64_t *ms)
 {
 	size_t digits = line->length;

@@ -61,8 +61,8 @@ struct trace_options {
 	 */
 	uint64_t since_ns, until_ns;
 	/*
-	 * The same window as the user wrote it, converted for each stream. If both are set, the
-	 * narrower window applies.
+	 * The same window as the user wrote it, converted for each stream. If since_ns or
+	 * until_ns is set, too, the narrower window applies.
 	 */
 	struct instant since, until;
 	/* notes to insert, which must live as long as the trace; NULL: none */

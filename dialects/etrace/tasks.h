@@ -88,9 +88,9 @@ struct tasks {
 	struct pool pool;
 	/* key: see tasks.c; value: number of a task, process or handle */
 	struct map index;
-	ARRAY_OF(struct task_process *) processes; /* indexed by number - 1 */
+	ARRAY_OF(struct task_process *) processes; /* indexed by the number of the process - 1 */
 	ARRAY_OF(struct task_handle) handles;	   /* index 0 is unused */
-	ARRAY_OF(struct task *) list;		   /* indexed by number */
+	ARRAY_OF(struct task *) list;		   /* indexed by the number of the task */
 	ARRAY_OF(struct task_birth) births;
 	ARRAY_OF(struct task_exit) exits;
 	struct task_process *last_process; /* process of the last event */

@@ -65,7 +65,7 @@ uint32_t callees_add(struct callees *callees, const struct trace_mapping *mappin
 uint32_t callees_add_path(struct callees *callees, const char *path, const char *name);
 
 /*
- * Assigns the numbers. fallback: name of file 0 if neither the executable nor a mapping is known.
+ * Numbers files and functions. fallback: name of file 0 if no executable and no mapping is known.
  */
 void callees_finish(struct callees *callees, const char *fallback);
 
