@@ -29,8 +29,8 @@ struct entry {
 	/* rises: number of steps in which the amount rose; fallen: sum of all falls */
 	uint64_t rises, fallen;
 	/*
-	 * times of acquisitions: first_ns: of the first; last_ns: of the last before the peak;
-	 * acquired_ns: of the last so far
+	 * times of the first acquisition, of the last acquisition before the peak, and of the last
+	 * acquisition so far
 	 */
 	uint64_t first_ns, last_ns, acquired_ns;
 	struct {

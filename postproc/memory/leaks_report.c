@@ -62,7 +62,8 @@ struct found {
 /* With --growing: the live amount of a call site over time, in a process or in the run. */
 struct curve {
 	struct rises rises;
-	unsigned count; /* maximum, over the processes, of the number of windows in which it rose */
+	/* number of windows in which the amount rose: the maximum over the processes */
+	unsigned count;
 };
 
 struct leaks_state {

@@ -61,7 +61,7 @@ struct resident_page {
 	 * than half of them, and its lead in bytes
 	 */
 	uint32_t site, lead;
-	bool is_shared; /* blocks of several sites are on it */
+	bool is_shared; /* blocks of several sites are on the page */
 };
 
 /* The bytes of a mapping, by use. */
@@ -485,8 +485,8 @@ static void add_part(struct resident_state *state, enum part part, uint64_t byte
 }
 
 /*
- * Subtracts at most `bytes` from *rest, the bytes of a mapping that no part has yet, so that the
- * parts add up to its resident bytes. Returns the number of subtracted bytes.
+ * Subtracts at most `bytes` from *rest, the bytes of a mapping that no part has yet, so that all
+ * parts add up to the resident bytes of the mapping. Returns the number of subtracted bytes.
  */
 static uint64_t take(uint64_t *rest, uint64_t bytes)
 {

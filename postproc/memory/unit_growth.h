@@ -22,7 +22,7 @@ enum unit_verdict { UNIT_SATURATES, UNIT_CANNOT_TELL, UNIT_GROWS };
 
 #define UNIT_POINTS    64u /* maximum number of points */
 #define UNIT_RUNS_MIN  3u  /* minimum number of runs, if each point is a run */
-#define UNIT_MARKS_MIN 13u /* minimum number of units of one process, which ends each by a mark */
+#define UNIT_MARKS_MIN 13u /* minimum number of units of one process (each ends with a mark) */
 
 struct unit_growth {
 	enum unit_verdict verdict;

@@ -32,7 +32,7 @@ struct units_state {
 	struct report_run *run;
 	struct tally *tally;
 	struct pool pool; /* points of the current process */
-	/* marks: of the current process; ended_*: of the ended process that is being merged */
+	/* number of marks: of the current process, of the process that is being merged */
 	uint64_t marks, ended_marks, most_marks; /* most_marks: maximum of all processes */
 	unsigned shift, ended_shift;
 	/* for each number of units that a label has: the number of runs with this label */

@@ -26,7 +26,7 @@
 
 /* An entry of a tally: a call site, in a process or in the run. */
 struct entry {
-	uint32_t number; /* the number of the site, from 1; 0: it has none yet */
+	uint32_t number; /* the number of the site, from 1; 0: the site has no number yet */
 };
 
 /* For each number of a site: the first number with the same call site, and the process. */
@@ -317,7 +317,7 @@ struct folding {
 	const struct tally_place **rows;
 	uint32_t *classes;
 	uint32_t count;
-	/* row of the small call sites of a class; 0: it has none */
+	/* indexed by class: row of its small call sites; 0: the class has no such row */
 	uint32_t folded[LEDGER_CLASSES];
 	uint32_t folded_count[LEDGER_CLASSES];
 };

@@ -38,7 +38,7 @@ struct bar {
 	uint64_t total, used; /* used: sum of the callees that have been placed so far */
 	uint64_t other;	      /* the total of the same functions in the other run */
 	uint64_t from;
-	uint32_t depth; /* number of callers, which are drawn below it */
+	uint32_t depth; /* number of callers, which are drawn below the bar */
 	size_t parent;	/* index of the parent + 1; 0: none */
 };
 

@@ -49,7 +49,7 @@ struct layout {
 	int by;			  /* the column by which the rows are sorted, or -1 */
 	size_t last_at;		  /* column of the terminal where the last column begins */
 	unsigned bar;		  /* the column of shares with bars beside its numbers */
-	size_t bar_width;	  /* width of these bars; 0: there are none */
+	size_t bar_width;	  /* width of these bars; 0: no column has bars */
 	bool begins[COLUMNS_MAX]; /* whether the column begins a new line within the row */
 	/*
 	 * the texts of the column are sentences: each is printed on lines of its own, from column

@@ -48,7 +48,7 @@ struct coverage_sum {
 struct coverage_thread {
 	uint32_t tid;
 	uint64_t born_ns;      /* time of birth, or start of its recording; 0: unknown */
-	uint64_t ended_ns;     /* end of the thread; 0: it ended with its process */
+	uint64_t ended_ns;     /* time of its end; 0: the thread ended with its process */
 	uint64_t recorded_ns;  /* sum of its recorded waits */
 	bool is_main, is_read; /* is_read: a note ~scheduled was read */
 	/* the arguments of the note ~scheduled */
@@ -77,7 +77,7 @@ void coverage_note(struct coverage *coverage, const struct event *event);
 void coverage_of_process(const struct coverage *coverage, uint64_t end_ns,
 			 struct coverage_sum *sum);
 
-/* Sets `sum` to the times of the last thread with this tid; all 0 if there was none. */
+/* Sets `sum` to the times of the last thread with this tid; all 0 if no thread had it. */
 void coverage_of_thread(const struct coverage *coverage, uint32_t tid, uint64_t end_ns,
 			struct coverage_sum *sum);
 

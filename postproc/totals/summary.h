@@ -49,8 +49,8 @@ struct summary_hot {
 	uint32_t pid;
 	uint64_t ns; /* sum of these waits */
 	/*
-	 * call sites of the longest wait: of the waiter, and of the holder or the waker; NULL:
-	 * unknown
+	 * in the longest wait: call site of the waiter; other: call site of the holder or the
+	 * waker; NULL: unknown
 	 */
 	const struct trace_node *waiter, *other;
 	/*
@@ -64,7 +64,7 @@ struct summary_hot {
 struct summary_class {
 	const char *type;
 	const char *description;
-	enum resource known; /* RESOURCE_NONE: it is a class of another tracer */
+	enum resource known; /* RESOURCE_NONE: another tracer defined the class */
 	bool is_counted;
 	uint64_t acquired, lost, failed; /* numbers of calls; lost: calls that released */
 	uint64_t strays; /* releases of objects whose acquisition was not recorded */
@@ -84,7 +84,8 @@ struct summary_class {
 	bool is_estimate;
 	double held_variance;	       /* variance of held_bytes */
 	uint64_t killed, killed_bytes; /* live objects of killed processes, and their bytes */
-	uint64_t unkept, unkept_bytes; /* blocks that the last scan found unreachable */
+	uint64_t unkept,
+		unkept_bytes; /* blocks that the last scan found unreachable; their bytes */
 	/* how many of `held` are parts of other objects, such as the descriptor of a FILE */
 	uint64_t held_parts;
 	/* the classes of these other objects, as bits of enum resource */
@@ -177,7 +178,7 @@ struct summary_poll {
 };
 
 enum summary_end {
-	SUMMARY_UNKNOWN, /* it is not known how the process ended */
+	SUMMARY_UNKNOWN, /* how the process ended is unknown */
 	SUMMARY_EXITED,	 /* the process exited; status: the exit status */
 	SUMMARY_KILLED,	 /* the process was killed; status: the signal */
 	SUMMARY_EXEC,
@@ -194,9 +195,9 @@ struct summary_process {
 	uint64_t session[2];
 	bool has_tails;
 	uint64_t start_ns, end_ns; /* on CLOCK_MONOTONIC */
-	/* add it to start_ns or end_ns to get ns since 1970; 0: unknown */
+	/* difference between the time in ns since 1970 and these times; 0: unknown */
 	uint64_t realtime_ns;
-	uint64_t ended_ns; /* when the process reported its end; 0: it did not */
+	uint64_t ended_ns; /* time at which the process reported its end; 0: it reported none */
 	uint64_t events, lost, late;
 	uint32_t threads;
 	enum summary_end end;
@@ -225,7 +226,7 @@ struct summary_process {
 	/* a flight recorder (--keep) kept all events since kept_ns, and removed the calls before */
 	uint64_t kept_ns;
 	uint64_t cut_calls; /* number of removed calls */
-	uint64_t gone;	    /* number of processes that it had removed when this process ended */
+	uint64_t gone;	    /* number of processes that were removed before this process ended */
 	/*
 	 * the recording began with an attach; had_*: threads, resident bytes, and age of the
 	 * process in ns at that time
@@ -240,7 +241,8 @@ struct summary_process {
 	uint64_t descriptors;
 	/* according to the kernel, the process had no zombie, or had one, at its end */
 	bool has_no_zombie, has_zombie;
-	/* classes of objects that it acquired or released without a hooked function; NULL: none */
+	/* classes of objects that were acquired or released without a hooked function; NULL: none
+	 */
 	const char *past;
 	bool has_namespace; /* libraries in another link namespace call that namespace's libc */
 	bool has_go; /* a module has the runtime of Go, which makes system calls without libc */
@@ -259,7 +261,8 @@ struct summary_process {
 	bool is_part;
 	/* only locks for which a thread waited were recorded (--locks=contended) */
 	bool is_contended;
-	uint64_t unkept, unkept_bytes; /* blocks that the last scan found to be unreachable */
+	uint64_t unkept,
+		unkept_bytes; /* blocks that the last scan found unreachable; their bytes */
 	/* number of the last scan that began within the trace; 0: none */
 	uint64_t scan_cut;
 	/*
@@ -329,7 +332,7 @@ struct summary_children {
 /* A descriptor that was open when a process executed another program. */
 struct summary_passed {
 	uint32_t pid;
-	/* the call that opened it; its pointers refer to the following members */
+	/* the call that opened the descriptor; its pointers refer to the following members */
 	struct event opened;
 	struct backtrace backtrace;
 	struct function function;
@@ -463,8 +466,9 @@ struct summary {
 		 * unknown
 		 */
 		uint64_t unknown;
-		const char *version; /* version of Python in the first of these; NULL: unknown */
-		bool is_full;	     /* a process had more Python functions than can be recorded */
+		const char
+			*version; /* version of Python in the first such process; NULL: unknown */
+		bool is_full;	  /* a process had more Python functions than can be recorded */
 	} python;
 	struct coverage coverage;	  /* times of the threads of the current process */
 	struct coverage_sum blocked_time; /* times of the threads of all processes of the run */
