@@ -53,7 +53,7 @@ static void sort_strays(struct spill_sort *sort)
 		      compare_entries);
 }
 
-/* The next entry in key order, or NULL. */
+/* Removes and returns the next entry in key order; NULL: there is none. */
 static const struct spill_entry *take_entry(struct spill_sort *sort)
 {
 	const struct spill_entry *straight = NULL, *stray = NULL;

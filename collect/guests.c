@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 /*
- * how often one collect_receive() takes guests from the listener at most: enough for all that can
- * be in the queue of a socket (net.core.somaxconn)
+ * maximum number of times that one collect_receive() takes guests from the listener: enough for
+ * all that can be in the queue of a socket (net.core.somaxconn)
  */
 #define TURNS_MAX    64
 #define LABELS_BYTES 1000 /* maximum length of all labels, so that they fit into a note */

@@ -843,7 +843,7 @@ int listener_start(struct listener *listener, struct error *err)
 
 void listener_watch(struct listener *listener, int pidfd)
 {
-	/* EPOLLONESHOT: the end is reported once; closing the descriptor ends the watch */
+	/* EPOLLONESHOT: the process's end is reported once; closing the pidfd ends the watch */
 	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT, .data.u64 = PROCESS_ENDED };
 
 	epoll_ctl(listener->epoll, EPOLL_CTL_ADD, pidfd, &event);
