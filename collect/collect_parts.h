@@ -276,10 +276,7 @@ void collect_schedule_end(struct collector *collector, struct member *member);
 /* Begins the scans that are due, and advances the scans that are in progress. */
 void collect_scan(struct collector *collector, uint64_t now_ns);
 
-/*
- * Starts a scan that holdtrace ctl requested. When the scan is done, the guest gets its answer and
- * is dismissed.
- */
+/* Starts a scan that holdtrace ctl requested. At its end, the guest is answered and dismissed. */
 void collect_scan_asked(struct collector *collector, struct guest *guest);
 
 /*

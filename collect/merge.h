@@ -146,10 +146,7 @@ void merge_hurry(struct merge *merge);
 void merge_charge(struct merge *merge, struct merge_user *user, uint64_t ns);
 bool merge_has_time(const struct merge *merge, struct merge_user *user);
 
-/*
- * Whether the last round ended before it had handed out all records of this process that were
- * ready.
- */
+/* Whether the last round ended before it had handed out all ready records of this process. */
 bool merge_has_more(const struct process *process);
 
 /*

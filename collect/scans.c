@@ -358,10 +358,7 @@ void collect_scan_asked(struct collector *collector, struct guest *guest)
 
 /* ---- the result ---- */
 
-/*
- * Maps the result. The scanner has ended by now, and the result is sealed, so no process can change
- * it.
- */
+/* Maps the result. No process can change it: the scanner has ended, and the result is sealed. */
 static bool map_result(struct scan *scan)
 {
 	off_t size = lseek(scan->result, 0, SEEK_END);

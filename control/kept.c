@@ -44,10 +44,7 @@ static bool take_piece(struct places *places, int fd, uint64_t at, const struct 
 	return true;
 }
 
-/*
- * Returns the position after the last complete piece. If the file is not a bundle, returns its
- * size.
- */
+/* Returns the position after the last complete piece, or the size of a file that is no bundle. */
 static uint64_t find_end(int fd, struct places *places)
 {
 	uint8_t bytes[HTR_SIZE_piece];

@@ -330,10 +330,7 @@ void naming_expect(struct naming *naming, const struct trace_node *backtrace)
 		uint64_t bit = UINT64_C(1) << backtrace->number % 64;
 
 		if (word && *word & bit)
-			/*
-			 * naming_expect() was called before for this frame, and so for all its
-			 * callers
-			 */
+			/* naming_expect() has handled this frame before, and so all its callers */
 			return;
 		if (word)
 			*word |= bit;

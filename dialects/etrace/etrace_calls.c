@@ -337,10 +337,7 @@ static void call_symlink(struct etrace *etrace, const struct etrace_call *call)
 
 /* ---- mounts ---- */
 
-/*
- * Returns the source of a mount, or NULL if it has none. If the source is a path, it is cleaned by
- * path_clean().
- */
+/* Returns the source of a mount (a path is cleaned by path_clean()), or NULL if it has none. */
 static const char *take_source(struct etrace *etrace, const struct etrace_call *call)
 {
 	const char *text = etrace_value(etrace, call->event, "source");

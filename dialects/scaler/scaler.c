@@ -405,10 +405,7 @@ static int write_json(const struct scaler *scaler, struct outdir *directory, con
 
 /* ---- threads ---- */
 
-/*
- * The files of threads: a root record, then the records of the thread's calls in breadth-first
- * order.
- */
+/* The file of a thread: a root record, then records of its calls in breadth-first order. */
 
 #define RECORD_MAX 65 /* size in bytes of a record of TYPE_PTHREAD */
 
