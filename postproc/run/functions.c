@@ -42,7 +42,10 @@ struct stats_state {
 	struct hash_table by_name;
 	ARRAY_OF(struct stat *) stats;
 	struct {
-		/* indexed by the function's id in its trace; NULL: not looked up yet */
+		/*
+		 * indexed by the function's id in its trace; NULL: not looked up yet, or the
+		 * function has no hook, so that its statistics depend on the class, too
+		 */
 		struct stat **items;
 		size_t count, capacity;
 	} by_id;
@@ -138,17 +141,18 @@ static void add_call(struct stat *stat, const struct event *event)
 static void on_event(void *user, const struct event *event)
 {
 	struct stats_state *state = user;
-	struct stat **stat = ARRAY_AT(&state->by_id, event->function->id);
+	struct stat **cached = ARRAY_AT(&state->by_id, event->function->id);
+	struct stat *stat = *cached ? *cached : find_stat(state, event);
 	enum resource known = event->resource->known;
 
-	if (!*stat)
-		*stat = find_stat(state, event);
+	if (event->function->hook)
+		*cached = stat;
 	/* a call may have several events (halves and parts), but counts once */
 	if (!event->part && event->moment != MOMENT_HALF)
-		add_call(*stat, event);
+		add_call(stat, event);
 	if (event_is_alloc(event) &&
 	    (known == RESOURCE_MEMORY || known == RESOURCE_MAPPING || known == RESOURCE_SEGMENT))
-		(*stat)->bytes += event->size;
+		stat->bytes += event->size;
 }
 
 /* Forgets the ids of functions, which are valid only in their trace. */

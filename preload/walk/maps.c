@@ -249,15 +249,20 @@ static const char *path_of(const char *name)
 
 /* ---- the ELF file in memory ---- */
 
+#define READ_MOST (64u << 10) /* bytes of a file's headers or notes; no linker writes more */
+
 /*
- * Whether the first and the last page of a range are readable. Pages between them are in the same
- * segment. A page is readable as a whole, and no page is smaller than 4 KiB.
+ * Whether all pages of a range of at least 8 bytes are readable. A page is readable as a whole, and
+ * no page is smaller than 4 KiB.
  */
 static bool is_readable(uintptr_t from, size_t size)
 {
-	return sys_is_readable((const void *)from) &&
-	       ((from ^ (from + size - 8)) < 4096 ||
-		sys_is_readable((const void *)(from + size - 8)));
+	if (size > READ_MOST || !sys_is_readable((const void *)from))
+		return false;
+	for (uintptr_t at = (from | 4095) + 1; at < from + size; at += 4096)
+		if (!sys_is_readable((const void *)at))
+			return false;
+	return true;
 }
 
 /* Returns the program headers, which are in the first page of every file in practice; or NULL. */

@@ -292,6 +292,15 @@ static void empty(void)
 	start();
 }
 
+/* A function that no hook has, for objects of two classes. */
+static void both(void)
+{
+	start();
+	event(1, 2, "obtain", 40, 0x10, 1);
+	event(2, 2, "obtain", 1, 5, 1);
+	event(2, 2, "obtain", 1, 6, 1);
+}
+
 static void end_note(void)
 {
 	struct call call = { 4, 0, 0, 0, "~dropped", 0, 0, 0 };
@@ -409,7 +418,7 @@ int main(int argc, char **argv)
 		{ "groups", groups },	  { "strange", strange }, { "unknown", unknown },
 		{ "odd-heap", odd_heap }, { "empty", empty },	  { "end", end_note },
 		{ "old", old },		  { "choice", choice },	  { "first", first },
-		{ "second", second },	  { "modules", modules },
+		{ "second", second },	  { "modules", modules }, { "both", both },
 	};
 
 	if (argc < 2 || !stream_form(&stream, argc > 2 ? argv[2] : "2.0"))
