@@ -49,8 +49,8 @@ struct summary_hot {
 	uint32_t pid;
 	uint64_t ns; /* sum of these waits */
 	/*
-	 * in the longest wait: call site of the waiter; other: call site of the holder or the
-	 * waker; NULL: unknown
+	 * waiter: call site of the waiter in the longest wait; other: call site of the holder or
+	 * the waker; NULL: unknown
 	 */
 	const struct trace_node *waiter, *other;
 	/*
@@ -241,8 +241,7 @@ struct summary_process {
 	uint64_t descriptors;
 	/* according to the kernel, the process had no zombie, or had one, at its end */
 	bool has_no_zombie, has_zombie;
-	/* classes of objects that were acquired or released without a hooked function; NULL: none
-	 */
+	/* classes of objects that were acquired or released without a hook; NULL: none */
 	const char *past;
 	bool has_namespace; /* libraries in another link namespace call that namespace's libc */
 	bool has_go; /* a module has the runtime of Go, which makes system calls without libc */

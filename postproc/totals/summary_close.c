@@ -29,8 +29,7 @@ struct held {
 	uint64_t most;	  /* the amount in that process */
 	const char *example;
 	bool has_more_examples;
-	uint32_t children; /* children that were not waited for: a list in summary.children; 0: none
-			    */
+	uint32_t children; /* list, in summary.children, of children that were not waited for */
 };
 
 /*
