@@ -204,6 +204,12 @@ const char *event_argument(const struct event *event, const char *name);
 const char *event_target(const struct event *event);
 
 /*
+ * A word for the effect of a call on its object: acquired, released, used or failed. A call that
+ * should have acquired or released the object, but did not, has failed.
+ */
+const char *event_effect(const struct event *event);
+
+/*
  * The value of the argument with that name, a decimal number or a hexadecimal one with 0x; 0 if the
  * event has no such argument.
  */

@@ -711,6 +711,23 @@ const char *event_target(const struct event *event)
 	return name && strncmp(name, "0x", 2) != 0 ? name : "";
 }
 
+const char *event_effect(const struct event *event)
+{
+	static const unsigned char effects[OPERATION_COUNT] = {
+#define OPERATION(name, effect, ...) [OPERATION_##name] = EFFECT_##effect,
+#include "operations.def"
+#undef OPERATION
+	};
+
+	if (event->type == CALL_TYPE_ALLOC)
+		return "acquired";
+	if (event->type == CALL_TYPE_FREE)
+		return "released";
+	return event->operation < OPERATION_COUNT && effects[event->operation] != EFFECT_NEITHER
+		       ? "failed"
+		       : "used";
+}
+
 uint64_t event_number(const struct event *event, const char *name)
 {
 	const char *text = event_argument(event, name);

@@ -6,11 +6,11 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "postproc/report/report_json.h"
 
 #define FRAMES_MAX 256
 #define KEPT	   1024u /* number of frames whose JSON is cached */
 #define KEPT_MAX   504u	 /* limit of the bytes of a cached frame */
-#define SCHEMA	   1	 /* version of this format; see holdtrace-report(1) */
 
 /*
  * The cached JSON of a frame. Most frames occur in many backtraces, always at the same level of
@@ -28,27 +28,6 @@ struct printer {
 	struct out aside;	 /* a buffer in which keep_frame() writes a frame */
 };
 
-static void print_optional(struct json *json, const char *key, const char *text)
-{
-	if (!text)
-		return;
-	json_add_text(json, key, text);
-}
-
-static void print_frame(struct json *json, const struct naming_symbol *frame)
-{
-	json_begin(json, '{');
-	json_add_hex(json, "address", frame->offset);
-	print_optional(json, "function", frame->function);
-	print_optional(json, "file", frame->file);
-	if (frame->line)
-		json_add_unsigned(json, "line", frame->line);
-	print_optional(json, "module", frame->module);
-	if (frame->is_inlined)
-		json_add_bool(json, "inlined", true);
-	json_end(json);
-}
-
 /* Caches the JSON of a frame, unless it is too long. */
 static bool keep_frame(struct printer *printer, struct kept_frame *kept,
 		       const struct naming_symbol *frame)
@@ -60,7 +39,7 @@ static bool keep_frame(struct printer *printer, struct kept_frame *kept,
 	aside->error = 0;
 	json.out = aside;
 	json.has_key = true; /* suppresses the comma before the frame */
-	print_frame(&json, frame);
+	report_add_frame(&json, frame);
 	if (out_error(aside) || aside->used > sizeof(kept->text))
 		return false;
 	kept->id = frame->id;
@@ -82,7 +61,7 @@ static void print_backtrace(struct printer *printer, const struct trace_node *ba
 		    (kept->id == frames[i].id || keep_frame(printer, kept, &frames[i])))
 			json_again(&printer->json, kept->text, kept->length);
 		else
-			print_frame(&printer->json, &frames[i]);
+			report_add_frame(&printer->json, &frames[i]);
 	}
 	json_end(&printer->json);
 }
@@ -101,7 +80,7 @@ static void print_cell(struct printer *printer, enum table_kind kind, const stru
 	case SHAPE_BRANCH:
 		json_begin(json, '[');
 		for (uint32_t i = 0; i < cell->branch->count; i++)
-			print_frame(json, cell->branch->frames[i]);
+			report_add_frame(json, cell->branch->frames[i]);
 		json_end(json);
 		break;
 	case SHAPE_SIGNED:
@@ -168,33 +147,10 @@ static void print_windows(const struct tables_job *job, struct json *json)
 
 static void print_run(const struct tables_job *job, struct json *json)
 {
-	const struct summary *run = job->run->summary;
-	struct report_gaps gaps;
-
-	if (!run->processes.count)
+	if (!job->run->summary->processes.count)
 		return;
-	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
 	json_open(json, "run", '{');
-	json_add_unsigned(json, "processes", run->processes.count);
-	json_add_unsigned(json, "events", run->events);
-	json_key(json, "dropped");
-	/* if traces or their ends are missing, the number of dropped events is unknown */
-	if (run->lost || !(gaps.incomplete || gaps.damaged || gaps.unread))
-		json_unsigned(json, run->lost);
-	else
-		json_null(json);
-	if (run->sample)
-		json_add_unsigned(json, "sample_bytes", run->sample);
-	json_add_unsigned(json, "incomplete", gaps.incomplete);
-	json_add_unsigned(json, "damaged", gaps.damaged);
-	if (gaps.unread)
-		json_add_unsigned(json, "not_read", gaps.unread);
-	if (gaps.cut || gaps.gone) {
-		json_add_unsigned(json, "truncated", gaps.cut);
-		json_add_unsigned(json, "ended_untraced", gaps.gone);
-	}
-	json_add_unsigned(json, "duration_ns",
-			  run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
+	report_add_run(json, job->run);
 	print_windows(job, json);
 	json_end(json);
 }
@@ -208,7 +164,7 @@ void tables_print_json(const struct tables_job *job)
 	printer.kept = memory_zalloc(KEPT, sizeof(*printer.kept));
 	json_start(json, job->out, true);
 	json_begin(json, '{');
-	json_add_unsigned(json, "schema", SCHEMA);
+	json_add_unsigned(json, "schema", REPORT_SCHEMA);
 	print_run(job, json);
 	for (unsigned i = 0; i < job->tables->count; i++) {
 		const struct table *table = &job->tables->list[i];

@@ -80,27 +80,6 @@ static bool is_of_object(struct history_state *state, const struct event *event)
 	       (!has_bytes(event) && event->related == state->wanted);
 }
 
-/*
- * A word for the effect of the call on the object. A call that should have acquired or released the
- * object, but did not, has failed.
- */
-static const char *word_of(const struct event *event)
-{
-	static const unsigned char effects[OPERATION_COUNT] = {
-#define OPERATION(name, effect, ...) [OPERATION_##name] = EFFECT_##effect,
-#include "operations.def"
-#undef OPERATION
-	};
-
-	if (event->type == CALL_TYPE_ALLOC)
-		return "acquired";
-	if (event->type == CALL_TYPE_FREE)
-		return "released";
-	return event->operation < OPERATION_COUNT && effects[event->operation] != EFFECT_NEITHER
-		       ? "failed"
-		       : "used";
-}
-
 /* Finds an earlier call in the object's current life that differs only in its time. */
 static struct history_call *find_use(struct history_state *state, const struct history_call *wanted)
 {
@@ -137,7 +116,7 @@ static void on_event(void *user, const struct event *event)
 		.pid = event->process->pid,
 		.thread = event->thread,
 		.function = pool_text(pool, event->function->name, event->function->length),
-		.what = word_of(event),
+		.what = event_effect(event),
 		.class = class->known ? resource_table[class->known].type
 				      : pool_text(pool, class->type, strlen(class->type)),
 	};
