@@ -44,7 +44,7 @@ struct ledger_class {
 
 /* A live object, or a mapping, which may have several ranges. */
 struct ledger_item {
-	uint64_t object, size; /* for a mapping: address and size of its call */
+	uint64_t object, size; /* for a mapping: what its call mapped */
 	uint64_t index;	       /* index of the call that acquired it */
 	uint64_t acquired_ns;
 	struct wire_value *arguments; /* arguments of that call, see keep_arguments(); NULL: none */

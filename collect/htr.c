@@ -165,8 +165,8 @@ inline_ bool leads_to(const struct htr *htr, struct model *model, const uint64_t
 
 /*
  * Finds the node of a backtrace. same: number of outer frames that are the same as in the thread's
- * previous event; only the other frames are looked up. likely: the node of the event that came next
- * when the previous event's node last occurred.
+ * previous event; only the other frames are looked up. likely: a guess: the node that followed the
+ * previous event's node the last time.
  */
 inline_ uint32_t find_path(struct htr *htr, struct model *model, const uint64_t *frames,
 			   uint32_t count, uint32_t same, uint32_t likely)

@@ -138,7 +138,7 @@ const struct trace_tally *trace_tally(const struct trace *trace);
 /* The part of the input that was read, in thousandths; -1: its size is unknown. */
 int trace_progress(const struct trace *trace);
 
-/* Writes the labels of a note ~labels as NAME=VALUE,NAME=VALUE. */
+/* Writes the labels of a `~labels` note in the form NAME=VALUE,NAME=VALUE. */
 #define TRACE_LABELS_MAX 1024
 void trace_labels(const struct event *event, char text[TRACE_LABELS_MAX]);
 

@@ -6,9 +6,9 @@
  * How long threads waited for semaphores, conditions and other threads. A call for a lock waited if
  * another thread held the lock (locks.h). Other calls take some time even if they do not wait, so a
  * call counts as a wait if it lasts longer than a threshold. The threshold is learnt from the
- * trace: ten times the duration of the fastest tenth of the calls, rounded up to 1, 2, 4 or 8 us.
- * Since the threshold is known only at the end, durations are summed separately for each of these
- * steps.
+ * trace: ten times the 10th percentile of the calls' durations, rounded up to 1, 2, 4 or 8 us. Since
+ * the threshold is known only at the end, durations are summed separately for each of these four
+ * thresholds.
  */
 
 #include <stdbool.h>

@@ -29,7 +29,7 @@ struct overview {
 	/* how much the lists are shortened: 0: not at all; each increment halves them */
 	unsigned tight;
 	bool has_colour;
-	/* the traces are the newest run, which a command without a file reads */
+	/* the traces are those of the newest run, the default of commands that name no file */
 	bool is_newest;
 	struct suppress suppress; /* the suppressions of the report `leaks` */
 	bool has_no_leaks;	  /* all live objects are suppressed */

@@ -102,8 +102,8 @@ struct report {
 	/* Receives a note (EVENT_NOTE); may be NULL. */
 	void (*note)(void *state, const struct event *event);
 	/*
-	 * A process has ended. The ledger still has the live objects of the process, and
-	 * summary_current() its facts. The process is added to the run after this call. May be
+	 * A process has ended. The ledger still has its live objects, and summary_current()
+	 * still returns its facts. The process is added to the run after this call. May be
 	 * NULL.
 	 */
 	void (*process)(void *state);

@@ -446,7 +446,10 @@ static void close_gil(struct summary *summary)
 
 /* ---- waits at the end ---- */
 
-/* Returns the call in which a thread waits at the end for a lock or for another thread, or NULL. */
+/*
+ * Returns the call in which a thread was still waiting for a lock or for another thread when the
+ * process ended, or NULL.
+ */
 static struct fold_open *open_of(const struct summary_fold *fold, uint64_t thread)
 {
 	for (size_t i = 0; i < fold->open.count; i++)

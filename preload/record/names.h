@@ -33,7 +33,7 @@ uint32_t names_context_count(void);
 /* Returns the ordinal of a class, and adds the class if it is new; 0: all numbers are in use. */
 uint32_t names_class(const char *name, const char *description, bool counted);
 
-/* Whether the program itself made this class, and events of the class are to be recorded. */
+/* Whether the program itself defined this class and the class's events are to be recorded. */
 bool names_class_is_listed(uint32_t ordinal);
 
 /* Reports names that were not reported yet. Does nothing if `thread` is NULL. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks, at the entry of a hooked call, which thread makes the call, and which open calls the
- * stack has left without a return (by longjmp, an exception or cancellation). Closes these open
- * calls.
+ * Checks, at the entry of a hooked call, which thread makes the call, and which of its open calls
+ * will never return, because longjmp, an exception or cancellation has unwound their frames. Closes
+ * these calls.
  */
 #include "call.h"
 
