@@ -189,7 +189,7 @@ static void detach_begin(void)
 }
 
 /*
- * Returns the descriptor of standard error if it is a regular file, because then nobody waits for
+ * Returns the descriptor of standard error if it is a regular file, because then no process waits for
  * its end of file; otherwise -1.
  */
 static int detach_error_file(void)
