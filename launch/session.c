@@ -50,7 +50,8 @@ int session_create(struct session *session, struct error *err)
 
 /*
  * Called in the child: executes the collector, which inherits the descriptors with their present
- * numbers. Never returns.
+ * numbers, but no library that is preloaded into the program. (tcmalloc's libunwind closes
+ * descriptors that the collector has opened.) Never returns.
  */
 static void become_collector(const char *path, int control, int sink, int report)
 {
@@ -61,6 +62,7 @@ static void become_collector(const char *path, int control, int sink, int report
 	snprintf(control_text, sizeof(control_text), "%d", control);
 	snprintf(sink_text, sizeof(sink_text), "%d", sink);
 	snprintf(report_text, sizeof(report_text), "%d", report);
+	unsetenv("LD_PRELOAD");
 	execl(path, "holdtrace-collect", control_text, sink_text, report_text, (char *)NULL);
 	_exit(127);
 }
