@@ -1095,6 +1095,12 @@ bool ledger_passed(struct ledger *ledger, size_t *at, struct ledger_held *result
 	return false;
 }
 
+bool ledger_mapped(struct ledger *ledger, size_t *at, struct ledger_held *result)
+{
+	settle(ledger);
+	return mapping_held(ledger, (*at)++, result);
+}
+
 const struct ledger_item *ledger_find(struct ledger *ledger, enum resource known, uint64_t object)
 {
 	uint32_t item, class = 0;

@@ -194,6 +194,12 @@ bool ledger_is_replaced(const struct ledger *ledger);
 bool ledger_passed(struct ledger *ledger, size_t *at, struct ledger_held *held);
 
 /*
+ * As ledger_held(), but for the ranges of mappings alone, also those that the process had when it
+ * executed another program.
+ */
+bool ledger_mapped(struct ledger *ledger, size_t *at, struct ledger_held *held);
+
+/*
  * Describes an object by the arguments of its call: "/etc/passwd", or "port=80 address=1.2.3.4".
  * Fills and returns `text`, a buffer of `size` bytes; "" if there are no arguments.
  */

@@ -463,6 +463,18 @@ static void print_modules(struct overview *overview)
 				   overview_name(&summary->processes.items[i]));
 			break;
 		}
+	for (size_t i = 0; i < summary->processes.count; i++) {
+		const struct summary_process *other = &summary->processes.items[i];
+
+		if (report_made_directly(other) & KIND_MEMORY && !other->has_go &&
+		    !other->has_namespace) {
+			screen_say(&overview->screen, 8,
+				   "UNSEEN  blocks that may be in memory that %s maps by "
+				   "syscall(2): they are not counted here",
+				   overview_name(other));
+			break;
+		}
+	}
 	if (!summary->namespaces)
 		return;
 	while (!process->has_namespace)

@@ -93,13 +93,14 @@ static bool has_recorded(const struct summary *summary, const char *module)
 	return false;
 }
 
-static uint64_t argument(const struct ledger_held *held, const char *name)
+/* Returns a value of the call that mapped the memory; otherwise: it has no such value. */
+static uint64_t argument(const struct ledger_held *held, const char *name, uint64_t otherwise)
 {
 	const struct wire_value *at = held->item->arguments;
 
 	while (at && at->name && strcmp(at->name, name) != 0)
 		at++;
-	return at && at->name ? strtoull(at->value, NULL, 0) : 0;
+	return at && at->name ? strtoull(at->value, NULL, 0) : otherwise;
 }
 
 /*
@@ -108,7 +109,7 @@ static uint64_t argument(const struct ledger_held *held, const char *name)
  */
 static bool is_memory(const struct ledger_held *held, const struct hook *hook)
 {
-	uint64_t flags = argument(held, "flags"), prot = argument(held, "prot");
+	uint64_t flags = argument(held, "flags", 0), prot = argument(held, "prot", 0);
 
 	if (!strcmp(hook->name, "brk") || !strcmp(hook->name, "sbrk"))
 		return true;
@@ -186,7 +187,7 @@ static void take_mapping(struct summary *summary, const struct ledger_held *held
 	    (summary->inner.recorded.count && is_of_recorded(summary, place)))
 		return;
 	if ((!module || (!is_heap(module) && !has_recorded(summary, module->path))) &&
-	    argument(held, "prot") != PROT_NONE) {
+	    argument(held, "prot", PROT_READ) != PROT_NONE) {
 		mapped->bytes += held->size;
 		if (held->size > mapped->largest) {
 			mapped->largest = held->size;
@@ -203,17 +204,14 @@ static void take_mapping(struct summary *summary, const struct ledger_held *held
 void allocators_process(struct summary *summary)
 {
 	const struct summary_process *process = &summary->fold->process;
-	const struct summary_class *class = summary_class_of(summary, RESOURCE_MAPPING);
 	struct own_memory mapped = { 0 };
 	struct ledger_held held;
 
 	/* a malloc of the program itself was already reported as not recorded */
-	if (process->allocator || !class ||
-	    !ledger_sum(summary->ledger, (uint32_t)(class - summary->classes))->count)
+	if (process->allocator)
 		return;
-	for (size_t at = 0; ledger_held(summary->ledger, &at, &held);)
-		if (summary->classes[held.class].known == RESOURCE_MAPPING)
-			take_mapping(summary, &held, &mapped);
+	for (size_t at = 0; ledger_mapped(summary->ledger, &at, &held);)
+		take_mapping(summary, &held, &mapped);
 	if (mapped.bytes < MAPPED_LEAST || mapped.bytes < process->peak_bytes / MAPPED_PARTS ||
 	    mapped.bytes <= summary->inner.bytes)
 		return;

@@ -13,6 +13,7 @@
 
 #include "by_number.h"
 #include "preload/ground/arch.h"
+#include "preload/ground/loader.h"
 #include "preload/record/memory.h"
 #include "preload/record/ring.h"
 
@@ -106,13 +107,27 @@ void hand_syscall_note(long number, long first)
 		life_note_past(1u << PAST_PROCESS);
 }
 
+/*
+ * Whether a library makes the call that defines the recorded malloc (tcmalloc): the blocks in the
+ * memory that it maps are recorded. The program's own code may also map memory for other blocks.
+ */
+static bool is_of_malloc(const struct origin *origin)
+{
+	struct loaded caller, library;
+
+	return !loader_find((const void *)origin->ip, &caller) &&
+	       !loader_find((const void *)(uintptr_t)real.malloc, &library) &&
+	       caller.link_map == library.link_map && library.link_map->l_prev;
+}
+
 /* The bits of enum arena_past that a successful call sets. */
-static uint32_t past_of(long number, const long *argument, long result)
+static uint32_t past_of(const struct origin *origin, long number, const long *argument, long result)
 {
 	switch (number) {
 	case __NR_mmap:
-		return 1u << PAST_MAPPING |
-		       (argument[2] & PROT_WRITE && argument[3] & MAP_ANONYMOUS) << PAST_MEMORY;
+		return 1u << PAST_MAPPING | (argument[2] & PROT_WRITE &&
+					     argument[3] & MAP_ANONYMOUS && !is_of_malloc(origin))
+						    << PAST_MEMORY;
 	case __NR_munmap:
 	case __NR_mremap:
 		return 1u << PAST_MAPPING;
@@ -275,7 +290,7 @@ long hand_syscall(long number, long a, long b, long c, long d, long e ARCH_SIXTH
 		return result;
 	result = call_next(number, argument);
 	if (result != -1)
-		life_note_past(past_of(number, argument, result));
+		life_note_past(past_of(&origin, number, argument, result));
 	return result;
 }
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Eight threads allocate by the functions of pool.c, and count their calls and bytes themselves:
- * pool-user ROUNDS [LIBRARY]. With LIBRARY, the functions are those of a library that the program
- * loads (LOADS).
+ * pool-user ROUNDS [LIBRARY [PROGRAM]]. With LIBRARY, the functions are those of a library that the
+ * program loads (LOADS). It then executes PROGRAM while a thread runs.
  */
 #include "pool.h"
 
@@ -12,11 +12,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define THREADS 8
 
 #ifdef LOADS
 static void *library;
+
+static void *wait_for_signal(void *user)
+{
+	pause();
+	return user;
+}
+
 #define CALL(name) ((__typeof__(POOL(name)) *)dlsym(library, "je_" #name))
 #else
 #define CALL(name) POOL(name)
@@ -95,6 +103,10 @@ int main(int argc, char **argv)
 		sum.live += counts[i].live;
 		sum.live_bytes += counts[i].live_bytes;
 	}
+#ifdef LOADS
+	if (argc > 3 && !pthread_create(&threads[0], NULL, wait_for_signal, NULL))
+		execl(argv[3], argv[3], (char *)NULL);
+#endif
 	for (int k = 0; k < CALLS; k++)
 		printf("%s %llu\n", names[k], (unsigned long long)sum.calls[k]);
 	printf("bytes %llu\nlive %llu %llu\n", (unsigned long long)sum.bytes,

@@ -15,6 +15,11 @@
 #define REGION	(256ul << 20)
 #define HEAD	32ul /* before each block: its class and the block's begin */
 
+#ifndef MAP
+#define MAP(size) \
+	mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+#endif
+
 struct head {
 	struct head *next; /* while it is free */
 	uint64_t class;
@@ -50,8 +55,7 @@ __attribute__((noinline)) void *POOL(malloc)(size_t size)
 
 	enter();
 	if (!region)
-		region = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		region = (char *)MAP(REGION);
 	if (class < CLASSES && unused[class]) {
 		head = unused[class];
 		unused[class] = head->next;
