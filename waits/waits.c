@@ -74,17 +74,21 @@ static void add_time(struct waits_times *times, uint64_t ns)
 static void add_wait(struct waits_class *class, struct waits_object *object,
 		     const struct waits_call *call)
 {
+	const struct waits_object *by = object;
+
 	add_time(&class->times, call->duration_ns);
 	if (!object)
 		return;
+	/* a notification of the object to which threads were moved may have ended the wait */
+	if (object->moved && object->moved->last_ns > object->last_ns)
+		by = object->moved;
 	if (call->duration_ns > object->times.longest_ns) {
 		object->waiter = call->site;
 		/* the site that notified during the wait */
-		object->other =
-			object->last_ns > call->enter_ns && object->last_thread != call->thread
-				? object->last
-				: 0;
-		object->first = object->other ? object->begun : 0;
+		object->other = by->last_ns > call->enter_ns && by->last_thread != call->thread
+					? by->last
+					: 0;
+		object->first = object->other ? by->begun : 0;
 	}
 	add_time(&object->times, call->duration_ns);
 	object->woken_thread = call->thread;

@@ -6,9 +6,9 @@
  * How long threads waited for semaphores, conditions and other threads. A call for a lock waited if
  * another thread held the lock (locks.h). Other calls take some time even if they do not wait, so a
  * call counts as a wait if it lasts longer than a threshold. The threshold is learnt from the
- * trace: ten times the 10th percentile of the calls' durations, rounded up to 1, 2, 4 or 8 us. Since
- * the threshold is known only at the end, durations are summed separately for each of these four
- * thresholds.
+ * trace: ten times the 10th percentile of the calls' durations, rounded up to 1, 2, 4 or 8 us.
+ * Since the threshold is known only at the end, durations are summed separately for each of these
+ * four thresholds.
  */
 
 #include <stdbool.h>
@@ -48,6 +48,8 @@ struct waits_object {
 	uint32_t last;
 	uint32_t last_thread;
 	uint64_t last_ns; /* time of the last notification */
+	/* the futex to which the last notification may have moved threads (FUTEX_REQUEUE) */
+	const struct waits_object *moved;
 	/*
 	 * Threads may pass the object on in a chain (waits_notify()). begun: site of the first
 	 * notification of the chain; woken_...: the thread that was woken last, the time when it

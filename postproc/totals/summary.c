@@ -69,9 +69,14 @@ static void use(struct summary *summary, const struct event *event)
 			waits_object(&summary->fold->waits, index, event->object);
 
 		class->notified++;
-		if (object)
+		if (object) {
 			waits_notify(object, sites_of(&summary->fold->sites, (uint8_t)index, event),
 				     event->thread, event->time_ns);
+			object->moved =
+				event->related && hook->resource == RESOURCE_FUTEX
+					? waits_object(&summary->fold->waits, index, event->related)
+					: object->moved;
+		}
 		return;
 	}
 	if (event->has_tail && !event->part && hook->resource != RESOURCE_LOCK &&

@@ -282,9 +282,28 @@ static void equals(void)
 	waits_free(&waits);
 }
 
+static void moved(void)
+{
+	struct waits_class class = { .calls = 0 };
+	struct waits_object *from, *to;
+	struct waits waits;
+
+	waits_init(&waits);
+	from = waits_object(&waits, 1, 0x10);
+	to = waits_object(&waits, 1, 0x20);
+	waits_notify(from, 5, 1, 100);
+	from->moved = to;
+	waits_notify(to, 6, 1, 200);
+	waits_add(&class, from, &(struct waits_call){ 50, 160, 2, 3 });
+	ok(from->waiter == 3 && from->other == 6,
+	   "the wake of the futex to which a thread was moved has ended its wait");
+	waits_free(&waits);
+}
+
 int main(void)
 {
 	equals();
+	moved();
 	locks_init(&locks);
 	locks.wants_order = true;
 	holds();

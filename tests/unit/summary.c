@@ -826,6 +826,7 @@ static void test_waiters(void)
 	waits(WAITER_BARRIER, "absl::debian3::BlockingCounter::Wait");
 	waits(WAITER_BARRIER, "absl::debian3::Barrier::Block");
 	waits(WAITER_MUTEX, "absl::debian3::base_internal::SpinLockWait");
+	waits(WAITER_BARRIER, "LinuxWaitBarrier::wait");
 	waits(WAITER_NONE, "absl::debian3::StrCat");
 	waits(WAITER_NONE, "QThread::exec");
 }
