@@ -36,7 +36,7 @@ struct listener {
 	void *user;
 };
 
-/* The last acquisition, or the last release, of a thread. */
+/* The last acquisition, or the last release, that a thread made. */
 struct last {
 	uint64_t object, call;
 	uint32_t class;

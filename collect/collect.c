@@ -189,8 +189,8 @@ static void detach_begin(void)
 }
 
 /*
- * Returns the descriptor of standard error if it is a regular file, because then no process waits for
- * its end of file; otherwise -1.
+ * Returns the descriptor of standard error if it is a regular file, because then no process waits
+ * for its end of file; otherwise -1.
  */
 static int detach_error_file(void)
 {

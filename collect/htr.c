@@ -165,8 +165,8 @@ inline_ bool leads_to(const struct htr *htr, struct model *model, const uint64_t
 
 /*
  * Finds the node of a backtrace. same: number of outer frames that are the same as in the thread's
- * previous event; only the other frames are looked up. likely: a guess: the node that followed the
- * previous event's node the last time.
+ * previous event; only the other frames are looked up. likely: a guess at the result,
+ * the node that came next when the previous event's node last occurred.
  */
 inline_ uint32_t find_path(struct htr *htr, struct model *model, const uint64_t *frames,
 			   uint32_t count, uint32_t same, uint32_t likely)
@@ -382,8 +382,8 @@ inline_ void draft_related(struct htr *htr, struct draft *draft, uint64_t relate
 	if (!related)
 		return;
 	/*
-	 * The address of a second object is usually near the first object's address; a number in
-	 * `related` is not.
+	 * `related` is the address of a second object, usually near the first one's, or a number,
+	 * which usually is not near.
 	 */
 	if (magnitude(step) <= magnitude(related))
 		draft->rules |= HTR_RELATED_NEAR;

@@ -103,7 +103,7 @@ struct htr {
 	struct model *models[HTR_MODELS];
 	uint32_t model_count; /* number of models in use in this block */
 
-	/* remembered lists of arguments, by the bytes of the record; NULL: none yet */
+	/* remembered lists of arguments; their keys are bytes of records; NULL: none yet */
 	struct htr_list *lists;
 	/*
 	 * the list that is being added, and will be remembered when it is complete; NULL: it will

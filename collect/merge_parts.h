@@ -107,7 +107,7 @@ struct reader {
 	 * NO_THREAD: the list is empty
 	 */
 	uint32_t retired;
-	/* number of remembered frames after all records that were taken so far */
+	/* number of frames that are remembered once all records taken so far are handed out */
 	uint32_t told;
 	uint32_t frame_count;
 	uint64_t turn;		   /* number of updates of `stack` */
@@ -217,7 +217,7 @@ static inline void merge_look_at_entry(struct reader *reader)
 	reader->rank = reader->entries[reader->begin].rank;
 }
 
-/* Makes an entry of the record at the reader's position in the ring. */
+/* Converts the record at the reader's position in the ring to an entry. */
 void merge_take(struct merge *merge, struct reader *reader);
 
 /*

@@ -698,7 +698,7 @@ struct record_short {
 	uint8_t call; /* difference from the model's call */
 	uint8_t depth;
 	uint8_t form;	  /* operation, and enum short_form */
-	uint8_t resource; /* enum resource, SHORT_MORE and SHORT_SPLIT */
+	uint8_t resource; /* enum resource, with the flags SHORT_MORE and SHORT_SPLIT */
 };
 
 enum short_form {

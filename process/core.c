@@ -294,10 +294,10 @@ static bool can_be_code(const struct subject *subject, const struct module_start
 }
 
 /*
- * Adds a mapping of a file that gcore has omitted because the program did not change it. The core
- * file then does not state the mapping's access rights. It is treated as code if it can be code;
- * otherwise as memory that the program may write, except in modules, whose other omitted parts are
- * constants.
+ * Adds a file's mapping that gcore omitted because the program had not changed the memory. The core
+ * file does not state the access rights of such a mapping. It is taken for code if it can be code,
+ * otherwise for constants if it belongs to a module, otherwise for memory that the program may
+ * write. page_size: in bytes.
  */
 static void add_left_out(const struct subject *subject, struct maps *maps,
 			 const struct mapping *like, const struct module_start *module,

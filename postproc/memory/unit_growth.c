@@ -8,7 +8,7 @@
 #define EVEN_MIN    0.5	 /* minimum rise of a segment, relative to the largest rise */
 #define FALL_MAX    0.5	 /* maximum fall, relative to the mean rise of a segment */
 #define END_MIN	    0.25 /* minimum rise per unit in the last half segment, relative to the mean */
-#define RUNS_MIN    0.99 /* minimum rise per unit to the next run, relative to the rise before */
+#define RUNS_MIN    0.99 /* minimum rise per unit between runs, relative to the rise before */
 /* decline of the rise over all segments, relative to the mean: */
 #define DECLINE_MIN  0.02 /* a smaller decline is a rounding error */
 #define DECLINE_MAX  0.25 /* a larger decline may be that of a cache */

@@ -9,7 +9,7 @@
 #include "base/pool.h"
 #include "base/hash_table.h"
 
-/* maximum number of call sites to join, the largest ones; the others are discarded */
+/* maximum number of call sites to join: the largest are kept, the others discarded */
 #define PLACES_READ 4096u
 
 /* ---- moves of memory ---- */

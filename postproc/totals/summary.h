@@ -441,9 +441,9 @@ struct summary {
 		ARRAY_OF(const struct trace_node *) places; /* call sites that map memory */
 		const char *name, *module;
 		/*
-		 * for the process in which code other than malloc had most memory mapped at the
-		 * end: the size of this memory in bytes (0: not significant), and the file that
-		 * mapped the largest piece
+		 * Memory that code other than malloc had mapped at the end, in the process with the
+		 * largest amount of such memory: the amount in bytes (0: not significant), and the
+		 * file that mapped the largest piece.
 		 */
 		uint64_t bytes;
 		const char *mapper;

@@ -72,8 +72,8 @@ bool life_begin_again(void);
 
 /*
  * Detaches: from then on nothing is recorded, and open calls write to private memory. Returns
- * LATE_DONE; LATE_IS_OFF if the process does not record; or LATE_BUSY if another thread, or the
- * code that this thread was borrowed from, is making memory.
+ * LATE_DONE; LATE_IS_OFF if the process does not record; or LATE_BUSY if the library is mapping
+ * memory, either in another thread or in the code that was interrupted in this thread.
  */
 enum late_result life_detach(void);
 

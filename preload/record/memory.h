@@ -84,9 +84,9 @@ void memory_prepare(void);
 void memory_forsake(const struct thread *thread);
 
 /*
- * For a detach: memory_hold() prevents other threads from making memory until memory_detach() has
+ * For a detach: memory_hold() prevents other threads from mapping memory until memory_detach() has
  * replaced all shared memory by private pages, to which open calls then write; it returns false if
- * another thread keeps making memory. A later memory_begin() reuses that memory.
+ * another thread keeps mapping memory. A later memory_begin() reuses that memory.
  */
 bool memory_hold(void);
 void memory_detach(void);
