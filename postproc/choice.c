@@ -54,7 +54,7 @@ static int add_fold(struct choice *choice, const struct report *fold, struct err
 	if (has_fold(choice, fold))
 		return 0;
 	if (choice->count == CHOICE_MAX)
-		return error_set(err, EINVAL, "--report: too many at once");
+		return error_set(err, EINVAL, "--report: too many reports: ask for fewer at once");
 	choice->folds[choice->count++] = fold;
 	choice->wants_ledger |= fold->wants_ledger;
 	choice->wants_summary |= fold->wants_summary;
@@ -77,7 +77,8 @@ static int add_words(struct choice *choice, const char *words, struct error *err
 		if (is_asked(choice, row))
 			continue;
 		if (choice->row_count == CHOICE_MAX)
-			return error_set(err, EINVAL, "--report: too many at once");
+			return error_set(err, EINVAL,
+					 "--report: too many reports: ask for fewer at once");
 		choice->rows[choice->row_count++] = row;
 	}
 	return 0;
@@ -165,17 +166,16 @@ static int check_named(const struct choice *choice, const struct choice_request 
 		if (!choice->tables[id] || !is_asked(choice, report_of(id)) ||
 		    has_fold(choice, fold))
 			continue;
-		return error_set(err, EINVAL, "--table=%s: %s", table_facts(id).name,
-				 fold->wants_directories
-					 ? "this table is about a directory, not about a trace: "
-					   "request no other table, and name a directory"
-				 : fold->wants_object
-					 ? "this table is about one object: add --object=ADDRESS"
-				 : request->has_object
-					 ? "this table is about all objects: request it without "
-					   "--object and the tables about one object"
-					 : "this table is about a trace, not about a directory: "
-					   "request it without the tables about directories");
+		return error_set(
+			err, EINVAL, "--table=%s: %s", table_facts(id).name,
+			fold->wants_directories ? "this table is about a directory of traces: name "
+						  "a directory, and request no other table"
+			: fold->wants_object
+				? "this table is about one object: add --object=ADDRESS"
+			: request->has_object ? "this table is about all objects: remove --object "
+						"and the tables about one object"
+					      : "this table is about a trace, not about a "
+						"directory: remove the tables about directories");
 	}
 	return 0;
 }
@@ -248,7 +248,7 @@ static int add_tables(struct choice *choice, const struct choice_request *reques
 							: "--report=list");
 	if (rc == 0 && choice->wants_directories && choice->count > 1)
 		rc = error_set(err, EINVAL,
-			       "--table=traces is about directories: request no other table");
+			       "--table=traces is about directories: remove the other tables");
 	if (rc == 0)
 		rc = check_named(choice, request, err);
 	if (rc == 0 && request->format->flags & FORMAT_PAGE && !choice->wants_directories)

@@ -170,11 +170,12 @@ static void say_damage(const char *path, const struct trace_tally *tally)
 		    tally->damage_offset, tally->damage_text, tally->damaged_bytes, tally->damages);
 	if (is_at_end)
 		say(path,
-		    "ends early, at byte %" PRIu64 " (%s); everything before was used. Was the "
-		    "recording killed, or the disk full?",
+		    "ends early, at byte %" PRIu64
+		    " (%s); everything before that byte was used. Was the recording killed, or was "
+		    "the disk full?",
 		    tally->damage_offset, tally->damage_text);
 	else if (tally->is_truncated)
-		say(path, "ends early, too");
+		say(path, "also ends early");
 }
 
 /* Prints the warnings about a trace. path: name of the trace in the warnings. */

@@ -91,7 +91,7 @@ static int map_result(struct core_scan *scan, int fd, struct error *err)
 			    : MAP_FAILED;
 
 	if (map == MAP_FAILED)
-		return error_set(err, EIO, "the scanner has left no result");
+		return error_set(err, EIO, "the scanner ended without a result");
 	scan->bytes = map;
 	scan->size = (size_t)size;
 	return 0;

@@ -254,9 +254,11 @@ static int load(const struct fleet *fleet, const char *database, struct error *e
 	if (pid < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
 		return error_set(err, ENOENT,
 				 "--into=%s: the program sqlite3 cannot be run: install it, or "
-				 "write the rows into -o DIR",
+				 "write the rows into files (-o DIR)",
 				 database);
-	return status ? error_set(err, EIO, "--into=%s: sqlite3 has failed", database) : 0;
+	return status ? error_set(err, EIO, "--into=%s: sqlite3 failed; its messages are above",
+				  database)
+		      : 0;
 }
 
 static void remove_files(const struct fleet *fleet)
@@ -309,8 +311,8 @@ int fleet_rows(const struct report_plan *plan, const struct options *options, si
 	*failed = 0;
 	if (!fleet.directory && !options->into)
 		return error_set(err, EINVAL,
-				 "rows: name a directory for the files, -o DIR, or a database of "
-				 "SQLite, --into=FILE");
+				 "rows: name the destination: -o DIR for files, or --into=FILE for "
+				 "a database of SQLite");
 	if (!fleet.directory)
 		fleet.directory = mkdtemp(temporary);
 	else if (mkdir(fleet.directory, 0777) && errno != EEXIST)

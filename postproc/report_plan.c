@@ -223,7 +223,7 @@ static int plan_comparison(struct report_plan *plan, const struct options *optio
 	if (options->inputs.count != 2)
 		return error_set(err, EINVAL,
 				 "diff needs two runs, OLD and NEW; each is a trace, or a "
-				 "directory with traces, of which the newest run is used");
+				 "directory with traces, whose newest run is used");
 	rc = report_plan_run(&plan->old, &plan->how.reading.trace, &options->inputs.items[0],
 			     &plan->old_found, &plan->how.base, &plan->how.base_count, err);
 	return rc ? rc

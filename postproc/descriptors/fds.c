@@ -353,8 +353,8 @@ static void put_misuse(struct fds_state *state, struct table *table, size_t inde
 {
 	static const char *const words[] = {
 		[DESCRIPTOR_CLOSED_TWICE] = "closed twice",
-		[DESCRIPTOR_USED_CLOSED] = "used when closed",
-		[DESCRIPTOR_GONE] = "closed unseen",
+		[DESCRIPTOR_USED_CLOSED] = "used after close",
+		[DESCRIPTOR_GONE] = "used after an unrecorded close",
 	};
 	const struct misuse *misuse = state->misuses.list.items[index];
 	struct table_cell *row = NULL;

@@ -351,7 +351,8 @@ static int select_size_parse(struct select_size *part, const char *text, struct 
 	if (at && !*at && at != text && part->from <= part->to)
 		return 0;
 	return error_set(err, EINVAL,
-			 "--size=%s: expected bytes: 100, 100..4k, 1M.. or ..64 (k, M, G: 1024)",
+			 "--size=%s: expected a number or a range of bytes: 100, 100..4k, 1M.. or "
+			 "..64 (k is 1024)",
 			 text);
 }
 

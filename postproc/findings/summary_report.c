@@ -118,9 +118,9 @@ static void say_wrong(struct sentence *sentence, enum finding finding,
 			    PLURAL(class->bad_uses));
 		break;
 	case FINDING_LOST:
-		say(sentence, "%s in %s block%s unreachable: no pointer leads there",
+		say(sentence, "%s in %s block%s unreachable: no pointer leads to %s",
 		    BYTES(class->unkept_bytes), COUNT(class->unkept),
-		    class->unkept == 1 ? " is" : "s are");
+		    class->unkept == 1 ? " is" : "s are", class->unkept == 1 ? "it" : "them");
 		break;
 	case FINDING_PEAK:
 		say(sentence, "Memory peaked at %s after %s; %s was live at exit",
@@ -157,9 +157,9 @@ static void say_waits(struct sentence *sentence, const struct summary_class *cla
 	say_site(sentence, class->hot.waiter);
 	if (!class->hot.other)
 		return;
-	say(sentence, class->known == RESOURCE_LOCK    ? ", for a lock taken at "
-		      : class->known == RESOURCE_FUTEX ? ", until the wake at "
-						       : ", until the post at ");
+	say(sentence, class->known == RESOURCE_LOCK    ? ", for a lock that was locked at "
+		      : class->known == RESOURCE_FUTEX ? ", ended by the wake at "
+						       : ", ended by the post at ");
 	say_site(sentence, class->hot.other);
 }
 
@@ -212,7 +212,8 @@ static void say_missing(struct sentence *sentence)
 	if (summary->bypasses.count)
 		say(sentence, "Calls by %s were not recorded", summary->bypasses.items[0].path);
 	else
-		say(sentence, "Calls by libraries in another link namespace were not recorded");
+		say(sentence,
+		    "Calls by libraries in another link namespace (dlmopen) were not recorded");
 }
 
 /* The kind of a finding as the table shows it. */

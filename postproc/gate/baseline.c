@@ -152,7 +152,7 @@ void tables_print_baseline(const struct tables_job *job)
 	const struct baseline *baseline = job->style->learned;
 	struct out *out = job->out;
 
-	out_text(out, HEAD ": what `holdtrace check --baseline=FILE` lets pass\n");
+	out_text(out, HEAD ": what `holdtrace check --baseline=FILE` accepts\n");
 	if (baseline->sample)
 		out_format(out, SAMPLE "%" PRIu64 "\n", baseline->sample);
 	ARRAY_SORT(&baseline->entries, by_key);

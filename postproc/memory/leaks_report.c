@@ -411,7 +411,7 @@ static void say_scan(const struct leaks_state *state, struct table *table)
 					state->scanned_count);
 	if (state->doubt)
 		used += (size_t)snprintf(text + used, sizeof(text) - used,
-					 "%suncertain where %.100s", used ? "; " : "",
+					 "%suncertain, because %.100s", used ? "; " : "",
 					 state->doubt);
 	if (state->failure)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%snot scanned: %.200s",

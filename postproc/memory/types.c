@@ -115,10 +115,9 @@ static void types_end(void *user, struct tables *tables)
 	}
 	if (total)
 		table_note(table,
-			   "by %s; %.0f %% has a type: that of C++ and Rust (-C "
-			   "symbol-mangling-version=v0) containers, with debug information; plain "
-			   "new and "
-			   "malloc tell none",
+			   "by %s; %.0f %% has a known type: types are known for containers of "
+			   "C++ and Rust (-C symbol-mangling-version=v0) with debug information, "
+			   "not for plain new and malloc",
 			   measure_word(measure_kind(state->measure)),
 			   100.0 * (double)known / (double)total);
 	report_note_samples(state->run, table, REPORT_SAMPLED_AMOUNTS);

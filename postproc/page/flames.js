@@ -218,7 +218,7 @@ function viewFlame(view) {
 	controls.append(searchBox());
 	const said = make('span', { class: 'faint push' });
 	controls.append(said, saveButton(`${classes[state.class].name}: ${COSTS[state.cost].name}`));
-	const canvas = make('canvas', { 'aria-label': `flame graph: ${COSTS[state.cost].name}; arrows go from function to function, Enter zooms` });
+	const canvas = make('canvas', { 'aria-label': `flame graph: ${COSTS[state.cost].name}; arrow keys go from function to function, Enter zooms` });
 	view.append(controls, canvas);
 	if (total === 0) {
 		canvas.remove();
@@ -379,7 +379,7 @@ function ownCurve(path) {
 			sites.push(site);
 	}
 	const { path: line, most } = sparkPath(sites, 600, 40);
-	return make('div', { class: 'row' }, curveOfPath(line, 600, 40), make('span', { class: 'faint' }, `${inBytes() ? bytes(most) : count(most)} at most, at the ends of steps`));
+	return make('div', { class: 'row' }, curveOfPath(line, 600, 40), make('span', { class: 'faint' }, `at most ${inBytes() ? bytes(most) : count(most)} at the end of a time step`));
 }
 
 /* ---- comparison of two runs, side by side ---- */
@@ -435,7 +435,7 @@ function viewFlames(view) {
 	classes.forEach((c, i) => chooser.append(make('option', { value: i, selected: i === state.class }, c.name)));
 	view.append(make('div', { class: 'row' }, chooser, searchBox(), make('span', { class: 'push' }),
 		legendOf([['grew', 'more or new'], ['fell', 'less or gone']])));
-	view.append(make('p', { class: 'faint' }, `Call sites that differ, ${text(DIFF.note)}, with the same scale. Equal parts of both runs are not drawn.`));
+	view.append(make('p', { class: 'faint' }, `Call sites that differ (${text(DIFF.note)}), drawn to the same scale. What is equal in both runs is not drawn.`));
 	const sides = make('div', { class: 'two' });
 	view.append(sides);
 	const said = node => `${amount(node.was)}, then ${amount(node.is)}: ${node.is < node.was ? '-' : '+'}${amount(Math.abs(node.is - node.was))}`;

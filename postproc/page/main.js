@@ -50,11 +50,11 @@ function draw() {
 
 const KEYS = [
 	['/', 'search functions and files'], ['1 … 9', 'the views, in the order of their tabs'],
-	['w s', 'zoom the axis of time in, out; the wheel does so, too'], ['a d', 'move the axis earlier, later'],
-	['← →', 'on the timeline: start of the window, with shift its end; on a picture: the next box'], ['[ ]', 'move the window a step earlier, later'],
-	['Enter', 'on the timeline: zoom to the window; on a picture: open the box'],
-	['Esc', 'leave a function, then the window, then a zoom of the axis'], ['i', 'callers first, callees first, sandwich'],
-	['t', 'dark or light'], ['?', 'these keys'],
+	['w s', 'zoom the time axis in, out (also with the wheel)'], ['a d', 'move the time axis earlier, later'],
+	['← →', 'on the timeline: move the start of the window (with shift: its end); on a graph: go to the next box'], ['[ ]', 'move the window a step earlier, later'],
+	['Enter', 'on the timeline: zoom to the window; on a graph: open the box'],
+	['Esc', 'undo the zoom to a function, then the window, then the zoom of the time axis'], ['i', 'switch between callers first, callees first and sandwich'],
+	['t', 'switch between dark and light'], ['?', 'show or hide these keys'],
 ];
 
 function showKeys() {

@@ -39,9 +39,9 @@ function familyRows() {
 
 function viewFamily(view) {
 	const lines = once('family', familyRows), shown = lines.slice(0, FAMILY_MOST), [from, to] = axis();
-	const canvas = make('canvas', { 'aria-label': 'processes over time; arrows go from one to the next, Enter shows it alone' });
+	const canvas = make('canvas', { 'aria-label': 'processes over time; arrow keys go from process to process, Enter shows only that process' });
 	view.append(make('div', { class: 'row' }, make('span', { class: 'faint' }, `${count(new Set(FAMILY.pid).size)} processes; a child is below its parent`),
-		make('span', { class: 'push' }), legendOf([['good', 'ended with status 0, or executed another program'], ['bad', 'failed, or was killed'], ['side', 'its end is not known']]),
+		make('span', { class: 'push' }), legendOf([['good', 'ended with status 0, or executed another program'], ['bad', 'failed, or was killed'], ['side', 'end unknown']]),
 		saveButton('processes over time')), canvas);
 	const { context, width } = paper(canvas, shown.length * LANE + 22), boxes = [], x = axisOf(width, edges[from], edges[to]);
 	drawTicks(context, edges[from], edges[to], x, shown.length * LANE + 4);
@@ -61,12 +61,12 @@ function viewFamily(view) {
 		}
 	});
 	listenBoxes(canvas, boxes, LANE, 0, ({ row }) => `${text(FAMILY.program[row])} ${FAMILY.pid[row]}, started by ${FAMILY.parent[row]}\n` +
-		`${time(FAMILY.start[row])} to ${time(FAMILY.start[row] + FAMILY.duration[row])}: ${text(FAMILY.end[row]) || 'its end is not known'}\n${text(FAMILY.command[row])}`,
+		`${time(FAMILY.start[row])} to ${time(FAMILY.start[row] + FAMILY.duration[row])}: ${text(FAMILY.end[row]) || 'end unknown'}\n${text(FAMILY.command[row])}`,
 	({ row }) => {
 		const owner = (M.owners.pid || []).findIndex((pid, i) => pid === FAMILY.pid[row] && text(M.owners.program[i]) === text(FAMILY.program[row]));
 		if (PROCESSES && owner >= 0)
 			choose({ process: state.process === owner + 1 ? 0 : owner + 1 });
 	});
 	if (lines.length > shown.length)
-		view.append(make('p', { class: 'faint' }, `${count(lines.length - shown.length)} rows more are in the table of processes.`));
+		view.append(make('p', { class: 'faint' }, `${count(lines.length - shown.length)} more rows are in the table of processes.`));
 }

@@ -324,7 +324,7 @@ function drawWindows() {
 			owners.append(make('option', { value: i + 1, selected: state.process === i + 1 }, `${M.owners.pid[i]} ${text(M.owners.program[i])}`));
 		row.append(owners);
 	} else if (M.owners.rows > 1) {
-		row.append(make('span', { class: 'faint' }, 'processes are not distinguished; for one: holdtrace report --format=html --process='));
+		row.append(make('span', { class: 'faint' }, 'too many objects to show processes separately; for one process: holdtrace report --format=html --process='));
 	}
 	ranges().forEach(([from, to], i, all) => row.append(i ? '› ' : '', make('button', { type: 'button',
 		'aria-pressed': String(i === all.length - 1 && !isSelected()),

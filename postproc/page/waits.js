@@ -172,7 +172,7 @@ function wakerText(i) {
 	const { is_open: isOpen, waker, object_kind: kind } = M.longWaits;
 	if (!isOpen[i])
 		return waker[i] === null ? 'the thread that ended it is unknown' : `ended by thread ${waker[i]}`;
-	return 'it has not ended' + (waker[i] === null ? '' : text(kind[i]) === 'lock' ? `: thread ${waker[i]} has the lock` : `: thread ${waker[i]} has not ended`);
+	return 'the wait has not ended' + (waker[i] === null ? '' : text(kind[i]) === 'lock' ? `: thread ${waker[i]} holds the lock` : `: thread ${waker[i]} has not ended`);
 }
 
 function drawLanes(canvas, lanes, a, b, pick) {
@@ -226,14 +226,14 @@ function drawLanes(canvas, lanes, a, b, pick) {
 function viewLanes(view) {
 	const a = edges[state.from], b = edges[state.to], lanes = lanesIn(a, b), W = M.longWaits;
 	view.append(make('div', { class: 'row' }, searchBox(), make('span', { class: 'faint' }, windowText()),
-		make('span', { class: 'push' }), legendOf([['hold', 'holds a lock'], ['busy', 'holds it while others wait']]),
+		make('span', { class: 'push' }), legendOf([['hold', 'holds a lock'], ['busy', 'holds a lock while others wait']]),
 		saveButton('threads over time', '#view canvas', '#view .key, #legend .legend .key')));
 	for (const name of ['longest_waits', 'long_holds']) {
 		const found = page.sheets.find(each => each.name === name);
 		if (found && found.note !== null)
 			view.append(make('p', { class: 'faint' }, text(found.note)));
 	}
-	const canvas = make('canvas', { 'aria-label': 'threads over time: locks that they hold, and waits; arrows go from one to the next, Enter shows its backtraces' });
+	const canvas = make('canvas', { 'aria-label': 'threads over time: locks that they hold, and waits; arrow keys go from one to the next, Enter shows its backtraces' });
 	const chosen = make('div', { class: 'two' });
 	view.append(canvas, chosen);
 	if (DEADLOCK.length)
@@ -241,7 +241,7 @@ function viewLanes(view) {
 	if (lanes.length)
 		drawLanes(canvas, lanes.slice(0, LANES_MOST), a, b, found => {
 			const of = found.kind === 'wait' ? W : M.longHolds, i = found.index;
-			clear(chosen).append(stack(of.backtrace[i], found.kind === 'wait' ? `thread ${of.thread[i]} waits here, ${time(of.wait_time[i])}` : `thread ${of.thread[i]} locked it here, for ${time(of.hold_time[i])}`));
+			clear(chosen).append(stack(of.backtrace[i], found.kind === 'wait' ? `thread ${of.thread[i]} waits here, ${time(of.wait_time[i])}` : `thread ${of.thread[i]} locked the lock here and held it for ${time(of.hold_time[i])}`));
 			if (found.kind === 'wait')
 				chosen.append(stack(of.waker_backtrace[i], wakerText(i)));
 		});
@@ -251,7 +251,7 @@ function viewLanes(view) {
 		view.append(make('button', { type: 'button', 'aria-pressed': String(state.idle === 1),
 			onclick: () => choose({ idle: state.idle ? 0 : 1 }) }, 'a lane for each idle thread'));
 	if (lanes.length > LANES_MOST)
-		view.append(make('p', { class: 'faint' }, `${count(lanes.length - LANES_MOST)} threads more that waited less.`));
+		view.append(make('p', { class: 'faint' }, `${count(lanes.length - LANES_MOST)} more threads, which waited less, are not shown.`));
 	const sums = new Map();
 	for (let i = 0; i < M.waits.rows; i++) {
 		const waited = isWaitOfChosen(i) ? waitedIn(i, state.from, state.to) : 0;

@@ -119,7 +119,7 @@ static void add_end(const struct summary *summary, struct line *line,
 			line_add(line, "ran a program not in these traces");
 		break;
 	case SUMMARY_LEFT:
-		line_add(line, "still ran when recording ended");
+		line_add(line, "still running when the recording ended");
 		break;
 	case SUMMARY_DETACHED:
 		line_add(line, "detached, still running");
@@ -389,7 +389,8 @@ static void print_allocators(struct overview *overview)
 			 "its blocks are not counted here",
 			 overview_name(process), process->allocator);
 		if (summary->allocators > 1)
-			line_add(&line, "; %s processes do so", COUNT(summary->allocators));
+			line_add(&line, "; %s processes use such a malloc",
+				 COUNT(summary->allocators));
 		screen_wrap(&overview->screen, &line, 8);
 	}
 	if (summary->inner.refusals)
@@ -406,10 +407,10 @@ static void print_allocators(struct overview *overview)
 			   summary->inner.module ? summary->inner.module : "");
 	else if (summary->inner.bytes)
 		screen_say(&overview->screen, 8,
-			   "UNSEEN  blocks that may be in %s of mappings by %s: they are not "
-			   "counted here",
-			   BYTES(summary->inner.bytes),
-			   summary->inner.mapper ? summary->inner.mapper : "the program");
+			   "UNSEEN  blocks that %s may keep in %s of mappings of its own: they are "
+			   "not counted here",
+			   summary->inner.mapper ? summary->inner.mapper : "the program",
+			   BYTES(summary->inner.bytes));
 }
 
 /* Warns of Python objects that are not recorded, and of backtraces without lines of Python. */
@@ -423,10 +424,9 @@ static void print_python(struct overview *overview)
 			   summary->python.version ? " " : "",
 			   summary->python.version ? summary->python.version : "");
 	if (summary->python.is_full)
-		screen_say(
-			&overview->screen, 8,
-			"UNSEEN  lines of some Python functions: the process has more than can be "
-			"recorded");
+		screen_say(&overview->screen, 8,
+			   "UNSEEN  lines of some Python functions: the process has more functions "
+			   "than holdtrace can record");
 	if (summary->python.off)
 		screen_say(&overview->screen, 8,
 			   "UNSEEN  lines of Python: --python=lines shows them");
@@ -503,8 +503,8 @@ static void print_doubts(struct overview *overview)
 			   coverage_say(&summary->blocked_time, text));
 	if (language && report_indirect_ns(summary) > COVERAGE_EXACT_NS)
 		screen_say(&overview->screen, 8,
-			   "UNSEEN  locks of programs that %s runs: waits for them are among those "
-			   "for conditions and semaphores",
+			   "UNSEEN  locks of programs that %s runs: waits for these locks are "
+			   "counted as waits for conditions and semaphores",
 			   file_name(language));
 	if (summary->pauses)
 		screen_say(&overview->screen, 8,
@@ -514,8 +514,9 @@ static void print_doubts(struct overview *overview)
 			   PLURAL(summary->pauses));
 	if (summary->sample)
 		screen_say(&overview->screen, 9,
-			   "SAMPLED  memory, one sample in %s: its numbers are estimates, whose "
-			   "error is at most +- in 95 of 100 cases; temporary blocks, double frees "
+			   "SAMPLED  memory, one sample in %s: its numbers are estimates, and in "
+			   "95 of 100 cases their error is at most the number after +-; temporary "
+			   "blocks, double frees "
 			   "and frees of unallocated memory are unknown",
 			   BYTES(summary->sample));
 }
@@ -601,7 +602,7 @@ static void add_released(struct line *line, const struct summary_process *proces
 		between = " and ";
 	}
 	if (others)
-		line_add(line, "%s%s other%s", between, COUNT(others), PLURAL(others));
+		line_add(line, "%s%s other object%s", between, COUNT(others), PLURAL(others));
 }
 
 static void print_attached(struct overview *overview)
@@ -618,7 +619,7 @@ static void print_attached(struct overview *overview)
 		line_add(&line, "ATTACHED  %s (pid %" PRIu32 ") had run for %s, with ",
 			 overview_name(process), process->pid, DURATION(process->had_ns));
 		add_had(&line, process);
-		line_add(&line, ": objects from before the attach are in no list");
+		line_add(&line, ": objects from before the attach are not listed");
 		add_released(&line, process, memory, others);
 		memory = others = 0;
 		screen_wrap(&overview->screen, &line, 10);

@@ -239,10 +239,12 @@ static void print_notify(struct overview *overview, const struct summary_blocked
 	if (!blocked->notify_backtrace) {
 		/* releasing a lock that no thread waits for makes no futex call */
 		if (is_futex)
-			screen_say(&overview->screen, 8, "      no wake of it was recorded");
+			screen_say(&overview->screen, 8,
+				   "      no wake of this futex was recorded");
 		else
-			screen_say(&overview->screen, 8, "      no thread %s it",
-				   is_semaphore ? "posted" : "signalled");
+			screen_say(&overview->screen, 8,
+				   is_semaphore ? "      no thread posted the semaphore"
+						: "      no thread signalled the condition");
 		return;
 	}
 	snprintf(text, sizeof(text), "the last %s came %s before the end: thread %" PRIu32 " at ",
@@ -311,19 +313,20 @@ void overview_blocked(struct overview *overview)
 static void say_closed(struct line *line, const struct summary_class *class)
 {
 	if (class->bad_closes)
-		line_add(line, "%s closed that %s not open", COUNT(class->bad_closes),
-			 class->bad_closes == 1 ? "was" : "were");
+		line_add(line, "%s call%s closed a descriptor that was not open",
+			 COUNT(class->bad_closes), PLURAL(class->bad_closes));
 	if (class->bad_uses)
-		line_add(line, "%s%s used when not open", class->bad_closes ? ", " : "",
-			 COUNT(class->bad_uses));
+		line_add(line, "%s%s call%s used a descriptor that was not open",
+			 class->bad_closes ? ", " : "", COUNT(class->bad_uses),
+			 PLURAL(class->bad_uses));
 	line_add(line, " (EBADF)");
 }
 
 static void say_lost(struct line *line, const struct summary_class *class)
 {
-	line_add(line, "%s block%s unreachable when scanned, %s: no pointer leads there",
-		 COUNT(class->unkept), class->unkept == 1 ? " was" : "s were",
-		 BYTES(class->unkept_bytes));
+	line_add(line, "%s block%s (%s) %s unreachable when scanned: no pointer leads to %s",
+		 COUNT(class->unkept), PLURAL(class->unkept), BYTES(class->unkept_bytes),
+		 class->unkept == 1 ? "was" : "were", class->unkept == 1 ? "it" : "them");
 }
 
 static void say_peak(struct line *line, const struct summary_class *class)

@@ -395,8 +395,9 @@ static void print_sample(const struct tables_job *job)
 	if (!sample)
 		return;
 	line_add(&text,
-		 "memory was sampled, one sample in %s: its numbers are estimates, whose error is "
-		 "at most +- in 95 of 100 cases; a call site without a sample may have up to %s",
+		 "memory was sampled, one sample in %s: its numbers are estimates, and in 95 of "
+		 "100 cases their error is at most the number after +-; a call site without a "
+		 "sample may have up to %s",
 		 human_bytes(&every, sample), human_bytes(&unseen, estimate_unseen(sample)));
 	text_colour(job, COLOUR_WARN);
 	out_text(job->out, "estimates:");
@@ -413,7 +414,7 @@ static void print_gaps(const struct tables_job *job)
 	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
 	add_lost(&text, &gaps);
 	add_gap(&text, gaps.late, gaps.events, "event", "in uncertain order");
-	add_gap(&text, gaps.incomplete, gaps.traces, "trace", "without end");
+	add_gap(&text, gaps.incomplete, gaps.traces, "trace", "without an end");
 	add_gap(&text, gaps.damaged, gaps.traces, "trace", "damaged");
 	add_gap(&text, gaps.unread, gaps.unread, "trace", "not read");
 	add_gap(&text, gaps.untraced + gaps.spawned, gaps.untraced + gaps.spawned, "program",

@@ -280,7 +280,7 @@ void report_note_coverage(const struct report_run *run, struct table *table);
 
 #define REPORT_SAMPLED_CALLS   "of the calls for memory, only those for samples are included"
 #define REPORT_SAMPLED_AMOUNTS "the amounts are estimates"
-#define REPORT_SAMPLED_TEMP    "which blocks were temporary is unknown"
+#define REPORT_SAMPLED_TEMP    "the temporary blocks are unknown"
 
 #define FOLD(name) extern const struct report report_##name;
 #include "postproc/reports.def"

@@ -44,7 +44,7 @@ static int open_file(struct output *output, const struct trace_process *process,
 	if (errno == ENOENT || errno == ENOTDIR)
 		return error_set(err, errno, "%s: no such directory: create it first",
 				 output->directory);
-	return error_system(err, errno, "%s: cannot be made", output->path);
+	return error_system(err, errno, "%s: cannot be created", output->path);
 }
 
 /*
@@ -215,7 +215,7 @@ static int open_fresh(struct output *output, struct error *err)
 	if (output->is_fresh)
 		return 0;
 	output->fresh[0] = '\0';
-	return error_system(err, errno, "%s: cannot be made", output->path);
+	return error_system(err, errno, "%s: cannot be created", output->path);
 }
 
 static int open_path(struct output *output, struct error *err)

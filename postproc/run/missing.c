@@ -67,13 +67,17 @@ static const char *cause_of(const char *reason)
 static void put_lost(struct table *table, const struct summary *summary,
 		     const struct summary_process *process)
 {
-	char reason[1024] = "objects that seem to be live may have been released";
-	size_t length = strlen(reason);
+	char reason[1024];
+	size_t length = 0;
 
 	for (size_t i = 0; i < summary->losses.count && length < sizeof(reason); i++)
 		length += (size_t)snprintf(reason + length, sizeof(reason) - length, "%s%s",
-					   i ? ", or " : ": ",
+					   i ? ", or " : "",
 					   cause_of(summary->losses.items[i].reason));
+	if (length < sizeof(reason))
+		snprintf(reason + length, sizeof(reason) - length,
+			 "%sobjects that seem to be live may have been released",
+			 length ? "; " : "");
 	missing_put(table, "dropped", process, process->lost, reason);
 }
 
@@ -110,13 +114,13 @@ static void put_process(struct table *table, const struct summary *summary,
 			    "--keep left out objects that were acquired and released earlier");
 	if (report_is_unhooked(summary, process))
 		missing_put(table, "unobserved", process, 0,
-			    "descriptors were opened or closed without a hook: the number of open "
-			    "descriptors at the end of the process differs from that of the "
-			    "recorded calls");
+			    "descriptors were opened or closed by calls that were not recorded: at "
+			    "the end of the process, the kernel had another number of open "
+			    "descriptors than the recorded calls left");
 	if (report_has_unseen_zombie(summary, process))
 		missing_put(table, "unobserved", process, 0,
-			    "a child was created without a hook: it has ended, and its parent did "
-			    "not wait for it");
+			    "a child was created by a call that was not recorded: it has ended, "
+			    "and its parent did not wait for it");
 	if (process->has_namespace)
 		missing_put(table, "unobserved", process, 0,
 			    "libraries in another link namespace (dlmopen) call a libc of their "
@@ -158,10 +162,12 @@ static void put_run(struct table *table, const struct report_run *run)
 
 	if (summary->inner.name) {
 		row = put_for_run(table, "unobserved", 0, NULL);
-		table_format(table, CELL(row, missing, reason),
-			     "blocks of %s in %s: its functions have names that are not hooked",
-			     summary->inner.name,
-			     summary->inner.module ? summary->inner.module : "an unknown module");
+		table_format(
+			table, CELL(row, missing, reason),
+			"blocks of the allocator %s in %s are not recorded: holdtrace does not "
+			"know the names of its functions",
+			summary->inner.name,
+			summary->inner.module ? summary->inner.module : "an unknown module");
 	}
 	if (summary->inner.refusals) {
 		row = put_for_run(table, "unobserved", summary->inner.refusals, NULL);

@@ -30,10 +30,10 @@ static void put_end(struct table *table, struct table_cell *cell,
 			     process->became ? process->became : "another program");
 		break;
 	case SUMMARY_LEFT:
-		table_text(table, cell, "still ran when recording ended");
+		table_text(table, cell, "still running when the recording ended");
 		break;
 	case SUMMARY_DETACHED:
-		table_text(table, cell, "detached, and runs on");
+		table_text(table, cell, "detached, still running");
 		break;
 	case SUMMARY_UNKNOWN:
 		table_text(table, cell, process->has_end ? "ended" : "no end recorded");

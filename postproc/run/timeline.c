@@ -165,7 +165,8 @@ static void timeline_report_end(void *user, struct tables *tables)
 		table_number(CELL(row, timeline, locks), of->most[TIMELINE_LOCKS]);
 	}
 	if (state->run->summary->processes.count > 1)
-		table->note = "sums over all processes: each adds its maximum in the step of time";
+		table->note =
+			"sums over all processes: each process adds its maximum in the time step";
 }
 
 const struct report report_timeline = {

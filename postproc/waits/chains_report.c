@@ -446,7 +446,7 @@ static void put_owed(struct table *table, const struct owed *owed)
 					      "was not recorded"
 					    : "the holder is unknown");
 	else if (owed->is_cycle)
-		table_text(table, CELL(row, delayed_by, state), "waits in a cycle");
+		table_text(table, CELL(row, delayed_by, state), "waited in a cycle");
 	else if (owed->function)
 		table_format(table, CELL(row, delayed_by, state), "waited in %s", owed->function);
 	else
@@ -575,16 +575,16 @@ static void chains_report_end(void *user, struct tables *tables)
 	for (size_t i = 1; i < state->owed.count; i++)
 		put_owed(table, &state->owed.items[i]);
 	if (state->chains.cut)
-		table->note = "Some waits are not followed to their end: the chain is too long, or "
-			      "its waits are too long ago.";
+		table->note = "Some chains are incomplete: they are too long, or their first waits "
+			      "are no longer stored.";
 	put_chains(state, tables);
 	if (state->steps.count) {
 		table = tables_begin(tables, TABLE_critical_path);
 		for (size_t i = 1; i < state->steps.count; i++)
 			put_step(state, table, &state->steps.items[i]);
 		if (state->is_partial)
-			table->note =
-				"The paths do not go back to the start: there were too many waits.";
+			table->note = "The paths do not reach back to the start of the processes: "
+				      "there were too many waits.";
 	}
 	put_wakers(state, tables_begin(tables, TABLE_wakers));
 }

@@ -314,7 +314,7 @@ static void put_blocked(struct locks_state *state, struct tables *tables)
 static void put_cycle(struct table *table, const struct cycle *cycle, uint32_t rank)
 {
 	const char *how =
-		cycle->facts.count == 2 ? "2 locks taken in both orders" : "locks in a cycle";
+		cycle->facts.count == 2 ? "2 locks locked in both orders" : "locks in a cycle";
 	const char *who = cycle->facts.is_one_thread ? "by one thread" : "by different threads";
 	char name[128];
 

@@ -124,7 +124,7 @@ for seed in seeds:
         continue
     tap.holds(f'seed {seed}: stacks, files, shared memory and mappings have parts of their own',
               parts['stacks of threads'] >= MIB and parts['shared memory'] >= MIB and
-              parts['file'] >= MIB and parts['mapped by calls'] >= 2 * MIB, parts)
+              parts['file'] >= MIB and parts['mapped by calls of the program'] >= 2 * MIB, parts)
     tap.holds(f'seed {seed}: what was mapped is resident as far as it was written',
               sites['map_half']['resident_bytes'] == 2 * MIB and
               sites['map_half']['untouched_bytes'] == 2 * MIB, sites['map_half'])

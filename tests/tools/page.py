@@ -314,7 +314,7 @@ def semaphores(browser):
     findings(browser, "sems", "waits for semaphores", "Waits", "#view canvas")
     said = browser.eval("document.querySelector('.headline').innerText")
     holds("the headline speaks of them, and of the post",
-          re.search("waits? for semaphores? took .* until the post at main ", said), said)
+          re.search("waits? for semaphores? took .* ended by the post at main ", said), said)
 
 
 FOCUS = "(document.activeElement.getAttribute('aria-label') || document.activeElement.innerText)"
