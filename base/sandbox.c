@@ -318,7 +318,7 @@ unsigned sandbox_probe(void)
 static void describe_privileges(const struct sandbox_options *options, char *line, size_t size)
 {
 	(void)options;
-	snprintf(line, size, "no new rights (no_new_privs)");
+	snprintf(line, size, "no additional privileges (no_new_privs)");
 }
 
 static void describe_files(const struct sandbox_options *options, char *line, size_t size)
@@ -355,13 +355,14 @@ static const struct {
 } walls_known[] = {
 	{ SANDBOX_PRIVILEGES, describe_privileges, "the kernel does not support no_new_privs" },
 	{ SANDBOX_FILES, describe_files,
-	  "the kernel has no Landlock (Linux 5.13 or later, enabled by lsm=), or forbids it here" },
+	  "Landlock is not available: it needs Linux 5.13 or later and an entry in the kernel's "
+	  "lsm=, and a container may forbid it" },
 #ifdef HAVE_SECCOMP
 	{ SANDBOX_CALLS, describe_calls,
-	  "the kernel has no seccomp filters, or forbids them here" },
+	  "seccomp filters are not available: the kernel lacks them, or a container forbids them" },
 #else
 	{ SANDBOX_CALLS, describe_calls,
-	  "built without libseccomp (apt-get install libseccomp-dev)" },
+	  "holdtrace was built without libseccomp: install libseccomp-dev and build again" },
 #endif
 	{ SANDBOX_LIMITS, describe_limits, "limits cannot be set" },
 };

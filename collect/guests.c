@@ -588,9 +588,9 @@ static const char *check_number(struct guest *guest)
 	if (own == guest->hello.pid)
 		return NULL;
 	if (!own)
-		return "it had ended before its pid could be checked";
+		return "the process had ended before its pid could be checked";
 	guest->hello.pid = own;
-	return "it reported the pid of another process";
+	return "the process reported the pid of another process";
 }
 
 /*
@@ -696,11 +696,12 @@ static void take_spare(struct collector *collector, struct member *family, uint3
 		.chunk = chunk,
 		.start = { .pid = hello.pid, .foreign = family->watch.foreign, .pidfd = -1 },
 		.uid = family->user->uid,
-		.doubt = is_of_one_user
-				 ? "it could not connect to the collector, and wrote its events to "
-				   "memory that other processes of its user share"
-				 : "it could not connect to the collector, and wrote its events to "
-				   "memory that processes of other users may have changed",
+		.doubt = is_of_one_user ? "the process could not connect to the collector, and "
+					  "wrote its events to "
+					  "memory that other processes of its user share"
+					: "the process could not connect to the collector, and "
+					  "wrote its events to "
+					  "memory that processes of other users may have changed",
 		.family = family,
 	};
 	enum refusal why;

@@ -429,8 +429,8 @@ static ssize_t listen_to(const struct listener *listener, struct visitor *visito
 		return -errno;
 	guest->memory = take_control(&message, &sender);
 	if (sender && sender != visitor->pid)
-		visitor->doubt = "its message came from another process than the one that opened "
-				 "its connection";
+		visitor->doubt = "its message came from a process other than the one that opened "
+				 "the connection";
 	return got;
 }
 
@@ -701,7 +701,7 @@ static bool accept_visitor(struct listener *listener, int socket, unsigned *othe
 	};
 	*others += !listener_is_owner(listener, peer.uid);
 	if (peer.pid <= 0)
-		visitor->doubt = "it is in a pid namespace that the collector does not see";
+		visitor->doubt = "it is in a pid namespace that the collector cannot see";
 	else if (!listener->sees_all_users && peer.uid == NOBODY)
 		visitor->doubt = "its user has no id in the collector's user namespace";
 	if (listener->reserve[0] >= 0)

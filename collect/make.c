@@ -96,5 +96,5 @@ int make_control(struct control_page **control, int *fd, struct error *err)
 	close(*fd);
 	*fd = -1;
 	return error_system(err, -status,
-			    "cannot create shared memory (limits: ulimit -v, ulimit -f)");
+			    "cannot create shared memory (check the limits: ulimit -v, ulimit -f)");
 }

@@ -224,11 +224,11 @@ static const char *scan_obstacle(const struct collector *collector, const struct
 		return "its trace is not in a file, so the scanner cannot read which objects are "
 		       "live";
 	if (collector->settings.sample)
-		return "its memory is recorded by samples, and a block that was not sampled may "
-		       "retain "
+		return "its memory is sampled, and blocks outside the sample may have pointers to "
 		       "other blocks";
 	if (collector->settings.format == FORMAT_RTRACE_1_4)
-		return "its trace has no notes (--format=rtrace-1.4)";
+		return "its trace has the format rtrace-1.4, which cannot contain the result of a "
+		       "scan";
 	return NULL;
 }
 

@@ -31,7 +31,8 @@ static int check_control(struct shared *shared, uint64_t size, struct error *err
 	}
 	if (control->contract != CONTRACT_HASH)
 		return error_set(err, EPROTO,
-				 "the library and the collector belong to different builds");
+				 "the library and the collector are from different builds of "
+				 "holdtrace: install holdtrace again");
 	if (size < sizeof(*control) || control->size != size)
 		return error_set(err, EBADMSG,
 				 "the control page should have %" PRIu64 " bytes, but has %" PRIu64,

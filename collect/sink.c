@@ -280,7 +280,8 @@ static int open_new(struct sink *sink, struct error *err)
 	}
 	if (sink->fd < 0)
 		return error_set(err, EEXIST,
-				 "cannot create %s: too many numbered files with this name exist",
+				 "cannot create %s: too many numbered files with this name exist: "
+				 "delete some",
 				 sink->name);
 	flock(sink->fd, LOCK_EX | LOCK_NB);
 	sink->regular = true;
@@ -704,7 +705,7 @@ int sink_make_next(const struct sink *sink, struct sink_next *next, struct error
 	if (next->fd >= 0)
 		return 0;
 	*next->name = '\0';
-	return error_system(err, errno, "cannot create the shorter file that replaces %s",
+	return error_system(err, errno, "cannot create the shortened trace that replaces %s",
 			    sink->name);
 }
 
@@ -764,7 +765,7 @@ static int replace_file(struct sink *sink, struct sink_next *next, uint64_t size
 	open_next(sink, next);
 	/* cannot fail: no other process has opened the file yet */
 	if (lock && flock(next->fd, LOCK_EX | LOCK_NB) < 0)
-		return error_system(err, errno, "cannot lock the shorter file that replaces %s",
+		return error_system(err, errno, "cannot lock the shortened trace that replaces %s",
 				    sink->name);
 	if (renameat(sink->directory, next->name, sink->directory, file_part(sink->name)))
 		return error_system(err, errno, "cannot replace %s", sink->name);

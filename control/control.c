@@ -141,7 +141,8 @@ static int read_control(int fd, struct control_page *control, struct error *err)
 		return error_set(err, EBADMSG,
 				 "the run's shared memory is not a control page of holdtrace");
 	if (control->contract != CONTRACT_HASH)
-		return error_set(err, EPROTO, "the run belongs to another build of holdtrace");
+		return error_set(err, EPROTO,
+				 "another build of holdtrace started the run: use that build");
 	if (control->state != CONTROL_RUNNING)
 		return error_set(err, ESRCH, "the run has ended");
 	return 0;
@@ -296,7 +297,7 @@ int ctl_cut(char *paths, struct error *err)
 	count = strtoul(last + 1, NULL, 10);
 	*last = '\0';
 	return error_set(err, E2BIG,
-			 "%lu more files of the run are left out: their names do not fit the "
+			 "%lu more files of the run are left out: their names do not fit into the "
 			 "collector's answer",
 			 count);
 }

@@ -35,8 +35,8 @@
 	REASON(FIXED, "it begins with an instruction that cannot be moved")                        \
 	REASON(BRANCHED, "a branch may lead into the bytes that a jump would replace")             \
 	REASON(UNDECODED, "not all of its instructions could be decoded")                          \
-	REASON(UNKNOWN, "its parameters are not known to holdtrace (--hook)")                      \
-	REASON(MANY, "there are more functions than the plan has room for")                        \
+	REASON(UNKNOWN, "holdtrace does not know its parameters (--hook names them)")              \
+	REASON(MANY, "the process has more such functions than holdtrace can change")              \
 	REASON(BUILD, "this build of holdtrace cannot decode it (it needs Zydis and x86-64)")      \
 	REASON(CHANGED, "its code in memory differs from that in the file")                        \
 	REASON(FAR, "no free memory is near enough for a jump")                                    \

@@ -278,8 +278,8 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
 	if (status == -EAGAIN)
 		/* a thread that has not stopped cannot be detached; our exit detaches it */
 		return error_set(err, ETIMEDOUT,
-				 "thread %d does not stop (it sleeps in the kernel without "
-				 "interruption, or the machine is too busy): try again",
+				 "thread %d does not stop (it is in an uninterruptible sleep, or "
+				 "the machine is too busy): try again",
 				 (int)thread);
 	ptrace(PTRACE_DETACH, thread, 0, 0);
 	return -EAGAIN;

@@ -42,15 +42,15 @@ static const char *words_of(uint32_t result)
 	case LATE_IS_OFF:
 		return "the process is not attached";
 	case LATE_NO_RUN:
-		return "the process cannot reach the collector, or has no memory left; it was not "
-		       "changed";
+		return "the process cannot reach the collector, or is out of memory; the process "
+		       "was not changed";
 	case LATE_BUSY:
 		return "the process is still being recorded: its threads needed memory for "
 		       "recording in each of many attempts to detach; try again";
 	case LATE_NO_MALLOC:
-		return "no allocator was found in the process; it was not changed";
+		return "no allocator was found in the process; the process was not changed";
 	default:
-		return "the library was loaded but did not execute the command";
+		return "the library was loaded, but recording did not change: try again";
 	}
 }
 
@@ -104,7 +104,7 @@ static int run_order(struct late_order *order, int pid, const char *library)
  */
 static void end_without_memory(void)
 {
-	_exit(complain("no memory is left"));
+	_exit(complain("out of memory"));
 }
 
 int main(int argc, char **argv)

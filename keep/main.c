@@ -43,7 +43,7 @@ static int write_all(struct writer *writer, const uint8_t *bytes, size_t size, s
 			continue;
 		if (wrote <= 0)
 			return error_system(err, wrote ? errno : EIO,
-					    "cannot write the shorter trace");
+					    "cannot write the shortened trace");
 		writer->size += (uint64_t)wrote;
 		bytes += wrote;
 		size -= (size_t)wrote;
@@ -82,7 +82,8 @@ static int writer_put(struct writer *writer, uint32_t stream, int from, uint64_t
 				    (off_t)(offset + done));
 
 		if (got <= 0)
-			return error_system(err, got ? errno : EIO, "cannot read a piece");
+			return error_system(err, got ? errno : EIO,
+					    "cannot read a part of the trace");
 		done += (size_t)got;
 	}
 	header.place = *place;
@@ -384,7 +385,7 @@ static void write_error(const char *text)
 
 static void end_without_memory(void)
 {
-	write_error("no memory left");
+	write_error("out of memory");
 	_exit(KEEP_SAID);
 }
 

@@ -340,7 +340,8 @@ static bool check_memory(void)
 	char advice[128];
 
 	snprintf(advice, sizeof(advice),
-		 "%s: a filter of system calls forbids it (in a container?)", strerror(errno));
+		 "%s: a filter of system calls, perhaps of a container, forbids memfd_create",
+		 strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return report_check(fd >= 0, "memory can be shared (memfd_create)", advice);

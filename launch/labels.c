@@ -208,8 +208,8 @@ int labels_has_rank(const char *list, const char *rank, struct error *err)
 
 	if (!rank)
 		return error_set(err, EINVAL,
-				 "--ranks=%s: the environment has no rank (PMI_RANK, "
-				 "OMPI_COMM_WORLD_RANK, PMIX_RANK, SLURM_PROCID)",
+				 "--ranks=%s: the rank is unknown: none of PMI_RANK, "
+				 "OMPI_COMM_WORLD_RANK, PMIX_RANK and SLURM_PROCID is set",
 				 list);
 	do {
 		uint64_t first, last;

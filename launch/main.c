@@ -219,7 +219,7 @@ static bool is_report(const char *word)
 
 static void end_without_memory(void)
 {
-	print_message(stderr, PROGRAM ": no memory is left");
+	print_message(stderr, PROGRAM ": out of memory");
 	_exit(STATUS_OWN_FAILURE);
 }
 

@@ -689,7 +689,7 @@ int patches_plan(struct patches *plan, const char *path, const char *const *hook
 		if (read_hook(hooks[i], name, sizeof(name)) && !has_hook(plan, name))
 			return error_set(err, EINVAL,
 					 "--hook=%s: neither %s nor a library that it is linked "
-					 "with has a symbol of such a function",
+					 "with has a symbol with this name",
 					 hooks[i], path);
 	return 0;
 }

@@ -256,7 +256,7 @@ static int check_result(const char *path, bool is_replaced, struct error *err)
 	if (is_replaced && S_ISREG(facts.st_mode)) {
 		if (lstat(path, &itself) == 0 && S_ISLNK(itself.st_mode))
 			return error_set(err, EEXIST,
-					 "--report=%s: is a link: name the file itself", path);
+					 "--report=%s: is a symbolic link: name the file itself", path);
 		return check_directory(path, err);
 	}
 	return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 ? 0
@@ -515,7 +515,7 @@ int run_tell(struct run *run, const char *program)
 	if (!session_attached(session) && run->is_untraced)
 		return tell_no_page(run);
 	if (!session_attached(session) && session_left_out(session)) {
-		say("nothing was recorded: --follow=%s chose neither %s nor a program that it "
+		say("nothing was recorded: --follow=%s matches neither %s nor a program that it "
 		    "started",
 		    control->settings.follow, program);
 		return tell_nothing(run);
@@ -528,7 +528,8 @@ int run_tell(struct run *run, const char *program)
 	state = proc_stat(session->collector, 0, text);
 	is_frozen = state && *state == 'T';
 	if (is_frozen)
-		say("the collector is stopped: the traces are not complete until `kill -CONT %d`",
+		say("the collector is stopped: run `kill -CONT %d`, until then the traces are "
+		    "incomplete",
 		    (int)session->collector);
 	if (!session_attached(session) && is_frozen)
 		return tell_nothing(run);

@@ -106,7 +106,7 @@ int session_collect(struct session *session, struct error *err)
 	 */
 	session->reports = memfd_create("holdtrace-reports", MFD_CLOEXEC);
 	if (session->reports < 0)
-		return error_system(err, errno, "cannot make the list of traces");
+		return error_system(err, errno, "cannot create the list of traces");
 	status = move_above_standard(&session->reports, err);
 	if (status)
 		return status;

@@ -30,7 +30,7 @@ static const struct {
 static void end_without_memory(void)
 {
 	screen_restore();
-	print_message(stderr, "holdtrace: no memory is left");
+	print_message(stderr, "holdtrace: out of memory");
 	_exit(LIVE_FAILURE);
 }
 

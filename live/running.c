@@ -129,8 +129,8 @@ static int check_class(const struct live_process *process, struct error *err)
 	if (fd < 0 || read(fd, head, sizeof(head)) != sizeof(head) || head[EI_CLASS] == OWN_CLASS)
 		return 0;
 	return error_set(err, ENOTSUP,
-			 "process %d has another word size than holdtrace (32-bit?), so its waits "
-			 "cannot be shown",
+			 "process %d does not run a 64-bit program, and holdtrace shows the waits "
+			 "of 64-bit programs only",
 			 process->subject.pid);
 }
 

@@ -166,7 +166,7 @@ static void put_head(const struct view *view)
 	if (sample->dropped)
 		out_format(out, ", %s DROPPED", human_count(&rate, sample->dropped));
 	if (sample->damages)
-		out_format(out, ", %llu DAMAGED", (unsigned long long)sample->damages);
+		out_format(out, ", %llu DAMAGED PARTS", (unsigned long long)sample->damages);
 	if (picture->left_out)
 		out_format(out, ", %llu file%s LEFT OUT", (unsigned long long)picture->left_out,
 			   picture->left_out == 1 ? "" : "s");
@@ -259,7 +259,7 @@ static void put_error(const struct view *view)
 
 	if (!sample->sample)
 		return;
-	out_format(out, "memory is estimated by samples, one in %s",
+	out_format(out, "memory was sampled, one sample in %s: amounts are estimates",
 		   human_bytes(&every, sample->sample));
 	for (size_t i = 0; i < sample->class_count; i++)
 		if (estimate_error(sample->classes[i].variance))

@@ -44,7 +44,7 @@ static void put_head(struct out *out, const struct look *look)
 		   process->thread_count == 1 ? "" : "s", look_count(look, look_is_held_up),
 		   look_count(look, look_is_held_up) == 1 ? "s" : "");
 	if (process->left_out)
-		out_format(out, "%zu more threads were left out\n", process->left_out);
+		out_format(out, "%zu more threads are not shown\n", process->left_out);
 	for (size_t i = 0; i < look->file_ring.count; i++)
 		out_format(out, "%s %d", i ? "," : "DEADLOCK  cycle of processes",
 			   look->file_ring.pids[i]);

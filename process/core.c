@@ -137,17 +137,20 @@ static int read_headers(struct core *core, struct maps *maps, struct error *err)
 
 		if (!read_file(core, header.e_phoff + i * sizeof(segment), &segment,
 			       sizeof(segment)))
-			return error_set(err, EBADMSG, "damaged core file: it ends in its header");
+			return error_set(err, EBADMSG,
+					 "damaged core file: the file ends inside its header");
 		if (segment.p_type == PT_LOAD)
 			rc = add_segment(core, maps, &segment, err);
 		if (segment.p_type != PT_NOTE || core->notes)
 			continue;
 		if (segment.p_filesz > NOTES_MAX || segment.p_filesz > core->size)
-			return error_set(err, EBADMSG, "damaged core file: it ends in its notes");
+			return error_set(err, EBADMSG,
+					 "damaged core file: the file ends inside its notes");
 		core->notes = memory_alloc(segment.p_filesz + 1);
 		core->notes_size = segment.p_filesz;
 		if (!read_file(core, segment.p_offset, core->notes, segment.p_filesz))
-			return error_set(err, EBADMSG, "damaged core file: it ends in its notes");
+			return error_set(err, EBADMSG,
+					 "damaged core file: the file ends inside its notes");
 	}
 	return rc;
 }

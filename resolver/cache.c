@@ -22,10 +22,10 @@ int cache_open(const char *directory, struct error *err)
 	struct stat status;
 
 	if (mkdir(directory, 0777) != 0 && errno != EEXIST)
-		return error_system(err, errno, "%s: this directory for names cannot be created",
+		return error_system(err, errno, "%s: cannot create this directory for names",
 				    directory);
 	if (stat(directory, &status) == 0 && !S_ISDIR(status.st_mode))
-		return error_set(err, ENOTDIR, "%s: names cannot be kept there: not a directory",
+		return error_set(err, ENOTDIR, "%s: cannot store names there: not a directory",
 				 directory);
 	if (access(directory, R_OK | X_OK) != 0)
 		return error_system(err, errno, "%s: cannot be read", directory);

@@ -547,7 +547,7 @@ static int copy_text(struct filter *filter, int input, struct error *err)
 		if (taken < 0)
 			return error_set(err, EBADMSG,
 					 "%s: line %" PRIu64 ": not an sp-rtrace text: the line is "
-					 "longer than %d MiB; the lines before it are written",
+					 "longer than %d MiB; the lines before it were written",
 					 filter->options->input_name, filter->line + 1,
 					 FILTER_PASS_MAX >> 20);
 		resolve_wait(filter->resolve);

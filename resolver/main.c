@@ -77,8 +77,8 @@ static int print_help(void)
 	options_print(stdout, &table, OPTION_FULL);
 	printf("\nExit status: 0 all read and written; 1 a file could not be read or written, is "
 	       "not an\n"
-	       "sp-rtrace text, or --require was not met; 2 wrong usage. Modules that gave no "
-	       "names are reported\n"
+	       "sp-rtrace text, or --require was not met; 2 wrong usage. Modules whose names were "
+	       "not found are reported\n"
 	       "on standard error.\n");
 	return fflush(stdout) == 0 ? 0 : STATUS_FAILURE;
 }
@@ -181,7 +181,7 @@ static int check_names(const struct settings *settings, const struct resolve *re
 
 	if (percent >= settings->require)
 		return 0;
-	complain("%.1f %% of the frames have a name, %.1f %% are required", percent,
+	complain("%.1f %% of the frames have a name, but --require asks for %.1f %%", percent,
 		 settings->require);
 	return STATUS_FAILURE;
 }
@@ -190,8 +190,9 @@ static int check_names(const struct settings *settings, const struct resolve *re
 static int check_text(const struct settings *settings, const struct filter_result *result)
 {
 	if (result->long_lines && !settings->asked.quiet)
-		complain("%s: line %" PRIu64 ": longer than %d MiB, like %" PRIu64
-			 " lines in all: copied without being parsed",
+		complain("%s: line %" PRIu64
+			 " is longer than %d MiB (lines of this length: %" PRIu64
+			 "): such lines are copied without being parsed",
 			 settings->filter.input_name, result->first_long, FILTER_LINE_MAX >> 20,
 			 result->long_lines);
 	if (!result->is_foreign)

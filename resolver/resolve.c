@@ -118,12 +118,10 @@ static char *advice_for(const struct entry *entry, enum resolve_reason reason,
 		if (!options->root)
 			return memory_text("resolve on the machine that made the trace, or name a "
 					   "copy of its files with --map=DIR or --map=OLD=NEW");
-		return memory_format(
-			"put it under %s, at the path that it has on the traced machine%s",
-			options->root,
-			entry->build_id_size && !options->debuginfod
-				? ", or ask a server with --debuginfod=URL"
-				: "");
+		return memory_format("copy the file to the same path below %s%s", options->root,
+				     entry->build_id_size && !options->debuginfod
+					     ? ", or ask a server with --debuginfod=URL"
+					     : "");
 	case RESOLVE_WRONG_FILE:
 		if (!entry->build_id_size)
 			return memory_text("reinstall the version that was traced, or name a copy "

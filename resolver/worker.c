@@ -232,7 +232,7 @@ static void describe_death(int status, char *why, size_t size)
 		snprintf(why, size, "reading it took more than %d s of processor time",
 			 WORKER_SECONDS_MAX);
 	else if (WTERMSIG(status) == SIGKILL)
-		snprintf(why, size, "reading it did not end and was given up");
+		snprintf(why, size, "reading it took too long and was stopped");
 	else
 		snprintf(why, size, "reading it crashed (%s)", strsignal(WTERMSIG(status)));
 }

@@ -139,7 +139,7 @@ static int take_note(struct lineage *lineage, const struct event *event, unsigne
 	} else if (!strcmp(name, NOTE_ATTACHED)) {
 		live->doubt = "the program had run before it was recorded";
 	} else if (!strcmp(name, NOTE_BYPASS)) {
-		live->doubt = "a module bypasses the library";
+		live->doubt = "a module bypasses holdtrace's library";
 	}
 	return 0;
 }

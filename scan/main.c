@@ -39,7 +39,7 @@ static const char usage[] =
 	"The collector starts this program for `holdtrace report leaks --scan PID`, and\n"
 	"holdtrace-postproc for --core; do not run it by hand.\n"
 	"\n"
-	"      --help     print this and exit\n"
+	"      --help     print this help and exit\n"
 	"      --version  print the version and exit\n";
 
 struct scan {
@@ -516,9 +516,9 @@ static void end_without_memory(void)
 
 	stop_end(&scan.process);
 	if (scan.socket < 0)
-		write_head(&scan, "!no memory is left for the scan", &ignored);
+		write_head(&scan, "!out of memory during the scan", &ignored);
 	else
-		send_message(&scan, SCAN_FAILED, "no memory is left for the scan");
+		send_message(&scan, SCAN_FAILED, "out of memory during the scan");
 	_exit(1);
 }
 

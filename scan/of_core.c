@@ -177,10 +177,10 @@ int core_stream_find(struct core_stream *found, const struct process *process,
 		return error_set(err, ESRCH, "belongs to process %d, which is not in the trace",
 				 process->pid);
 	if (*best.different)
-		return error_set(
-			err, EINVAL,
-			"belongs to another program than the trace: the build-ids of %s differ",
-			best.different);
+		return error_set(err, EINVAL,
+				 "belongs to a program other than that of the trace: the build-ids "
+				 "of %s differ",
+				 best.different);
 	if (!best.equal)
 		return error_set(err, EINVAL,
 				 "does not belong to process %d of the trace: it has no module at "

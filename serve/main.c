@@ -316,7 +316,7 @@ static int refuse_arguments(const char *text)
 
 static void end_without_memory(void)
 {
-	print_message(stderr, PROGRAM ": no memory is left");
+	print_message(stderr, PROGRAM ": out of memory");
 	_exit(STATUS_FAILURE);
 }
 
