@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures the time of one backtrace: capture_again() and capture_walk(), compared with libunwind's
- * unw_backtrace(), at 13 and 33 frames, on a stack that stays the same, on one whose inner frames
+ * Measures how long capture_again(), capture_walk() and libunwind's unw_backtrace() take for one
+ * backtrace: of 13 and of 33 frames, on a stack that stays the same, on a stack whose inner frames
  * change, and in a signal handler. Prints medians of 31 rounds, less the time of an empty hook.
  *
  *     cc -O2 -I. -Iinclude -o capture bench/capture.c libshim.a -pthread -ldl && ./capture
@@ -63,8 +63,8 @@ static NOINLINE void same(int depth, long times)
 }
 
 /*
- * Four functions that call each other by the bits of `path`, so that the innermost frames differ
- * from those of the previous call.
+ * Four functions that call each other. The bits of `path` select the functions, so that the
+ * innermost frames differ from those of the previous call.
  */
 static void branch(int depth, unsigned int path);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * htr-size FILE...: prints "EVENTS BYTES STORED" of .htr files: the number of events, the bytes of
- * all blocks with headers before zstd compressed them, and the size of the files in bytes.
+ * htr-size FILE...: prints "EVENTS BYTES STORED" of .htr files: the number of events, the size of
+ * all blocks with their headers before compression, and the size of the files, both in bytes.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -15,8 +15,8 @@ struct sizes {
 };
 
 /*
- * A stream, read as one sequence of bytes: the whole file, or the stream's pieces in a file of
- * several streams. left: unread bytes of the current piece; 0 if the file has no pieces.
+ * A stream, read as one sequence of bytes: the whole file or, if the file has several streams, the
+ * pieces of one of them. left: unread bytes of the current piece; 0 if the file has no pieces.
  */
 struct stream {
 	FILE *file;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * measure FILE [NAME=VALUE]... COMMAND...: runs the command with these variables and appends "WALL
- * CPU RSS STATUS OWN OWN_RSS" to the file. WALL: ns until the command ended. CPU, RSS: processor ns
- * of the command and all its descendants, even those that outlive it; peak KiB of the largest of
- * them. STATUS: exit status (128 + N: signal N; 124: killed after two minutes). OWN, OWN_RSS: as
- * CPU and RSS, without the descendants that the command did not wait for.
+ * CPU RSS STATUS OWN OWN_RSS" to the file. WALL: ns until the command ended. CPU: processor ns of
+ * the command and all its descendants, even those that outlive it. RSS: peak KiB of the largest of
+ * these processes. STATUS: exit status (128 + N: signal N; 124: killed after two minutes). OWN,
+ * OWN_RSS: like CPU and RSS, but without the descendants that the command did not wait for.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -39,7 +39,7 @@
 #define KEPT	    16
 #define TREE_LEVELS 6
 #define AT_A_TIME   8
-#define FORKS	    20 /* levels of calls that differ between call sites: at most 2^20 call sites */
+#define FORKS	    20 /* levels with a choice of two functions: at most 2^20 call sites */
 #define COROUTINES  4
 
 struct task {
@@ -283,7 +283,7 @@ static void print_residence(void)
 	fflush(stdout);
 }
 
-/* Returns 0, so that main() prints no line with the time after the line with the memory. */
+/* Prints the memory itself. Returns 0, so that main() does not print the time. */
 static uint64_t run_resident(const struct task *task)
 {
 	unsigned int parties = (unsigned int)(task->number < 1 ? 1 : task->number) + 1;

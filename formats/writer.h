@@ -67,13 +67,13 @@ struct writer {
 	/* TABLES: prints the tables of a report (postproc/print/tables.h). */
 	void (*print)(const struct tables_job *job);
 	/*
-	 * The functions below are set for STREAM and DIALECT. Each that returns an int returns 0 or
+	 * The functions below are set for STREAM and DIALECT. Those with an int result return 0 or
 	 * a negative errno.
 	 */
 	/* Begins a stream. trace: for lookups such as trace_mapping_at(). */
 	int (*begin)(void **state, const struct trace *trace, const struct writer_options *options,
 		     struct error *err);
-	/* Processes an event. With -l or -c, it is not called for calls. */
+	/* Processes an event. With -l or -c, receives no calls. */
 	int (*event)(void *state, const struct event *event, struct error *err);
 	/* Writes the rest of the output. Does not free the state. */
 	int (*end)(void *state, struct error *err);

@@ -54,8 +54,8 @@ static int record(const char *command, const char *units, char *path, struct err
 			  (char *)"--",	    (char *)"/bin/sh", (char *)"-c", filled, NULL };
 	int status = 0, code;
 	/*
-	 * as in system(3), this process ignores Ctrl-C, which ends only the program, so that it can
-	 * remove the files
+	 * ignore Ctrl-C, as system(3) does: it ends only the program, and this process can remove
+	 * the files
 	 */
 	void (*interrupt)(int) = signal(SIGINT, SIG_IGN);
 	void (*quit)(int) = signal(SIGQUIT, SIG_IGN);

@@ -206,9 +206,9 @@ static void put_code(struct patch *patch, const void *bytes, uint8_t size)
 }
 
 /*
- * Adds a fix: when the patch is applied, the distance from offset `end`, where the instruction
- * ends, to `target` is written to the four bytes at offset `at`. end 0: the address `target` itself
- * is written to eight bytes.
+ * Adds a fix, which is made when the patch is applied. It writes the distance from offset `end`,
+ * where the instruction ends, to `target` into the four bytes at offset `at`. end 0: it writes the
+ * address `target` itself into eight bytes.
  */
 static void put_fix(struct patch *patch, uint8_t at, uint8_t end, uint64_t target)
 {
@@ -224,8 +224,8 @@ static void put_branch(struct patch *patch, const void *opcode, uint8_t size, ui
 
 /*
  * Adds a call to the moved code: pushes the address after the original call, and jumps. So the
- * called function returns to the original code, whose frame unwinders know, and not to the moved
- * code.
+ * called function returns to the original code, for which unwinders have rules, and not to the
+ * moved code.
  */
 static bool move_call(struct patch *patch, const ZydisDecodedInstruction *insn, uint64_t next)
 {
@@ -279,7 +279,7 @@ static bool move(struct patch *patch, const ZydisDecodedInstruction *insn, const
 	return !is_operand || (insn->raw.disp.size == 32 && insn->address_width == 64);
 }
 
-/* Whether the address is inside the bytes that the jump replaces, after the first one. */
+/* Whether the address is that of a replaced byte other than the first one. */
 static bool is_inside(const struct patch *patch, uint64_t address)
 {
 	return address > patch->entry + patch->skip &&
@@ -437,8 +437,8 @@ static bool is_public(const Elf64_Sym *symbol)
 }
 
 /*
- * Whether the file has an allocator without a prefix that no other file can call: its own malloc,
- * calloc, realloc and free.
+ * Whether the file has an allocator of its own that other files cannot call: functions named
+ * malloc, calloc, realloc and free that are not public.
  */
 static bool has_private_allocator(const struct file *file)
 {
@@ -455,8 +455,8 @@ static bool has_private_allocator(const struct file *file)
 }
 
 /*
- * Returns the allocators whose malloc and free the file defines, publicly or with a prefix: a bit
- * for each prefix.
+ * Returns a bit for each prefix with which the file defines malloc and free. Without a prefix, only
+ * public functions count.
  */
 static unsigned find_allocators(const struct file *file)
 {
@@ -519,7 +519,7 @@ static void add_function(struct patches *plan, const struct file *file, const El
 			: plan_code(patch, code, symbol->st_size < rest ? symbol->st_size : rest);
 }
 
-/* Adds the allocator's functions with this prefix; prefix "": only private or only public ones. */
+/* Adds the functions with this prefix or, if the prefix is "", only private or only public ones. */
 static void add_allocator(struct patches *plan, const struct file *file, const char *prefix,
 			  bool is_program, bool is_private)
 {
@@ -644,7 +644,7 @@ static void plan_libraries(struct patches *plan, const char *loader, const char 
 		char *arrow = strstr(line, " => "), *end = strrchr(line, '(');
 		char *name = arrow ? arrow + 4 : line + strspn(line, " \t");
 
-		/* a library that is needed by a relative path is listed by that path alone */
+		/* a library that is needed by a path, not by a name, is listed without an arrow */
 		if (!end || end <= name || !memchr(name, '/', (size_t)(end - name)))
 			continue;
 		end[-1] = 0;

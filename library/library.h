@@ -45,7 +45,7 @@ struct holdtrace_trace {
 struct library_names *library_names_create(const struct holdtrace_options *options);
 void library_names_destroy(struct library_names *names);
 
-/* Store an event's mapping, or its backtrace, which must be new. Both return 0 or -ENOMEM. */
+/* Store an event's mapping (_map), or a new backtrace of an event (_meet). Return 0 or -ENOMEM. */
 int library_names_map(struct library_names *names, const struct event *event);
 int library_names_meet(struct library_names *names, const struct event *event);
 

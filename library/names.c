@@ -29,8 +29,8 @@ struct library_names {
 	struct address_space space;
 	struct naming *naming; /* NULL: no name was requested yet */
 	struct naming_files files;
-	uint32_t section; /* the section whose mappings the address map has */
-	size_t mapped;	  /* number of mappings of that section that the address map has */
+	uint32_t section; /* the section whose mappings are in the address map */
+	size_t mapped;	  /* number of that section's mappings that are in the address map */
 };
 
 struct library_names *library_names_create(const struct holdtrace_options *options)

@@ -40,15 +40,15 @@ struct await {
 	bool has_ended;	  /* the owner thread has ended */
 	bool is_elsewhere; /* the owner is in another process that is in another pid namespace */
 	/*
-	 * process of the owner if it is not this process, or process that holds the file lock; 0:
-	 * none or unknown
+	 * the owner's process, if it is not this process; for a file lock, the process that holds
+	 * it; 0: none or unknown
 	 */
 	int owner_pid;
 	char owner_name[LIVE_NAME_MAX]; /* name of the process that holds a file's lock */
 	uint32_t readers;		/* number of threads that hold a read-write lock */
 	/*
-	 * thread ids of threads that may hold the lock (live/look.c). may_hold_count may be larger
-	 * than the array, which then has only the first of them.
+	 * thread ids of threads that may hold the lock (live/look.c). may_hold_count also counts
+	 * threads that do not fit into the array.
 	 */
 	int may_hold[AWAIT_MAY_HOLD_MAX];
 	size_t may_hold_count;

@@ -47,13 +47,13 @@ static void add_holder(struct await *await, int own_tid)
 	await->may_hold_count++;
 }
 
-/* Adds the thread to the waits for the locks whose addresses it has on its stack. */
+/* Adds the thread to the possible holders of each lock whose address is on its stack. */
 static void search_stack(const struct live_thread *thread, struct await *awaits,
 			 const struct await *own, const struct sought *sought, size_t count)
 {
 	const struct subject_stack *stack = &thread->start.stack;
 	uint64_t first = sought[0].address, range = sought[count - 1].address - first;
-	size_t last = SIZE_MAX; /* the waiter that was found last: one word may occur often */
+	size_t last = SIZE_MAX; /* the waiter that was found last; the same word may occur often */
 
 	for (size_t at = (8 - stack->from % 8) % 8; at + 8 <= stack->size; at += 8) {
 		uint64_t word;
@@ -118,7 +118,7 @@ static bool is_for(const struct await *await, const struct live_thread *other)
 	return await->owner && await->owner == other->own_tid;
 }
 
-/* Whether the thread may be in a cycle of the threads that are marked so far. */
+/* Whether the thread may be in a cycle of the threads that in_cycle still contains. */
 static bool may_stay(const struct live_process *process, const struct await *awaits,
 		     const bool *in_cycle, size_t thread)
 {
@@ -136,7 +136,7 @@ static bool may_stay(const struct live_process *process, const struct await *awa
 /*
  * Finds the threads that wait for each other in cycles without a time limit, as far as owners are
  * known or inferred. in_cycle: indexed by thread. Such threads are not certainly deadlocked: a
- * thread that is not in the cycle may hold one of its locks, too. Returns whether there are any
+ * thread outside the cycle may hold one of the cycle's locks instead. Returns whether there are any
  * such threads.
  */
 static bool holders_find_cycles(const struct live_process *process, const struct await *awaits,

@@ -18,11 +18,11 @@ struct look {
 	struct address_space space;
 	struct naming *naming;
 	struct naming_files files;
-	bool *is_in_ring; /* indexed by thread: it is in a deadlock cycle */
+	bool *is_in_ring; /* indexed by thread; true if the thread is in a deadlock cycle */
 	size_t rings;	  /* number of deadlock cycles */
 	/*
-	 * threads that seem to wait for each other, by owners that are partly inferred
-	 * (live/look.c): is_inferred is indexed by thread, `inferred` is their number. None of
+	 * threads that seem to wait for each other, if some inferred owners are right
+	 * (live/look.c). is_inferred: indexed by thread; inferred: number of such threads. None of
 	 * these threads is in a cycle of is_in_ring.
 	 */
 	bool *is_inferred;
@@ -44,13 +44,13 @@ void look_free(struct look *look);
  */
 bool look_is_traced(const struct look *look);
 
-/* Whether the thread waits for a lock that a thread or process holds, which may be unknown. */
+/* Whether the thread waits for a lock that is held. The holder may be unknown. */
 bool look_is_held_up(const struct await *await);
 
 /* Whether the holder of the lock has ended, so that the lock will never be released. */
 bool look_is_orphaned(const struct await *await);
 
-/* Returns the number of threads for whose wait is_one() returns true. */
+/* Returns the number of threads whose wait satisfies is_one(). */
 size_t look_count(const struct look *look, bool (*is_one)(const struct await *await));
 
 /* Returns the owner of the lock if it is a thread of this process, else NULL. */

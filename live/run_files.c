@@ -47,7 +47,7 @@ static int write_all(struct follow_stream *stream, const uint8_t *bytes, size_t 
 
 		if (wrote < 0 && errno == EINTR)
 			continue;
-		/* the reader found damage in the stream, which it reports, and closed the pipe */
+		/* the reader found damage, which it reports, and closed the pipe */
 		if (wrote < 0)
 			return -errno;
 		done += (size_t)wrote;
@@ -197,7 +197,7 @@ static void follow_close(struct follow *follow)
 }
 
 #define SETTLE_NS 2000000
-#define LIST_PART 4096		/* bytes of the list that one read() returns at most */
+#define LIST_PART 4096		/* maximum number of bytes of the list that one read() returns */
 #define LOOK_NS	  1000000000ull /* time between two checks for replaced files */
 #define LIST_MS	  1000		/* time between two requests to the collector for new files */
 

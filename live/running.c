@@ -115,8 +115,8 @@ static int read_threads(struct live_process *process, struct error *err)
 }
 
 /*
- * Refuses a process with another word size than this program, which only knows the system calls and
- * the layouts of locks of its own word size.
+ * Refuses a process whose word size differs from that of this program, because this program knows
+ * only the system calls and the layouts of locks of its own word size.
  */
 static int check_class(const struct live_process *process, struct error *err)
 {
@@ -259,9 +259,7 @@ static int take_frame(Dwfl_Frame *frame, void *context)
 	return DWARF_CB_OK;
 }
 
-/*
- * Whether the unwinding rules mark the function as outermost, which has no caller: _start, clone().
- */
+/* Whether the unwinding rules mark the function as one without a caller (_start, clone()). */
 static bool has_no_caller(Dwfl *dwfl, uint64_t pc)
 {
 	Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);

@@ -34,8 +34,8 @@ struct sample_row {
 	int64_t count, bytes; /* live now, or the change since the baseline, which may be
 			       * negative */
 	double variance;      /* variance of bytes, if they are estimates */
-	double acquired_rate, growth_rate; /* per second: acquisitions; growth in bytes, or in
-					      objects if the class has no bytes */
+	double acquired_rate, growth_rate; /* acquisitions per second; growth per second, in bytes
+					      or, if the class has no bytes, in objects */
 	float curve[WATCHED_TICKS]; /* live amount at the last ticks, the latest one at the end */
 	/*
 	 * for a class: the sum of the peaks of all processes, which may have had their peaks at

@@ -157,7 +157,7 @@ void screen_draw_begin(struct out *out)
 	out_text(out, HOME);
 }
 
-/* Draws a line without its end. */
+/* Draws the text of a line, without a newline. */
 static void draw_text(const struct screen *screen, struct out *out, const char *text,
 		      bool is_marked)
 {

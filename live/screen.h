@@ -61,7 +61,7 @@ int screen_key(struct screen *screen, int timeout_ms);
 /*
  * Draws a picture line by line from the top. screen_draw_end() clears the rest of the screen and
  * draws the `count` lines of `last` at its bottom. Lines are cut at the width of the screen;
- * control characters are escaped. is_marked: shows the line in reverse, without other styles.
+ * control characters are escaped. is_marked: shows the line in reverse video, without other styles.
  */
 void screen_draw_begin(struct out *out);
 void screen_draw_line(const struct screen *screen, struct out *out, const char *text,

@@ -31,9 +31,9 @@ struct top_picture {
 };
 
 /*
- * Writes a picture as lines of text. screen: NULL: plain text, with the same columns for every
- * picture; otherwise with the styles, bars and curves of a screen, for its width. Then *marked is
- * set to the number of the line of the selected row, or to SIZE_MAX.
+ * Writes a picture as lines of text. If `screen` is NULL, writes plain text, with the same columns
+ * for every picture. Otherwise uses the screen's styles, bars and curves, fits the lines to its
+ * width, and sets *marked to the number of the selected row's line, or to SIZE_MAX.
  */
 void top_put_text(struct out *out, const struct top_picture *picture, const struct screen *screen,
 		  size_t *marked);

@@ -28,8 +28,8 @@ struct watched_site {
 	uint64_t seen_acquired; /* seen_...: values at the previous tick (sample.h); ..._rate: rates
 				   since that tick */
 	uint64_t seen_count, seen_bytes;
-	float acquired_rate, growth_rate; /* per second: acquisitions; growth in bytes, or in
-					     objects if the class has no bytes */
+	float acquired_rate, growth_rate; /* acquisitions per second; growth per second, in bytes
+					     or, if the class has no bytes, in objects */
 	uint64_t base_count, base_bytes;  /* values at the baseline */
 	/*
 	 * live amount at each of the last ticks, in bytes or objects; tick N is at index N %

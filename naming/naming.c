@@ -55,8 +55,8 @@ struct naming {
 	struct resolve *resolve;
 	bool is_kept; /* whether the resolver is kept after naming_destroy() */
 	/*
-	 * indexed by module of the address map: number of its frames that were shown, and of those
-	 * that have no name
+	 * indexed by module of the address map: number of frames that were shown, and of those
+	 * without a name
 	 */
 	ARRAY_OF(struct naming_counts) modules;
 	struct pool pool;
@@ -110,10 +110,10 @@ static bool is_module(const struct naming_frame *frame, const char *start)
 }
 
 /*
- * Returns the number of frames without the outermost ones, which lead from the start of the program
- * or thread to its own code. These frames have no names in a stripped C library, and main() has
- * none in a stripped program, so the modules of the surrounding frames decide. *main: index of the
- * unnamed frame that must be main(), or `count`. glibc calls main() through two of its own
+ * Returns the number of frames, not counting the outermost ones, which lead from the start of the
+ * program or thread to its own code. These frames have no names in a stripped C library, and main()
+ * has none in a stripped program, so the modules of the surrounding frames decide. *main: index of
+ * the unnamed frame that must be main(), or `count`. glibc calls main() through two of its own
  * functions, and constructors through only one.
  */
 static size_t fold_start(const struct naming_frame *const *frames, size_t count, size_t *main)
@@ -340,7 +340,7 @@ void naming_expect(struct naming *naming, const struct trace_node *backtrace)
 
 /*
  * Looks up the frames of a backtrace, innermost first. Fills at most `max` frames and returns their
- * number. *end: number of frames without the outermost ones, which lead from the start of the
+ * number. *end: number of frames, not counting the outermost ones, which lead from the start of the
  * program or thread to its own code. *main: index of the unnamed frame that must be main(), or the
  * returned number.
  */

@@ -150,7 +150,7 @@ void naming_text(struct naming *naming, const struct naming_symbol *symbol, char
 struct naming_missing {
 	const struct space_module *module;
 	char build_id[17];	   /* first 16 digits of the build-id; "": unknown */
-	uint64_t shown, unnamed;   /* number of its frames; how many have no name */
+	uint64_t shown, unnamed;   /* number of frames shown, and of those without a name */
 	const char *text, *advice; /* the reason, and what the user can do; NULL: unknown */
 	/* whether the module has all its symbols, so that no other file would add names */
 	bool is_exhausted;

@@ -84,8 +84,7 @@ void cache_load(struct workers *workers, struct entry *entry)
 	struct facts facts;
 
 	/*
-	 * if the build-id is not known yet, neither from the trace nor from the file, a later call
-	 * will try again
+	 * if neither the trace nor the file has given the build-id yet, a later call will try again
 	 */
 	entry->is_cached = path || entry->facts.is_known || entry->is_given_up;
 	if (path)

@@ -322,8 +322,8 @@ static bool find_file(const struct debuginfo *debuginfo, size_t index, const cha
 }
 
 /*
- * Finds the other part of a unit that was compiled with -gsplit-dwarf, in a package or in a .dwo
- * file.
+ * Finds the .dwo part of a unit that was compiled with -gsplit-dwarf, in a package or in a file of
+ * its own.
  */
 static void find_split(struct debuginfo *debuginfo, struct unit *unit)
 {

@@ -24,10 +24,7 @@
 /* Size of the largest skeleton that put_skeleton() writes: 36 bytes and two names. */
 #define SKELETON_SIZE_MAX 96
 
-/*
- * The sections of a .dwo file, and for each the column of the index that has its position in the
- * package.
- */
+/* The sections of a .dwo file, each with the index column that has its position in the package. */
 static const struct {
 	const char *name;
 	uint32_t column; /* 0: there is no column, because all units share the section */
@@ -391,7 +388,7 @@ static void open_package(struct dwp *dwp, const struct elffile *package)
 		return;
 	dwp->has_package = true;
 	for (unsigned i = 0; i < PARTS; i++) {
-		/* ignore column 8 before DWARF 5, where it has another meaning */
+		/* before DWARF 5, column 8 has another meaning and is ignored */
 		if (i != PART_RNGLISTS || dwp->index.version >= 5)
 			dwp->sections[i] = section_of(package, parts[i].name);
 	}
@@ -482,7 +479,7 @@ bool dwp_take(struct dwp *dwp, size_t index, int file, Dwarf_Die *unit, uint64_t
 	struct stat status;
 	ssize_t done = 1;
 
-	/* the limit is used as size, because the size of the file's first unit is not known yet */
+	/* the size of the file's first unit is not known yet: use the limit */
 	*size = UNIT_SIZE_MAX;
 	if (copy < 0 || !dwp->places[index] || fstat(original, &status) != 0 ||
 	    !has_room(dwp, (uint64_t)status.st_size))

@@ -23,12 +23,12 @@
 /* Limit in bytes of a file. Larger files are refused, because not every machine can map them. */
 #define SIZE_MAX_BYTES (UINT64_C(4) << 30)
 /*
- * Flags for examining a file without opening it: opening some devices has effects, and the writer
- * of a FIFO would notice it.
+ * Flags for examining a file without opening it: opening some devices has side effects, and opening
+ * a FIFO wakes its writer.
  */
 #define LOOK_FLAGS (O_PATH | O_CLOEXEC)
 
-/* Opens `path` with O_PATH, as a process would whose root directory is `root`. */
+/* Opens `path` with O_PATH, as a process with the root directory `root` would. */
 static int look_in_root(const char *root, const char *path)
 {
 	struct open_how how = { .flags = LOOK_FLAGS,
@@ -135,8 +135,8 @@ static char *named_path(const struct file_want *want)
 }
 
 /*
- * Returns the path of the package for the place want->number: first next to the program, then next
- * to its debug file, then in the directory of debug files.
+ * Returns the path of the package at place want->number: next to the program (0), next to its debug
+ * file (1), or in the directory of debug files (2 to 4).
  */
 static char *package_path(const char *directory, const char *path, const char *digits,
 			  const struct file_want *want)
@@ -229,9 +229,9 @@ static int report_progress(struct client *client, long done, long all)
 }
 
 /*
- * Fetches a file of kind FILE_EXECUTABLE_FETCHED or FILE_DEBUG_FETCHED. module: path of the module
- * for the progress, which is reported about once a second. Returns a descriptor of the file in the
- * user's cache, or a negative errno value.
+ * Fetches a file of kind FILE_EXECUTABLE_FETCHED or FILE_DEBUG_FETCHED. module: path of the module,
+ * for progress reports, about one a second. Returns a descriptor of the file in the user's cache,
+ * or a negative errno value.
  */
 static int fetch_file(const struct file_want *want, const char *module,
 		      const struct resolve_options *options)

@@ -73,8 +73,8 @@ static void add_symbol(struct symtab *symtab, const struct elffile *file, const 
 }
 
 /*
- * Adds the functions in the section of this type (SHT_SYMTAB or SHT_DYNSYM) of file. code: the file
- * whose segments contain the code (the segments of a debug file may be wrong).
+ * Adds the functions in the symbol tables of `file` that have this type (SHT_SYMTAB or SHT_DYNSYM).
+ * code: the file whose segments contain the code (the segments of a debug file may be wrong).
  */
 static void symtab_add(struct symtab *symtab, const struct elffile *file, unsigned type,
 		       const struct elffile *code)

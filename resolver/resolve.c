@@ -20,7 +20,7 @@
 
 /* ---- the Debian package of a file, from the lists of dpkg; no program is run ---- */
 
-/* Whether the list has a line that is one of the paths. */
+/* Whether a line of the list equals one of the paths. */
 static bool list_has(int directory, const char *name, const char *const *paths)
 {
 	cleanup_fd int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -38,8 +38,8 @@ struct worker {
 
 /*
  * The function that the child runs: reads requests from the socket, answers them there, and returns
- * at the end of input. file: the descriptor that worker_start() was given, or -1; job: the pointer
- * that worker_start() was given, to data as they were at the fork.
+ * at the end of input. file: the descriptor given to worker_start(), or -1; job: the pointer given
+ * to worker_start(), whose data are as they were at the fork.
  */
 typedef void worker_run(int socket, int file, const void *job);
 
@@ -76,10 +76,7 @@ void worker_end(struct worker *worker, char *why, size_t size);
  */
 size_t worker_question(int socket, uint64_t addresses[WORKER_BATCH_MAX]);
 
-/*
- * Called in the child: waits for the descriptor that it has requested. Returns it, or a negative
- * errno.
- */
+/* Called in the child: waits for the requested descriptor. Returns it, or a negative errno. */
 int worker_take(int socket);
 
 /* Called in the child: restarts the time limit for one address. */

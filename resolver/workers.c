@@ -238,9 +238,9 @@ static void remove_settled(const struct workers *workers, struct entry *entry)
 }
 
 /*
- * Called if the child has died or has sent an invalid message. If the child had sent the facts, the
- * next child reads only the symbol table. If the child had not, or if it read only the symbol table
- * already, marks the module as unreadable.
+ * Called if the child has died or has sent an invalid message. Marks the module as unreadable if
+ * the child had not sent the facts yet, or already read only the symbol table. Otherwise the next
+ * child reads only the symbol table.
  */
 static void fall_back(struct workers *workers, struct entry *entry)
 {

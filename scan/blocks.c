@@ -70,7 +70,7 @@ bool live_was_block(const struct live *live, uint64_t address)
 
 /*
  * The streams of a process and its ancestors. The streams stay open as long as the ledger exists,
- * whose call sites point into them.
+ * because the ledger's call sites point into them.
  */
 struct lineage {
 	struct live *live;
@@ -229,9 +229,9 @@ static int take_event(struct lineage *lineage, const struct event *event, unsign
 }
 
 /*
- * Reads the objects that were live in the parent at the fork. The event of fork is recorded when
- * the call returns. The child cannot have started before that call, so events of the parent after
- * the start of the child do not concern the child and are ignored.
+ * Reads the objects that were live in the parent at the fork. The parent's stream has the fork at
+ * the time when the call returned, which may be after the child's start. So only events before the
+ * child's start are used.
  */
 static int take_parent(struct lineage *lineage, const struct trace_process *child,
 		       struct error *err)
@@ -283,8 +283,8 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 			frees[0].time_ns = event->time_ns;
 		}
 		/*
-		 * the pid was reaped before this child started, so the fork found is that of an
-		 * earlier child
+		 * an earlier process with the child's pid was reaped before this child started, so
+		 * the fork that was found is not the child's
 		 */
 		if (is_found && is_about_child(event, child, CALL_TYPE_FREE) &&
 		    event->time_ns <= child->start_ns)

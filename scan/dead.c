@@ -6,14 +6,14 @@
 
 #include "base/array.h"
 
-/* Sizes and offsets in 64-bit glibc 2.26 to 2.41: struct malloc_state, after a heap_info. */
+/* Values of 64-bit glibc 2.26 to 2.41. Offsets are in struct malloc_state, after a heap_info. */
 #define HEAP_SIZE   0x4000000ull
 #define ARENA_BINS  112u /* offset of the bins, each of which is a pair of links */
 #define ARENA_COUNT 127u /* number of bins */
 #define ARENA_NEXT  2160u
 #define ARENA_SIZE  2200u
 
-#define DESCRIPTOR_SELF 16    /* x86-64: a descriptor has its own address here and at 0 */
+#define DESCRIPTOR_SELF 16    /* x86-64: offset of a descriptor's own address, also at 0 */
 #define DESCRIPTOR_SIZE 2304u /* upper limit of the descriptor's size in bytes */
 #define LIST_MOST	100000u
 
@@ -330,7 +330,7 @@ void dead_find(struct dead *dead, const struct process *process, const struct li
 
 		/*
 		 * A stack that libc allocates has a guard below it. A stack that the program
-		 * supplied may have none; all of its memory belongs to the program and counts.
+		 * supplied may have none; all of it belongs to the program and is searched.
 		 */
 		if (is_nameless(mapping) && guard->to == mapping->from && !*guard->path &&
 		    !(guard->flags & MAPPING_ACCESS) && !ranges_have(&dead->heaps, mapping->from))

@@ -21,7 +21,7 @@ struct dead_stack {
 struct dead {
 	struct ranges ranges;	/* ranges that are not in use */
 	struct ranges doubtful; /* ranges that are possibly unused: pointers in them are weak */
-	/* heaps of libc's allocator, in which only blocks and the ranges in `given` count */
+	/* heaps of libc's allocator: outside of blocks and `given`, pointers in them are weak */
 	struct ranges heaps;
 	struct ranges given; /* parts of heaps that the program itself got from brk() */
 	ARRAY_OF(struct dead_stack) stacks; /* in ascending order of addresses */

@@ -16,7 +16,7 @@
 struct place {
 	uint32_t node;
 	uint32_t parent, semi, label, dominator; /* indices in search.places */
-	uint32_t first; /* index of the first edge to the node in search.leads */
+	uint32_t first; /* index in search.leads of the first edge to the node */
 };
 
 struct lead {
@@ -208,7 +208,7 @@ void graph_dominate(struct graph *graph)
 	graph->retained_count = memory_zalloc(nodes, sizeof(*graph->retained_count));
 	for (size_t i = 0; i < nodes; i++)
 		graph->dominators[i] = GRAPH_NONE;
-	/* hits are sorted by kind, then by root; a root's hits have one kind, so are adjacent */
+	/* sorted by kind, then by root; a root's hits are adjacent, since their kind is the same */
 	for (uint32_t root = 0; root <= graph->root_count; root++) {
 		hits[root] = hit;
 		while (hit < graph->hits.count && graph->hits.items[hit].root == root)

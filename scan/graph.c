@@ -104,8 +104,8 @@ uint64_t graph_end(const struct graph *graph, uint32_t block)
 }
 
 /*
- * The last block that begins at or before `address`, which is in `page`; if no block in the page
- * does, the last block before the page.
+ * Returns the last block in `page` that begins at or before `address`, which is in this page. If
+ * there is none, returns the last block before the page.
  */
 static uint32_t last_in_page(const struct graph *graph, const struct graph_page *range,
 			     uint64_t page, uint64_t address)
@@ -126,7 +126,7 @@ static uint32_t last_in_page(const struct graph *graph, const struct graph_page 
 	return low - 1;
 }
 
-/* The last block that begins at or before `address`. The caller has checked that one does. */
+/* Returns the last block that begins at or before `address`, which the caller knows to exist. */
 static uint32_t last_before(const struct graph *graph, uint64_t address)
 {
 	uint64_t page = address >> PAGE_SHIFT;
@@ -346,7 +346,7 @@ struct parting {
 	uint64_t *next;		/* indexed by block: the next edge to visit */
 	uint32_t numbers, components;
 	uint32_t *leads;  /* indexed by component: the block that was allocated first */
-	bool *is_pointed; /* indexed by component: another component leads to it */
+	bool *is_pointed; /* indexed by component; true if another component leads to it */
 };
 
 static bool is_lost(const struct graph *graph, uint32_t block)

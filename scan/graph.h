@@ -29,14 +29,14 @@ struct graph_block {
  */
 #define GRAPH_OF_PARENT (1ull << 63)
 
-/* How certain a word is a pointer: to a block's start, to its inside, perhaps none (GRAPH_WEAK). */
+/* What a word points to: the start of a block, the inside of one, or perhaps none (GRAPH_WEAK). */
 enum strength { STRENGTH_START, STRENGTH_INSIDE, STRENGTH_WEAK, STRENGTHS };
 
 /*
- * The class of a block by the best path to it: pointers to the starts of blocks only (KEPT); also
- * pointers to their insides (INSIDE); also words that may not be pointers, because they are tagged
- * or after the requested size (WEAK). Without a path: the first block of an unreachable component
- * (LOST), or a block that is reached from it (INDIRECT).
+ * KEPT: the best path to the block has only pointers to the starts of blocks. INSIDE: it also has
+ * pointers into blocks. WEAK: it also has words that may not be pointers, because they are tagged
+ * or after the requested size of a block. LOST: no path leads to the block, which is the first of
+ * an unreachable component. INDIRECT: the block is reached only through a lost block.
  */
 enum graph_class { GRAPH_KEPT, GRAPH_INSIDE, GRAPH_WEAK, GRAPH_LOST, GRAPH_INDIRECT };
 
@@ -97,7 +97,7 @@ struct graph {
 int graph_begin(struct graph *graph, struct graph_block *blocks, size_t count);
 void graph_free(struct graph *graph);
 
-/* Returns the block that a word points to, or GRAPH_NONE. *strength: how certain that is. */
+/* Returns the block that a word points to, or GRAPH_NONE. *strength: how certain the pointer is. */
 uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *strength);
 
 /* Returns a block's end: its start plus its size, or the next block's start if that is lower. */

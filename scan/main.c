@@ -112,8 +112,8 @@ static int ask_new(struct process *process, struct error *err)
 }
 
 /*
- * Waits until the thread stops, and reads its registers and name. If the thread has ended instead,
- * its tid is 0 from then on.
+ * Waits until the thread stops, and reads its registers and name. If the thread has ended, sets its
+ * tid to 0.
  */
 static int take_thread(struct process_thread *thread, struct error *err)
 {

@@ -69,7 +69,7 @@ static bool is_own_file(const struct process *process, const struct mapping *map
 	return !process->own_files.count;
 }
 
-/* Whether a shared mapping is of memory, and not of a file. */
+/* Whether a shared mapping is shared memory, not a file. */
 static bool is_shared_memory(const struct mapping *mapping)
 {
 	const char *path = mapping->path;
@@ -115,8 +115,8 @@ const char *process_kind(const struct process *process, const struct mapping *ma
 }
 
 /*
- * Whether a mapping is read. Devices are not read, because reading may have effects; nor are
- * mappings of the kernel, which have no data of the program, and our own memory, which contains
+ * Whether a mapping is read. Three kinds are not read: devices, because reading may have side
+ * effects; mappings of the kernel, which have no data of the program; and our own memory, which has
  * addresses of freed blocks.
  */
 static bool is_of_interest(const struct process *process, const struct mapping *mapping)
@@ -132,9 +132,9 @@ static bool is_of_interest(const struct process *process, const struct mapping *
 }
 
 /*
- * Whether the program may have written the memory, even if it cannot write it now. This is unknown
- * for a shared file that is not writable; such mappings are left out, because they are large and
- * numerous.
+ * Whether the program may have written to the memory, even if it cannot write to it now. This is
+ * unknown for shared files that are not writable; these count as unwritten, because they are large
+ * and numerous.
  */
 static bool may_be_written(const struct mapping *mapping)
 {
@@ -404,8 +404,8 @@ static void find_own_marks(struct process *process)
 }
 
 /*
- * Records which pages the core file contains, and counts the bytes that it lacks of mappings in
- * which the program may have pointers.
+ * Records which pages the core file contains, and counts the missing bytes of mappings that may
+ * contain pointers of the program.
  */
 static void find_kept(struct process *process)
 {

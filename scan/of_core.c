@@ -19,12 +19,12 @@ struct examined {
 	const struct process *process;
 	struct core_stream stream;
 	bool is_of_pid;
-	/* numbers of the stream's modules that the core file has (equal) or lacks (other) */
+	/* number of the stream's modules that the core file has (equal) or lacks (other) */
 	unsigned equal, other;
 	char different[256]; /* path of a module with another build-id; "": none */
 	uint64_t start_ns, realtime_ns, end_ns; /* end_ns 0: the stream has no end */
 	int signal;				/* the signal that ended the process; 0: none */
-	/* numbers of dropped events; abandoned: those of calls that never completed */
+	/* number of dropped events, and of events whose calls never completed */
 	uint64_t dropped, abandoned;
 };
 

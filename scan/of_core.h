@@ -20,9 +20,9 @@ struct core_stream {
 };
 
 /*
- * Searches the traces at `paths`, which may be files of several streams, for the process with the
- * same pid that has its modules at the same addresses, with the same build-ids. Returns 0 or a
- * negative errno. The result has memory that is never freed.
+ * Searches the traces at `paths`, which may be files of several streams, for the process whose pid,
+ * module addresses and build-ids are those of the core file. Returns 0 or a negative errno. The
+ * result has memory that is never freed.
  */
 int core_stream_find(struct core_stream *found, const struct process *process,
 		     const char *const *paths, size_t count, struct error *err);

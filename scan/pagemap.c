@@ -14,7 +14,7 @@
 
 #define ENTRIES 512u  /* limit of page map entries that one read returns */
 #define REGIONS 1024u /* limit of regions that one request returns */
-/* Limit in bytes of a range read without PAGEMAP_SCAN: only that skips absent page tables. */
+/* Limit in bytes of a range read without PAGEMAP_SCAN, which alone skips absent page tables. */
 #define SPARSE_MOST  (64ull << 30)
 #define LINES_A_BEAT 1000u
 

@@ -200,9 +200,9 @@ static void put_handles(struct out *out, const struct report *report)
 
 /* ---- resident memory ---- */
 
-/* A text of runs, which begins at an address: see the note ~pages. */
+/* Runs of pages as a text, and the address where they begin (see the note ~pages). */
 struct runs_text {
-	uint64_t from, at; /* start of the runs in the text, and their end so far */
+	uint64_t from, at; /* start of the runs, and end of the runs that are in the text so far */
 	char text[RUNS_TEXT];
 	size_t used;
 	unsigned count; /* number of texts in the current note so far */
@@ -354,8 +354,8 @@ static void put_end(struct out *out, const struct report *report)
 }
 
 /*
- * Writes the note of the cut. For a running process, the collector has already written it to the
- * stream; for a core file, it is a part of the result.
+ * Writes the note of the cut, for core files only: for a running process, the collector has already
+ * written this note to the stream.
  */
 static void put_cut(struct out *out, const struct report *report)
 {

@@ -38,7 +38,7 @@ struct bundle {
  */
 int bundle_read(struct bundle *bundle, int fd, bool is_live, struct error *err);
 
-/* The stream with that number, or NULL. */
+/* Returns the stream with this number, or NULL. */
 const struct bundle_stream *bundle_stream_at(const struct bundle *bundle, size_t number);
 
 /* True if a file that starts with these bytes contains several streams. */

@@ -22,8 +22,8 @@
 struct hook; /* declared in hook_table.h */
 
 enum event_kind {
-	EVENT_STREAM,	  /* a stream starts: the first or an appended stream, whose indices,
-			     classes, contexts and mappings are its own */
+	EVENT_STREAM,	  /* a stream starts (the first one, or an appended one), with its own
+			     indices, classes, contexts and mappings */
 	EVENT_PROCESS,	  /* event->process is now known, from a PINF packet or a text header */
 	EVENT_TRACER,	  /* a tracer is named: event->tracer */
 	EVENT_MAPPING,	  /* a file was mapped: event->mapping */
@@ -118,7 +118,7 @@ struct backtrace {
 	uint32_t count;
 	/*
 	 * epoch of the registry (trace/registry.h) when the backtrace was taken: in another epoch,
-	 * the same addresses may be those of other code
+	 * the same addresses may belong to other code
 	 */
 	uint32_t epoch;
 	bool has_row; /* internal to the registry: an array of the frames follows this struct */
@@ -171,7 +171,7 @@ struct event {
 	uint8_t flags;	 /* bits of enum call_flag */
 	uint32_t thread; /* kernel's thread id */
 	uint32_t cpu;	 /* 0xffffffff: not known */
-	uint32_t depth;	 /* number of hooked calls that the thread was inside at entry */
+	uint32_t depth;	 /* number of hooked calls that enclose this call */
 	uint32_t error;	 /* errno after the call */
 	uint64_t pthread;
 	uint64_t call;	  /* number of the call in its thread; shared by its halves and parts */
@@ -197,21 +197,21 @@ static inline bool event_is_free(const struct event *event)
 	return event->kind == EVENT_CALL && event->type == CALL_TYPE_FREE;
 }
 
-/* The value of the argument with that name, or NULL. */
+/* Returns the value of the argument with this name, or NULL. */
 const char *event_argument(const struct event *event, const char *name);
 
-/* The path, name or address that the call is about; "": it has none. */
+/* Returns the path, name or address that the call is about; "": it has none. */
 const char *event_target(const struct event *event);
 
 /*
- * A word for the effect of a call on its object: acquired, released, used or failed. A call that
- * should have acquired or released the object, but did not, has failed.
+ * Returns a word for the effect of a call on its object: acquired, released, used or failed. A call
+ * that should have acquired or released the object, but did not, has failed.
  */
 const char *event_effect(const struct event *event);
 
 /*
- * The value of the argument with that name, a decimal number or a hexadecimal one with 0x; 0 if the
- * event has no such argument.
+ * Returns the value of the argument with this name, a decimal number or a hexadecimal one with 0x.
+ * Returns 0 if the event has no such argument.
  */
 uint64_t event_number(const struct event *event, const char *name);
 

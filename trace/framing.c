@@ -173,8 +173,8 @@ int framing_look(struct trace *trace, const struct framing *framing, size_t dist
 }
 
 /*
- * Sets *answer to true if a packet could end `distance` bytes after the source's position: it is
- * the end of the input, or a plausible item starts there.
+ * Sets *answer to true if a packet could end `distance` bytes after the source's position: the
+ * input ends there, or a plausible item starts there.
  */
 static int is_boundary(struct trace *trace, const struct framing *framing, size_t distance,
 		       bool *answer, struct error *err)

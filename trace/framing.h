@@ -58,7 +58,7 @@ size_t framing_handshake_size(const unsigned char *bytes, size_t left);
  * The following functions may read from the source. They return 0 or the source's negative errno.
  */
 
-/* Classifies the item `distance` bytes after the source's position by its header alone. */
+/* Classifies, by its header alone, the item `distance` bytes after the source's position. */
 int framing_look(struct trace *trace, const struct framing *framing, size_t distance,
 		 struct frame *frame, struct error *err);
 
@@ -76,13 +76,13 @@ int framing_resynchronise(struct trace *trace, const struct framing *framing, co
 int framing_step_over_rest(struct trace *trace, const struct framing *framing, const char *what,
 			   struct error *err);
 
-/* Skips a damaged packet by its size, or, if no packet follows there, to the next readable item. */
+/* Skips a damaged packet and, if no packet follows it, all bytes up to the next readable item. */
 int framing_step_over(struct trace *trace, const struct framing *framing, const struct frame *frame,
 		      const char *what, struct error *err);
 
 /*
- * Skips a packet with an unknown tag. The skipped packet counts as one of a newer version if a
- * plausible item follows, otherwise as damage.
+ * Skips a packet with an unknown tag. If a plausible item follows, the packet counts as one of a
+ * newer version, otherwise as damage.
  */
 int framing_step_over_unknown(struct trace *trace, const struct framing *framing,
 			      const struct frame *frame, struct error *err);

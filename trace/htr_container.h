@@ -105,8 +105,8 @@ struct container {
 /* defined in htr_definitions.c */
 
 /*
- * Extends the lists up to the first numbers of the block. The added items, which lost blocks
- * defined, stay empty.
+ * Extends each list up to the first number that the block defines in it. The added items were
+ * defined in lost blocks and stay empty.
  */
 enum got container_fill_gaps(struct trace *trace);
 

@@ -119,8 +119,8 @@ static enum got add_shape(struct trace *trace, const struct htr_shape *fields)
 }
 
 /*
- * Records in the tally, for skipped events, the number of threads and whether any function may have
- * created threads.
+ * Records in the tally the facts about skipped events: the number of threads, and whether any
+ * function may have created threads.
  */
 static void note_definitions(struct trace *trace)
 {

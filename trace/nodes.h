@@ -34,7 +34,7 @@ struct trace_nodes {
 	uint32_t *slots; /* numbers of nodes, by hash */
 	uint8_t *marks;	 /* per slot: MARKED and some bits of the hash; 0: the slot is free */
 	size_t mask;
-	uint32_t most; /* number of nodes at which the slots grow */
+	uint32_t most; /* number of nodes at which the table of slots grows */
 	uint64_t seed;
 };
 
@@ -49,18 +49,18 @@ void trace_nodes_free(struct trace_nodes *nodes);
 void trace_nodes_rest(struct trace_nodes *nodes);
 
 /*
- * The node of a frame whose caller is the node `caller` of the same tree. Adds the node if there is
- * none. Returns NULL if no memory is left or the pool's limit is exceeded.
+ * Returns the node of a frame whose caller is the node `caller` of the same tree. Adds the node if
+ * there is none. Returns NULL if no memory is left or the pool's limit is exceeded.
  */
 const struct trace_node *trace_nodes_add(struct trace_nodes *nodes, const struct trace_node *caller,
 					 uint64_t address);
 
-/* The node with that number, from 1 to nodes->count. */
+/* Returns the node with this number, from 1 to nodes->count. */
 const struct trace_node *trace_nodes_at(const struct trace_nodes *nodes, uint32_t number);
 
 /*
- * The node of a backtrace with `count` frames, innermost first, added if necessary. Returns NULL
- * when trace_nodes_add() does.
+ * Returns the node of a backtrace with `count` frames, innermost first, which is added if it is
+ * new. Returns NULL when trace_nodes_add() does.
  */
 const struct trace_node *trace_nodes_of(struct trace_nodes *nodes, const uint64_t *frames,
 					size_t count);

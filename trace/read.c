@@ -254,7 +254,7 @@ int trace_open(struct trace **trace, const char *path, const struct trace_option
 	return trace_start(trace, fd, true, file ? file : path, stream, options, err);
 }
 
-/* Converts the window to the stream's time. From then on, calls outside it are not returned. */
+/* Converts the window to the stream's time. From then on, calls outside are not returned. */
 static void trace_place_window(struct trace *trace, const struct instant_base *base)
 {
 	struct trace_window *window = &trace->window;

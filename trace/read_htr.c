@@ -203,8 +203,8 @@ static inline void set_event(struct trace *trace, struct htr_site *site, struct 
 }
 
 /*
- * The shape of the next event. Switches to another thread if the block says so. NULL: the block is
- * damaged.
+ * Returns the shape of the next event. If the block states another thread first, switches to it.
+ * NULL: the block is damaged.
  */
 static inline struct shape *take_shape_of(struct container *container, struct columns *columns)
 {

@@ -198,7 +198,8 @@ static int begin_stream(struct trace *trace, struct error *err)
 
 /*
  * True if the field `type` of a call's line names the class. The tools of sp-rtrace write the type
- * of the class there; the document of the format says that it is the number of the class as a mask.
+ * of the class there; according to the format's document, the field is the class's number as a
+ * mask.
  */
 static bool is_called(const struct resource_class *resource, struct slice type)
 {
@@ -213,8 +214,8 @@ static bool is_called(const struct resource_class *resource, struct slice type)
 }
 
 /*
- * The class that a call's line names; if the line names none, the only class of the stream, else
- * class 0.
+ * Returns the class that a call's line names. If the line names none, returns the only class of the
+ * stream or, if the stream has several, class 0.
  */
 static const struct resource_class *class_of(struct trace *trace, struct text_call *call)
 {

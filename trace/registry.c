@@ -8,8 +8,8 @@
 #include "hook_table.h"
 
 /*
- * The first ROWS backtraces with at most ROW_FRAMES frames also store them as an array, which can
- * be compared with one memcmp().
+ * The first ROWS backtraces of at most ROW_FRAMES frames also store their frames as an array, which
+ * can be compared with one memcmp().
  */
 #define ROWS	   65536u
 #define ROW_FRAMES 64u

@@ -73,7 +73,7 @@ const struct function *registry_function(struct registry *registry, const char *
 const struct backtrace *registry_backtrace(struct registry *registry, const uint64_t *frames,
 					   const char *const *texts, uint32_t count);
 
-/* The backtrace whose innermost frame is that node of registry->nodes. */
+/* Returns the backtrace whose innermost frame is this node of registry->nodes. */
 const struct backtrace *registry_node_backtrace(struct registry *registry,
 						const struct trace_node *node);
 
@@ -92,8 +92,8 @@ struct trace_mapping *registry_adopt_mapping(struct registry *registry,
 const struct resource_class *registry_search_resource(struct registry *registry, uint32_t ordinal);
 
 /*
- * The class with that ordinal; if there is none, adds an unregistered class. Inline because every
- * call needs it.
+ * Returns the class with this ordinal; if there is none, adds an unregistered class. Inline because
+ * every call needs it.
  */
 static inline const struct resource_class *registry_resource(struct registry *registry,
 							     uint32_t ordinal)

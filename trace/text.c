@@ -122,8 +122,8 @@ static void print_hex(struct out *out, uint64_t number)
 /* ---- the header ---- */
 
 /*
- * Length of the key at `text`. A key consists of lower-case letters, '_' and blanks and ends before
- * a '='; 0: not a key.
+ * Returns the length of the key at `text`, or 0 if there is none. A key consists of lower-case
+ * letters, '_' and blanks, and precedes a '='.
  */
 static size_t key_length(const char *text, size_t length)
 {
@@ -135,7 +135,7 @@ static size_t key_length(const char *text, size_t length)
 	return i < length && text[i] == '=' ? i : 0;
 }
 
-/* Length of a value, which may contain commas. It ends before ", key=" or with the line. */
+/* Length of a value, which may contain commas. The value ends before ", key=" or with the line. */
 static size_t value_length(struct slice line)
 {
 	for (size_t i = 0; i < line.length; i++) {

@@ -128,8 +128,8 @@ bool text_parse_frame(struct slice line, struct text_frame *frame);
 void text_print_frame(struct out *out, const struct text_frame *frame);
 
 /*
- * All other lines are comments. Those that begin with "# " come from a post-processor and are
- * dropped.
+ * Whether a line is a comment that begins with "# ". Such comments come from a post-processor and
+ * are dropped. All other lines without a parser are comments, too.
  */
 bool text_is_passing_comment(struct slice line);
 void text_print_comment(struct out *out, struct slice line);

@@ -25,7 +25,7 @@ struct bundles;
 
 /*
  * Notes that the reader inserts into a stream, and that replace later notes of the stream with the
- * same names. They are the result of a scan, made after the recording, of a core file.
+ * same names. They are the result of scanning a core file after the recording.
  */
 struct trace_notes {
 	uint64_t session[2];
@@ -100,7 +100,7 @@ struct trace_tally {
 	uint64_t lost;		/* events that the tracer dropped, from ~dropped notes */
 	uint64_t lost_notes;	/* dropped notes: names, ends of threads and the like */
 	bool has_ended;		/* the last stream is complete: it has a ~end note */
-	uint64_t skipped;	/* events that were not read; their number is from the index */
+	uint64_t skipped;	/* number of events that were not read, from the index */
 	uint64_t skipped_last_ns;
 	uint32_t skipped_threads; /* number of threads that had skipped events */
 	bool skipped_makers;	  /* a function that may create threads was skipped */
@@ -173,7 +173,7 @@ const struct trace_mapping *trace_mapping_of(const struct trace *trace,
 /* True if the code at any address of the stream changed over time. */
 bool trace_has_contests(const struct trace *trace);
 
-/* Each returns the object with that id, or NULL if the id is unknown. */
+/* Each returns the object with this id, or NULL if the id is unknown. */
 const struct function *trace_function(const struct trace *trace, uint32_t id);
 const struct backtrace *trace_backtrace(const struct trace *trace, uint32_t id);
 const struct trace_mapping *trace_mapping(const struct trace *trace, uint32_t id);

@@ -5,12 +5,12 @@
 
 #include "hook_table.h"
 
-/* Sizes of pthread_cond_t and, depending on the processor, of pthread_mutex_t (glibc, musl). */
+/* Size of pthread_cond_t, and sizes of pthread_mutex_t on various processors (glibc, musl). */
 #define CONDITION_SIZE	 48u
 #define MUTEX_SIZE_LEAST 40u
 #define MUTEX_SIZE_MOST	 48u
 
-#define WAITERS_MAX 4096u /* maximum of waiting threads; further waits are not counted */
+#define WAITERS_MAX 4096u /* maximum number of waiting threads; further waits are not counted */
 #define PAIRS_MAX   65536u
 
 /* Classes of sites. */
@@ -83,9 +83,9 @@ static void add_pair(struct gil *gil, const struct gil_waiter *waiter, uint32_t 
 }
 
 /*
- * Counts the time since the last signal, or since a wait began, for each thread that waits.
- * thread: the holder during this time; 0: not known. holder: the site that released the GIL; 0: not
- * known.
+ * Counts, for each thread that waits, the time since the last signal or, if its wait began later,
+ * since then. thread: the holder during this time; 0: not known. holder: the site that released the
+ * GIL; 0: not known.
  */
 static void add_waits(struct gil *gil, uint32_t holder, uint32_t thread, uint64_t until_ns)
 {

@@ -355,7 +355,7 @@ static void lock_order_pass(struct lock_order *order, uint32_t index,
 	way->count++;
 	if (way->has_more_threads || way->thread == wanted->thread)
 		return;
-	/* a cycle whose edges were all made by one thread may now be one of two threads */
+	/* a cycle whose edges were all made by one thread may now involve two threads */
 	way->has_more_threads = true;
 	close_two(order, index, i);
 }

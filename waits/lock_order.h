@@ -20,12 +20,12 @@
 #include "base/map.h"
 
 /*
- * maximum of other held locks that are stored for a variant of an edge; further locks are ignored
+ * maximum number of other held locks that are stored for a variant of an edge; others are ignored
  */
 #define LOCK_ORDER_GATES   7u
-#define LOCK_ORDER_WAYS	   16u	/* maximum of variants that are stored for an edge */
+#define LOCK_ORDER_WAYS	   16u	/* maximum number of variants that are stored for an edge */
 #define LOCK_ORDER_STEPS   4u	/* maximum number of locks in a cycle */
-#define LOCK_ORDER_CIRCLES 256u /* maximum of distinct cycles in a process */
+#define LOCK_ORDER_CIRCLES 256u /* maximum number of distinct cycles in a process */
 
 struct lock_order_held {
 	uint32_t lock;	 /* index of the lock, which may be reused after lock_order_forget() */

@@ -8,13 +8,13 @@
 #include "hook_table.h"
 
 #define PAGE_SHIFT 12
-/* if a block has more pages than this + locks / 4, all locks are checked */
+/* if a block has more pages than this plus a quarter of the number of locks, checks all locks */
 #define PAGES_WALKED 16u
-/* maximum of a thread's held locks that enter the lock order; the newest are taken */
+/* maximum number of a thread's held locks that enter the lock order; the newest are taken */
 #define HELD_MAX      8u
 #define UNSEEN_NS     100000000u /* a longer call counts as a wait, even if no holder was seen */
 #define PAIRS_MAX     65536u
-#define HOLDERS_MAX   1024u /* maximum of tracked holds of one lock; further holds are ignored */
+#define HOLDERS_MAX   1024u	 /* maximum number of holds of one lock; others are ignored */
 #define RELEASE_CLASS LOCKS_WAYS /* class of the sites of releases */
 
 /* The kinds of keys in the index. */
@@ -212,8 +212,8 @@ static void remove_hold(struct locks *locks, uint32_t index)
 }
 
 /*
- * True if every wait that overlaps both holds and has not ended yet overlaps `later` at least as
- * long as `earlier`.
+ * True if each wait that overlaps both holds, and has not ended yet, overlaps `later` for at least
+ * as long as `earlier`.
  */
 static bool outdoes(const struct locks_past *later, const struct locks_past *earlier)
 {
@@ -316,13 +316,13 @@ static uint64_t overlap(const struct locks_past *past, const struct event *event
 	return to > from ? to - from : 0;
 }
 
-/* True if the hold could block a call of that thread; a reader does not block readers. */
+/* True if the hold could block a call of this thread; a reader does not block readers. */
 static bool is_in_the_way(const struct locks_past *past, enum locks_way way, uint32_t thread)
 {
 	return past->site && past->thread != thread && !(past->is_shared && way == LOCKS_READ);
 }
 
-/* The hold that overlaps the call longest; its site is 0 if no hold overlaps the call. */
+/* Returns the hold that overlaps the call longest; its site is 0 if no hold overlaps the call. */
 static struct locks_past find_holder(const struct locks *locks, uint32_t index, enum locks_way way,
 				     uint32_t thread, const struct event *event)
 {
@@ -412,8 +412,8 @@ static void tell_wait(const struct locks *locks, uint32_t site, const struct loc
 }
 
 /*
- * True if the event says that the lock was busy, as events do with --locks=contended. A thread that
- * waits for a lock that it holds itself is an error, not contention.
+ * True if the event shows that the lock was busy, as events do with --locks=contended. A thread
+ * that waits for a lock that it holds itself is an error, not contention.
  */
 static bool was_busy(const struct locks *locks, const struct event *event)
 {

@@ -87,7 +87,7 @@ struct locks_links {
 struct locks_hold {
 	uint64_t since_ns;
 	uint32_t lock, thread, site; /* thread: index in threads */
-	uint32_t count;		     /* how often the thread holds the lock (recursion) */
+	uint32_t count;		     /* how many times the thread has taken the lock (recursion) */
 	uint8_t way;
 	struct locks_links of_lock, of_thread; /* of_lock.next also links the free list */
 };

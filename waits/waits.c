@@ -143,9 +143,7 @@ const struct waits_object *waits_hottest(const struct waits *waits, uint32_t cla
 		uint64_t ns =
 			object && object->class == class ? waits_ns(&object->times, least_ns) : 0;
 
-		/*
-		 * the order of the slots is random, so the lower address wins between equal times
-		 */
+		/* the order of the slots is random: between equal times, the lowest address wins */
 		if (ns > most || (ns && ns == most && object->object < hottest->object)) {
 			most = ns;
 			hottest = object;

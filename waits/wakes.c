@@ -11,11 +11,11 @@
 #include "hook_table.h"
 
 #define PAIRS_MAX	65536u
-#define THRESHOLD_NS	8000u /* threshold before enough calls were seen */
+#define THRESHOLD_NS	8000u /* threshold until enough calls were seen */
 #define THRESHOLD_CALLS 64u   /* minimum number of calls from which a threshold is learnt */
 /*
- * maximum of remembered wakes of a futex; wakes of threads that are not traced match no wait, and
- * would accumulate
+ * maximum number of remembered wakes of a futex; wakes of threads that are not traced match no
+ * wait, and would accumulate
  */
 #define WAKES_KEPT 256u
 /* Limit of moves of a waiting thread from futex to futex in one wait. */
@@ -338,7 +338,7 @@ static void semaphore_event(struct wakes *wakes, const struct event *event)
 
 /* ---- futexes ---- */
 
-/* Takes one thread from the wake with this position in the object's list. */
+/* Removes one thread from the count of the wake at this position in the object's list. */
 static void use_wake(struct wakes_object *object, size_t at)
 {
 	struct wakes_token *items = object->tokens.items;
@@ -455,9 +455,9 @@ static bool wakes_both(const struct event *event)
 }
 
 /*
- * Adds a wake. If the call moves threads to a second futex, the threads that it woke come first;
- * the third argument of the call limits their number. If it wakes threads of both futexes, later
- * waits show which threads.
+ * Adds a wake. If the call also moves threads to a second futex, it first wakes as many threads as
+ * its third argument permits. If it wakes threads of both futexes, later waits show how many of
+ * each.
  */
 static void wake_futex(struct wakes *wakes, uint32_t number, const struct event *event)
 {

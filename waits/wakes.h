@@ -147,8 +147,8 @@ struct wakes {
 	const char *(*describe)(void *user, const struct event *event);
 	void *user;
 	/*
-	 * For calls: times of the last calls, except waits, of the two threads that made calls
-	 * last. last_ns: of last_thread; others_ns: of the other thread
+	 * For calls: last_ns: time of the last call, except waits, which last_thread made;
+	 * others_ns: time of the last such call that another thread had made before
 	 */
 	uint32_t last_thread;
 	uint64_t last_ns, others_ns;
