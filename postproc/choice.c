@@ -181,8 +181,8 @@ static int check_named(const struct choice *choice, const struct choice_request 
 }
 
 /*
- * Adds the folds of the PAGE rows of reports.def: EVERY rows always, SCREEN rows if the page shows
- * only the default report.
+ * Adds the folds of the PAGE rows of reports.def. Rows with SCREEN apply only if the page shows
+ * nothing but the default report; rows with EVERY always apply.
  */
 static int add_for_page(struct choice *choice, struct error *err)
 {

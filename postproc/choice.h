@@ -26,7 +26,7 @@ struct choice {
 	unsigned shown;
 	bool tables[TABLE_ID_COUNT]; /* indexed by table_id: whether the table is printed */
 	bool is_of_tables;	     /* the tables were selected by --table */
-	/* whether at least one fold sets the member of struct report with this name */
+	/* whether at least one fold sets the member of the same name in struct report */
 	bool wants_ledger, wants_summary, wants_directories, wants_base, takes_by;
 	bool skips_calls; /* whether all folds set skips_calls */
 };

@@ -42,7 +42,7 @@ struct progress {
 
 struct console {
 	const struct options *options;
-	/* the stream writer that --format names; with --report, the first one (writer_at(0)) */
+	/* the stream writer that --format names; with --report, the first stream writer */
 	const struct writer *writer;
 	const volatile sig_atomic_t *stop;
 	struct progress progress;

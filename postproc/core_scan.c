@@ -26,8 +26,8 @@
 /* ---- the scanner ---- */
 
 /*
- * Sets `path` to the scanner: in the directory of this program (build tree), or else in the
- * directory for installed parts, relative to that of this program.
+ * Sets `path` to the path of the scanner: in the directory of this program (as in the build tree),
+ * or else in the directory for installed parts.
  */
 static void find_scanner(char *path, size_t size)
 {

@@ -15,7 +15,7 @@
 #include "trace/trace.h"
 
 struct core_scan {
-	struct trace_notes notes; /* the notes made from the result */
+	struct trace_notes notes; /* the scan's result as notes */
 	/* memory that `notes` points into */
 	char *bytes;
 	size_t size;

@@ -9,7 +9,7 @@
 #include "report_plan.h"
 
 /*
- * Writes a file for each table, and load.sql, into the directory of -o, and loads them into the
+ * Writes a file for each table, and load.sql, into the directory of -o. Loads these files into the
  * database of --into. Reads the runs in parallel; memory grows with the number of call sites, not
  * of runs. Sets *failed to the number of runs that could not be read. Returns 0 or a negative
  * errno.

@@ -134,8 +134,8 @@ static void plan_colour(struct tables_style *style, const struct options *option
 }
 
 /*
- * Makes the parts of the suggested next command: "holdtrace report ", and the files, which are
- * those that were named or those of the newest run.
+ * Makes the parts of the suggested next command: "holdtrace report ", and the files that were named
+ * or, if no file was named, those of the newest run.
  */
 static void plan_next(struct report_plan *plan, const struct options *options)
 {
@@ -280,8 +280,8 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 			options->growing.has_value ? (unsigned)options->growing.value : RISES_LEAST,
 	};
 	/*
-	 * whether a later command without a file would read the same run: no file was named, or
-	 * this is the screen after a run, for which the launcher names the files
+	 * whether a later command without a file would read the same run: the user named no file,
+	 * or the launcher named the files, to print the screen after a run
 	 */
 	how->is_newest = options->newest && !(options->report && options->inputs.count);
 	baseline_init(&plan->baseline);

@@ -31,14 +31,14 @@ struct report_plan {
 	char *before, *behind;
 	struct source_style source;
 	char *here;			       /* the current directory */
-	ARRAY_OF(const char *) roots, changed; /* of --source-root and --changed */
+	ARRAY_OF(const char *) roots, changed; /* the arguments of --source-root and --changed */
 };
 
 /*
  * Fills the plan, except for how.reading.trace, which console_plan() has set. screen: the writer of
- * the screen; the report with its name is printed if the options name no report. tally: where the
- * selection counts calls; it belongs to the caller. Returns 0, -EINVAL (wrong usage), or the error
- * of looking for traces.
+ * the screen; if the options name no report, the report with the name of this writer is printed.
+ * tally: where the selection counts calls; it belongs to the caller. Returns 0, -EINVAL (wrong
+ * usage), or the error of looking for traces.
  */
 int report_plan(struct report_plan *plan, const struct writer *screen, struct select_tally *tally,
 		const struct options *options, struct error *err);

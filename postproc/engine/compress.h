@@ -17,8 +17,8 @@
 #include "trace/event.h"
 
 /*
- * A call as bytes, for a temporary file that only this process reads. So the bytes may contain
- * pointers into the memory of the trace.
+ * The functions kept_*() convert a call to bytes and back. Only this process reads the bytes, so
+ * they may contain pointers into the memory of the trace.
  */
 
 /* The number of bytes that kept_put() writes for this event. */

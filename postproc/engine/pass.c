@@ -21,9 +21,9 @@ struct fold {
 	struct leaks *leaks;
 	struct compress *compress;
 	/*
-	 * With is_reordered, calls are stored until the stream ends, because their contexts are not
-	 * known earlier, and then printed in the order of sp-rtrace's tools: calls of a text file
-	 * by time and index, calls of packets in the order of the stream.
+	 * whether calls are stored until the stream ends (is_reordered), because their contexts are
+	 * not known earlier. The stored calls are then printed in the order of sp-rtrace's tools:
+	 * calls from a text file by time and index, calls from packets in the order of the stream.
 	 */
 	bool is_sorting;
 	struct spill_sort sort;
@@ -97,8 +97,8 @@ static void hold_back(struct fold *fold, const struct event *event)
 	struct spill_key key = { 0 };
 
 	/*
-	 * the key is 0 for calls of packets, so they keep the order of the stream: the times of
-	 * neighbouring packets of a thread may be out of order by some ns
+	 * the key is 0 for calls from packets, so these calls keep the order of the stream; the
+	 * times of neighbouring packets of a thread may be out of order by some ns
 	 */
 	if (event->process->is_text)
 		key.first = (uint64_t)event->time_ms << 32 | index;
@@ -152,8 +152,8 @@ static int fold_finish_views(struct fold *fold, struct error *err)
 }
 
 /*
- * Closes the output. rc: result of the writer; if the writer failed, its error is returned and not
- * that of closing.
+ * Closes the output. rc: result of the writer. If the writer failed, returns its error rather than
+ * an error of closing.
  */
 static int fold_close_output(struct fold *fold, int rc, struct error *err)
 {
@@ -227,8 +227,8 @@ static int on_event(void *user, const struct event *event, struct error *err)
 		return fold_write(fold, event, err);
 	heap_range_event(&fold->heap, event);
 	/*
-	 * the views receive calls of packets in the order of the stream, so these calls are not
-	 * stored
+	 * the views need calls from packets in the order of the stream, so pass these calls on at
+	 * once
 	 */
 	if (!fold->is_sorting || (!event->process->is_text && (fold->leaks || fold->compress)))
 		return tell_call(fold, event, err);

@@ -88,7 +88,7 @@ struct select_size {
  */
 struct select_held {
 	ARRAY_OF(struct ledger *) ledgers; /* one ledger for each process */
-	struct map by_section;		   /* by section of the process: index + 1 in `ledgers` */
+	struct map by_section;		   /* key: section; value: index + 1 in `ledgers` */
 	struct ledger *current;
 	uint32_t section; /* section of the process whose ledger is `current` */
 };
@@ -99,13 +99,13 @@ struct select {
 	const struct trace_process *process;
 	struct select_options options;
 	struct indices indices;
-	bool leaves_out; /* the listed indices are removed instead of selected */
+	bool leaves_out; /* the listed calls are removed instead of selected */
 	struct globs classes;
 	uint64_t mask; /* mask of classes (bit 0 is class 1), if they are not given by name */
 	uint64_t pid;  /* pid of the selected process, if it is not given by name */
 	char *module; /* module patterns of --module=PATTERNS:START+SIZE; NULL: no range is given */
 	uint64_t start, size;
-	/* addresses at which that range is mapped in this stream */
+	/* the range START+SIZE in each matching mapping */
 	ARRAY_OF(struct code_range) ranges;
 	struct select_function functions;
 	struct select_module modules;
@@ -117,10 +117,10 @@ struct select {
 	bool is_paired;	       /* a release is selected if its acquisition was selected */
 	bool is_other;	       /* the current process is not selected */
 	bool keeps_calls;      /* no filter removes or changes calls */
-	struct event event;    /* the copy of an event that gets a cut backtrace */
+	struct event event;    /* copy of the current event, with a cut backtrace */
 	struct pool pool;      /* memory of cut backtraces */
 	struct hash_table cut; /* the cut backtraces, by their frames */
-	/* by the id of a backtrace: the cut backtrace; NULL: not cut yet */
+	/* cut backtraces, indexed by id of the whole backtrace; NULL: not cut yet */
 	ARRAY_OF(const struct backtrace *) by_id;
 	struct trace_nodes nodes;  /* frames of the cut backtraces */
 	ARRAY_OF(uint64_t) frames; /* frames of the backtrace that is being cut */
@@ -522,8 +522,8 @@ static void add_range(struct select *select, const struct trace_mapping *mapping
 	if (!select_module_matches(&select->modules.globs, mapping->path))
 		return;
 	/*
-	 * START is an absolute address if it is inside the mapping (of a program at a fixed
-	 * address); otherwise it is relative to the start of the mapping.
+	 * START is an absolute address if it is inside the mapping (as in a program at a fixed
+	 * address); otherwise START is relative to the start of the mapping.
 	 */
 	if (from < mapping->from || from >= mapping->to)
 		from += mapping->from;
@@ -612,8 +612,8 @@ static bool matches_by_object(struct select *select, const struct event *call)
 	} else if (event_is_alloc(call) && !(call->resource->flags & 1) &&
 		   ledger_releases(ledger, call)) {
 		/*
-		 * a call that is not selected acquired an object at the address of a selected
-		 * object, so the release of the selected object was not recorded: release it now
+		 * an unselected call acquired an object at the address of a selected object: the
+		 * release of the selected object was not recorded, so release the object now
 		 */
 		struct event loss = *call;
 

@@ -32,7 +32,8 @@ struct select_options {
 	uint64_t contexts;
 	int64_t depth; /* maximum number of frames of a backtrace; -1: all */
 	/*
-	 * file with the indices of the calls to keep, or, after "!", of those to leave out; or NULL
+	 * file with call indices: the calls to keep or, if the name follows "!", to leave out; or
+	 * NULL
 	 */
 	const char *calls;
 	const char *functions; /* patterns of names of functions, or NULL */
@@ -43,13 +44,14 @@ struct select_options {
 	const char *size;    /* range of sizes of acquired objects, A..B; or NULL */
 	const char *process; /* a pid, or patterns of names of programs, or NULL */
 	/*
-	 * Minimum time for which an object was held. That time is known only at the release or at
-	 * the end, so the selection ignores this member; the views that list live objects apply it.
+	 * Minimum time for which an object was held. This time is known only when the object is
+	 * released or the process ends, so the selection ignores this member; the views that list
+	 * live objects apply it.
 	 */
 	uint64_t min_age_ns;
 	/*
-	 * False for the format `text`, which selects what sp-rtrace selects. If true, the filters
-	 * for contexts and for a range of a module also select the releases of selected
+	 * False for the format `text`, which selects the same events as sp-rtrace. If true, the
+	 * filters for contexts and for a range of a module also select the releases of selected
 	 * acquisitions, and filters for calls select all notes.
 	 */
 	bool is_whole;
@@ -63,7 +65,7 @@ int select_create(struct select **select, const struct select_options *options, 
 
 /*
  * Returns whether the event is selected. If its backtrace is cut, *event is replaced by a copy. The
- * copy is valid until the next call, its backtrace until select_destroy().
+ * copy is valid until the next call; its backtrace is valid until select_destroy().
  */
 bool select_event(struct select *select, const struct event **event);
 

@@ -179,7 +179,7 @@ static int refuse_order(const struct window *window, struct error *err)
 
 /*
  * Sets the time limits for the second reading. The window excludes its start and includes its end,
- * so that an event between two adjacent windows is in the earlier one only.
+ * so that an event on the boundary of two windows is only in the earlier one.
  */
 static int narrow(struct window *window, struct trace_options *trace, struct error *err)
 {

@@ -13,7 +13,7 @@
 /*
  * Finds the instants that the options name, and limits reading to the time between these instants.
  * To find a mark or the peak, reads the traces once. Does nothing without these options. Returns 0,
- * -EINVAL (wrong usage, or the run has no such mark) or the error of reading.
+ * -EINVAL (wrong usage, or the run has no such mark) or an error of reading the traces.
  */
 int window_plan(struct engine_options *reading, const char *const *paths, size_t count,
 		const struct options *options, struct error *err);

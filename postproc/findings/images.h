@@ -24,9 +24,8 @@ const struct summary_process *images_next(const struct summary *summary,
 void images_choose(const struct summary *summary, size_t room, bool *is_chosen);
 
 /*
- * If the image executed a program that was not traced, returns the number of images that executed
- * the same program, untraced for the same reason. Returns this number only for the first of these
- * images; for the others, and if the program was traced, returns 0.
+ * Groups the images that executed the same untraced program and have the same reason why it was not
+ * traced. Returns the number of images in a group for its first image, and 0 for all other images.
  */
 uint64_t images_untraced(const struct summary *summary, size_t index);
 

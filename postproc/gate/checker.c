@@ -77,7 +77,7 @@ static const char *text_of(const struct table_cell *cell)
 }
 
 /*
- * The class of a row, from the text of its first column, without a number and details: "closed
+ * The class of a row: the text of its first column without number and details, such as "closed
  * twice" in "1. closed twice: descriptor 5".
  */
 static const char *class_of(const struct table_cell *cell, size_t *length)
@@ -235,8 +235,8 @@ static uint64_t newer(const struct judge *judge, const struct limit_row *row, co
 
 /*
  * Adds the error of a call site's number to the value. An excess over a baseline has the errors of
- * both runs. If the baseline was sampled, a call site that is missing in it may have existed in the
- * older run without being sampled. error: error of this run's number. key NULL: there is no
+ * both runs. If the baseline was sampled, a call site that the baseline lacks may have existed in
+ * the older run without a sample. error: error of this run's number. key NULL: there is no
  * baseline.
  */
 static void doubt(const struct judge *judge, bool is_memory, const char *key, uint64_t counts,
@@ -334,7 +334,7 @@ static uint64_t amount_of(const struct table *table, const struct table_cell *ce
 	return 0;
 }
 
-/* Adds a row that counts towards the current limit to the sites of the limit's verdict. */
+/* Adds a row that counts towards the current limit, as a site of the limit's verdict. */
 static void add_site(const struct judge *judge, struct paths *paths, const struct limit_row *row,
 		     const struct table *table, const struct table_cell *cells, uint64_t counts,
 		     uint64_t known)
@@ -526,8 +526,8 @@ static void put(struct table *table, const struct limit *limit, const struct sen
 }
 
 /*
- * Missing events that can only increase the value leave a broken limit broken. In all other cases
- * they make the result unknown.
+ * Missing events that can only increase the value leave a broken limit broken. In all other cases,
+ * missing events make the result unknown.
  */
 static enum verdict decide(const struct limit *limit, uint64_t value, enum unseen effect)
 {

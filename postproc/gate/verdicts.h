@@ -62,7 +62,7 @@ struct source_style {
 	size_t changed_count;
 };
 
-/* The line of source of a frame in a backtrace. */
+/* The source line of a frame in a backtrace. */
 struct source_line {
 	/* the path, relative if it is below a root or the current directory */
 	char path[1024];
@@ -100,8 +100,8 @@ void verdicts_sort(struct verdicts *verdicts, struct naming *naming,
 		   const struct source_style *style);
 
 /*
- * Writes a sentence about a verdict: "blocks live at exit: 4 (738 B); limit leak>0". site NULL: the
- * sentence is about the limit, else about this site.
+ * Writes a sentence about a verdict: "blocks live at exit: 4 (738 B); limit leak>0". site: the site
+ * that the sentence is about; NULL: the sentence is about the limit.
  */
 void verdict_say(const struct limit_verdict *verdict, const struct verdict_site *site, char *text,
 		 size_t size);

@@ -24,7 +24,8 @@ typedef void print_message_as(const struct message *message);
 
 /*
  * Prints a message for each site of a broken limit, up to --top of them. Prints a message about the
- * limit itself if it is unknown, or is broken and has no sites or more sites than that.
+ * limit itself if its result is unknown, or if a broken limit has no sites or more than --top
+ * sites.
  */
 static void print_verdict(struct message *message, print_message_as *print)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Verdicts as test results in JUnit's XML, and as errors in memcheck's formats, XML (--xml=yes;
- * docs/internals/xml-output-protocol4.txt in valgrind's sources) and text.
+ * Verdicts in three formats: test results in JUnit's XML, errors in memcheck's XML (--xml=yes;
+ * docs/internals/xml-output-protocol4.txt in valgrind's sources), and errors in memcheck's text.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -108,8 +108,8 @@ void tables_print_junit(const struct tables_job *job)
 /* ---- memcheck ---- */
 
 /*
- * The kind of an error. Readers refuse kinds that memcheck does not have, so an error that is not
- * about memory gets the kind of errors that the program itself reports.
+ * The kind of an error. Readers accept only kinds that memcheck has, so an error that is not about
+ * memory gets the kind ClientCheck: errors that the program itself reports.
  */
 static const char *kind_of(const struct limit_verdict *verdict)
 {
@@ -160,7 +160,7 @@ static void put_stack(struct out *out, const struct verdict_place *place)
 	out_text(out, "</stack>\n");
 }
 
-/* site NULL: the error is about the limit. index: of `count` errors. */
+/* Prints error number `index` of `count`. site NULL: the error is about the limit. */
 typedef void put_error(const struct tables_job *job, const struct limit_verdict *verdict,
 		       const struct verdict_site *site, size_t index, size_t count);
 
@@ -222,8 +222,8 @@ static void put_head(const struct tables_job *job)
 }
 
 /*
- * Prints an error for each call site that breaks a limit, and for each broken limit without call
- * sites and each unknown limit. print NULL: only counts the errors. Returns their number.
+ * Prints an error for each call site that breaks a limit, for each broken limit without call sites,
+ * and for each unknown limit. print NULL: only counts the errors. Returns their number.
  */
 static size_t put_errors(const struct tables_job *job, put_error *print, size_t total)
 {
@@ -298,7 +298,7 @@ static void put_text_error(const struct tables_job *job, const struct limit_verd
 	verdict_find(job->naming, job->style->source, site, &place);
 	verdict_say(verdict, site, text, sizeof(text));
 	put_prefix(job);
-	/* ctest knows a leak by this sentence */
+	/* ctest recognises a leak by this sentence */
 	if (site && site->blocks && !strncmp(kind, "Leak_", 5))
 		out_format(out,
 			   "%" PRIu64 " bytes in %" PRIu64

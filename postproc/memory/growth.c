@@ -36,7 +36,7 @@ struct entry {
 	struct {
 		uint64_t amount, count, bytes, rises, fallen;
 		double variance;
-	} peak; /* the step with the largest amount at its end */
+	} peak; /* values at the end of the step that ended with the largest amount */
 	struct rises curve;
 };
 

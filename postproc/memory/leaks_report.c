@@ -14,7 +14,7 @@
 #define NOTE_MAX    600u
 
 /*
- * What a scan found out about a block: enum scanned_fate, or UNSURE for a block that may be
+ * The result of a scan for a block: enum scanned_fate, or UNSURE for a block that may be
  * unreachable.
  */
 enum { UNSURE = SCANNED_FATES, FATES };
@@ -40,20 +40,20 @@ struct leak {
  */
 struct found {
 	/*
-	 * indexed by result of a scan: fates: number of blocks; fate_bytes: their bytes; with: the
-	 * bytes that they retain
+	 * number of blocks with each result of a scan (fates), their bytes, and the bytes that they
+	 * retain (with)
 	 */
 	uint64_t fates[FATES], fate_bytes[FATES], with[FATES];
 	uint64_t handles; /* number of unreachable handles */
 	/*
-	 * compared: number of unreachable blocks in processes that had been scanned before; since:
-	 * number of blocks among them that the earlier scan had not found unreachable
+	 * compared: number of unreachable blocks in processes with an earlier scan; since: number
+	 * of these blocks that were not unreachable in the earlier scan
 	 */
 	uint64_t compared[FATES], since[FATES], since_bytes[FATES];
 	const char *keeper; /* owner of the largest reachable block */
 	/*
-	 * largest: bytes of that block; first: index of the call that allocated it, the lowest one
-	 * if several blocks are equally large
+	 * bytes of that block, and index of the call that allocated it; of equally large blocks,
+	 * the block that was allocated first counts
 	 */
 	uint64_t largest, first;
 	uint32_t kept; /* number of that block in its scan, from 1; 0: no block is reachable */
@@ -70,8 +70,8 @@ struct leaks_state {
 	struct report_run *run;
 	struct scanned scanned;
 	/*
-	 * scans, unscanned, doubts: numbers of processes that were scanned, that were not, and that
-	 * have doubtful results; scanned_count: number of blocks in the scans
+	 * scans: number of scanned processes; scanned_count: number of blocks in these scans;
+	 * unscanned: number of other processes; doubts: number of scans with doubtful results
 	 */
 	uint64_t scans, scanned_count, unscanned, doubts;
 	uint64_t pause_ns;
@@ -447,7 +447,8 @@ static void put_suppressed(struct leaks_state *state, struct tables *tables)
 
 /*
  * Whether a call site is not listed: it has no live objects, its objects are parts of other
- * objects, its amount does not grow (--growing), or a pattern suppresses it and counts its objects.
+ * objects, its amount does not grow (--growing), or a pattern suppresses it. Adds the objects of a
+ * suppressed call site to the pattern's sums.
  */
 static bool is_left_out(struct leaks_state *state, uint32_t index, const struct leak *leak)
 {

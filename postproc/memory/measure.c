@@ -333,8 +333,8 @@ static int parse(const char *word, bool has_base, enum measure_kind *kind, struc
 }
 
 /*
- * Registers for the moves that the measure needs. Other measures need none: waits are counted from
- * events, and objects held at the end are read from the ledger.
+ * Registers a listener for the measures that need moves of the ledger. Other measures count waits
+ * from events, or read the objects held at the end from the ledger.
  */
 static void listen(struct measure *measure)
 {

@@ -13,7 +13,7 @@ enum measure_kind {
 	MEASURE_HELD,  /* bytes or objects that are live at the end */
 	/* bytes or objects that were live at the peak of the class; not for comparisons */
 	MEASURE_PEAK,
-	/* bytes or objects that the acquiring thread released in its next call (or --within=N) */
+	/* bytes or objects of temporary allocations (see temporary.c) */
 	MEASURE_TEMP,
 	MEASURE_HOLD, /* time for which locks were held */
 	MEASURE_WAIT, /* time spent in calls that may wait */
@@ -35,7 +35,7 @@ struct measure_place {
 struct measure;
 
 /*
- * Makes a measure from run->options->by, or from `fallback` if that is NULL, and registers it with
+ * Makes a measure from run->options->by, or from `fallback` if `by` is NULL, and registers it with
  * run->ledger. has_base: two runs are compared, so MEASURE_PEAK is refused. Returns 0 or -EINVAL.
  */
 int measure_begin(struct measure **measure, struct report_run *run, enum measure_kind fallback,

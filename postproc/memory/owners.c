@@ -30,10 +30,7 @@ struct below {
 	uint32_t holder;
 	const struct trace_node *backtrace; /* NULL: not known */
 	uint64_t bytes, count, largest, first;
-	/*
-	 * index, in the scan of the process, of the largest block; if several are equally large, of
-	 * the one that was allocated first
-	 */
+	/* index, in the scan, of the largest block (if several are equally large: of the oldest) */
 	uint32_t kept;
 	const char *way; /* the path from the root to that block */
 };
@@ -42,7 +39,7 @@ struct holders_state {
 	struct report_run *run;
 	struct scanned scanned;
 	struct pool pool;
-	/* key: index in `holders`, site of the current process; value: index in `below`, plus 1 */
+	/* key: index in `holders`, and site of the current process; value: index in `below`, + 1 */
 	struct map index;
 	ARRAY_OF(struct holder) holders;
 	ARRAY_OF(struct below) below;

@@ -46,7 +46,7 @@ struct resident_block {
 	uint32_t site;
 };
 
-/* A bit for each page of 2 MiB of addresses: whether the page ever had a block. */
+/* An address range of 2 MiB, with a bit for each page: whether the page ever had a block. */
 struct region {
 	uint64_t number; /* address >> REGION_BITS */
 	uint64_t bits[(1u << REGION_BITS) / PAGE / 64];
@@ -57,8 +57,8 @@ struct resident_page {
 	uint32_t mapping;
 	uint32_t live; /* bytes of live blocks */
 	/*
-	 * a majority vote (Boyer-Moore): the site that has most of these bytes, if one has more
-	 * than half of them, and its lead in bytes
+	 * a majority vote (Boyer-Moore): if a site has more than half of these bytes, that site is
+	 * `site`; lead: its lead in the vote, in bytes
 	 */
 	uint32_t site, lead;
 	bool is_shared; /* blocks of several sites are on the page */
@@ -485,8 +485,8 @@ static void add_part(struct resident_state *state, enum part part, uint64_t byte
 }
 
 /*
- * Subtracts at most `bytes` from *rest, the bytes of a mapping that no part has yet, so that all
- * parts add up to the resident bytes of the mapping. Returns the number of subtracted bytes.
+ * Subtracts at most `bytes` from *rest, the bytes of a mapping that belong to no part yet, so that
+ * all parts add up to the resident bytes of the mapping. Returns the number of subtracted bytes.
  */
 static uint64_t take(uint64_t *rest, uint64_t bytes)
 {

@@ -4,8 +4,8 @@
 
 /*
  * Decides whether a live amount grows with the number of units of work, as a leak does, or
- * saturates, as a cache does. A point covers some consecutive units: the largest and the smallest
- * amount at their ends. The first third of the points of a process is ignored as warm-up.
+ * saturates, as a cache does. A point has the largest and the smallest amount at the ends of some
+ * consecutive units. The first third of the points of a process is ignored as warm-up.
  *
  * An amount grows if it rises in each of eight segments of the points, by at least half of the
  * largest rise, if the rises do not decline, and if no fall is larger than half of the mean rise.

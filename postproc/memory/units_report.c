@@ -16,7 +16,10 @@
 #define LABEL "units="
 
 struct entry {
-	/* live amount: now, in an entry of a process; else of the process that grew most */
+	/*
+	 * live amount: in an entry of a process, the present one; in an entry of the run, that of
+	 * the process that grew most
+	 */
 	double amount;
 	/* for a process: number of marks that all points cover; a point covers 1 << shift marks */
 	uint64_t marks;
@@ -32,10 +35,13 @@ struct units_state {
 	struct report_run *run;
 	struct tally *tally;
 	struct pool pool; /* points of the current process */
-	/* number of marks: of the current process, of the process that is being merged */
-	uint64_t marks, ended_marks, most_marks; /* most_marks: maximum of all processes */
+	/*
+	 * numbers of marks: of the current process, of the process that is being merged, and of the
+	 * process with the most marks
+	 */
+	uint64_t marks, ended_marks, most_marks;
 	unsigned shift, ended_shift;
-	/* for each number of units that a label has: the number of runs with this label */
+	/* a number of units, and the number of runs with a label that gives this number */
 	struct labelled {
 		double units;
 		const char *path;

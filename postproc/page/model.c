@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The fold `model`: sums of a run by call site and time. From them, the HTML page computes for each
- * window of time how much was allocated, how much was live and remained live, and how long calls
- * waited. The size of the sums does not grow with the number of events.
+ * window of time how much was allocated, how much was live at the end of the window, how much of
+ * the latter was allocated in the window, and how long calls waited. The size of the sums does not
+ * grow with the number of events.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,10 @@
 #include "postproc/run/highs.h"
 #include "postproc/run/spans.h"
 
-#define SPANS_MOST 200000u /* limit of spans if report_run.detail is 0 */
+#define SPANS_MOST 200000u /* maximum number of spans if report_run.detail is 0 */
 #define WAIT_LEAST 10000u  /* in ns: shorter waits are not listed among the longest */
 #define LONG_MOST  2000u   /* maximum number of the longest waits, and of the longest holds */
-/* the limit of the rows for waits, and of those for holds, is the limit of spans divided by this */
+/* maximum number of rows for longest waits, and for holds: maximum number of spans / A_LONG_ONE */
 #define A_LONG_ONE 100u
 
 /* An entry of a tally: a call site, in a process or in the run. */
@@ -29,7 +30,7 @@ struct entry {
 	uint32_t number; /* the number of the site, from 1; 0: the site has no number yet */
 };
 
-/* For each number of a site: the first number with the same call site, and the process. */
+/* A site with a number. place: the number that all sites with the same call site share. */
 struct number {
 	uint32_t place, process;
 };
@@ -100,7 +101,7 @@ static uint32_t add_number(struct model_state *state)
 	return number->place;
 }
 
-/* Gives all sites with the same call site, in any process, the number of the first of them. */
+/* Gives all sites with the same call site, in any process, the number of the first such site. */
 static void model_merge(void *user, void *of_run, const void *of_process)
 {
 	struct model_state *state = user;
@@ -369,7 +370,7 @@ static const struct tally_place **find_places(const struct model_state *state)
 	return places;
 }
 
-/* Returns the limit of spans, on which the limits of the model's other tables depend. */
+/* Returns the maximum number of spans. The limits of the model's other tables depend on it. */
 static uint32_t most_spans(const struct model_state *state)
 {
 	return state->run->detail ? state->run->detail : SPANS_MOST;
@@ -502,7 +503,7 @@ static void put_waits(const struct model_state *state, struct table *table)
 		uint64_t begin_ns = wait->acquired << waits->shift;
 		uint64_t start_ns = state->run->summary->start_ns;
 
-		/* the first step begins with the run, as in the table bins */
+		/* the first step begins with the run, as in the table `bins` */
 		begin_ns = (uint64_t)wait->count * (begin_ns > start_ns ? begin_ns : start_ns);
 		table_number(CELL(row, waits_by_step, step), wait->acquired - state->drawn.first);
 		table_number(CELL(row, waits_by_step, end_step), wait->lost - state->drawn.first);

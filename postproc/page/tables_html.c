@@ -52,7 +52,7 @@ struct text {
 struct frame {
 	uint32_t function, file, module; /* numbers of texts, or NONE */
 	uint32_t line, is_own;
-	uint32_t number; /* number of the frame; the last member: is_frame() does not compare it */
+	uint32_t number; /* number of the frame; must be last, because is_frame() ignores it */
 };
 
 struct node {
@@ -69,7 +69,7 @@ struct page {
 	ARRAY_OF(const char *) texts;
 	ARRAY_OF(const struct frame *) frames;
 	ARRAY_OF(struct node) nodes;
-	struct map backtraces; /* key: address of a backtrace; value: node + 2; 1: no frames */
+	struct map backtraces; /* key: address of a backtrace; value: node + 2 (1: no frames) */
 	struct naming_symbol *symbols;
 };
 
@@ -232,7 +232,7 @@ static const struct table_cell *first_set(const struct table *table, unsigned co
 	return NULL;
 }
 
-/* Returns the unit of a cell's number for the script: 0: objects (count); 1: bytes; 2: ns. */
+/* Returns the unit of a cell's number, as the script encodes it: 0 objects, 1 bytes, 2 ns. */
 static unsigned unit_of(const struct table_cell *cell)
 {
 	return cell->has_bytes ? 1 : cell->has_ns ? 2 : 0;

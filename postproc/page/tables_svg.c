@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Prints trees as flame graphs in one file that loads nothing: a graph for each group, callers
- * below callees. The picture is complete without its script, which only zooms and searches. For a
- * comparison of two runs, it has two graphs for each group, first that of the old run, with the
- * same scale and order. Functions that grew or are new are red; functions that shrank or are gone
- * are blue.
+ * below callees. The picture is complete without its script, which only zooms and searches. A
+ * comparison of two runs has two graphs of the same scale and order for each group, that of the old
+ * run first. Functions that grew or are new are red; functions that shrank or are gone are blue.
  */
 #include "postproc/print/tables.h"
 
@@ -17,10 +16,10 @@
 
 #define WIDTH	    1200.0
 #define ROW	    17u	  /* height of a function; all sizes are in px */
-#define HEAD	    24u	  /* height of the title of a graph, and of that of the file */
+#define HEAD	    24u	  /* height of the title of the file or of a graph */
 #define LETTER	    6.6	  /* width of a letter */
 #define NARROWEST   0.1	  /* narrower boxes are left out */
-#define NAME_LENGTH 4096u /* limit of the bytes of a name */
+#define NAME_LENGTH 4096u /* maximum size of a name in bytes */
 
 extern const char flame_script[];
 __asm__(".section .rodata\n"

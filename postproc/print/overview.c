@@ -158,7 +158,7 @@ static void add_counts(struct line *line, const struct summary *summary)
 		line_add(line, "%s%s %s%s", i ? ", " : " (", summary->losses.items[i].reason,
 			 COUNT(summary->losses.items[i].count),
 			 i + 1 == summary->losses.count ? ")" : "");
-	/* this follows the numbers, because they do not include the damaged part */
+	/* print damage after the numbers, because no number includes the damaged part */
 	if (summary->damaged && summary->processes.count > 1)
 		line_add(line, ", %s of %zu traces DAMAGED", COUNT(summary->damaged),
 			 summary->processes.count);
@@ -583,8 +583,8 @@ static void add_had(struct line *line, const struct summary_process *process)
 
 /*
  * Adds how many of the objects that existed before the attach were released since. memory, others:
- * numbers of released blocks and other objects of all processes; the mappings are those of this
- * process.
+ * numbers of blocks and of other objects that all processes released. The mappings are those that
+ * this process unmapped.
  */
 static void add_released(struct line *line, const struct summary_process *process, uint64_t memory,
 			 uint64_t others)
@@ -717,7 +717,7 @@ static void print_missing(struct overview *overview)
 	for (size_t i = 0; i < count && i < most && !missing[i].is_exhausted; i++) {
 		/*
 		 * print the share of events with a frame of the module, because the missing names
-		 * affect every report on them
+		 * affect every report on these events
 		 */
 		double percent =
 			touched_percent(&summary->touched, missing[i].module, summary->events);
@@ -890,7 +890,7 @@ static void compose_screen(struct overview *overview)
 
 	print_headline(overview);
 	print_selection(overview);
-	/* say this before the tables, because no number in them includes the damaged part */
+	/* report damage first, because no number below includes the damaged part */
 	if (summary->damaged)
 		screen_say(&overview->screen, 9,
 			   "DAMAGED  a part of %s could not be read: no number here includes it",
@@ -925,8 +925,8 @@ static void compose_screen(struct overview *overview)
 	bottom = overview->screen;
 	overview->screen = top;
 	/*
-	 * + 2: the lines of print_traces(); + 4: lines of print_missing(), whose number is not yet
-	 * known: it depends on the call sites
+	 * add 2 lines for print_traces(), and 4 for print_missing(), whose number of lines is not
+	 * known before the call sites are printed
 	 */
 	used = top.count + bottom.count + 2 + 4;
 	overview_sites(overview, used + 3 < OVERVIEW_LINES_MAX ? OVERVIEW_LINES_MAX - used : 3);

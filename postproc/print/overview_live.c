@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "hook_table.h"
 
-#define OTHERS_MAX 4  /* limit of rows for classes of other tracers */
+#define OTHERS_MAX 4  /* maximum number of rows for classes of other tracers */
 #define WORDS_MIN  16 /* minimum width of the last cell of a row */
 
 /* ---- the table ---- */
@@ -126,7 +126,10 @@ static void fill_held(const struct overview *overview, struct line *line,
 	else
 		line_add(line, "none");
 	if (is_fd) {
-		/* add how many of them belong to other live objects, and the classes of those */
+		/*
+		 * add how many descriptors are parts of other live objects, and the classes of
+		 * these objects
+		 */
 		const char *between = " by ";
 
 		if (class->held_parts)
@@ -138,7 +141,7 @@ static void fill_held(const struct overview *overview, struct line *line,
 			}
 	}
 	/*
-	 * the unit of the size is unknown; if every object has the size 1, the size would only
+	 * the unit of the size is unknown; if every object has size 1, the sum of sizes would only
 	 * repeat the count
 	 */
 	if (class->known == RESOURCE_NONE && class->held_bytes > class->held)
@@ -160,7 +163,7 @@ static void fill_held(const struct overview *overview, struct line *line,
 
 static bool was_used(const struct overview *overview, const struct summary_class *class)
 {
-	/* no row without an acquisition: failed opens and closes of inherited streams are normal */
+	/* no row for failed opens or for closes of inherited streams alone: both are normal */
 	if (class->known == RESOURCE_FD || class->known == RESOURCE_FILE)
 		return class->acquired ||
 		       (class->known == RESOURCE_FD && images_last(overview->summary)->inherited);

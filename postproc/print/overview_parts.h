@@ -26,7 +26,7 @@ struct overview {
 	const struct summary *summary;
 	struct naming *naming;
 	struct screen screen;
-	/* how much the lists are shortened: 0: not at all; each increment halves them */
+	/* how often the length of the lists was halved; 0: the lists have their full length */
 	unsigned tight;
 	bool has_colour;
 	/* the traces are those of the newest run, the default of commands that name no file */
@@ -47,7 +47,7 @@ struct overview {
 #define DURATION(ns)   human_time(&(struct human){ { 0 } }, ns)
 #define PLURAL(number) ((number) == 1 ? "" : "s")
 
-/* The limit of a list's rows at the current value of `tight`. most: the limit if `tight` is 0. */
+/* Returns the maximum number of rows of a list for the value of `tight`. most: that for 0. */
 static inline size_t overview_limit(const struct overview *overview, size_t most)
 {
 	return most >> overview->tight ? most >> overview->tight : 1;

@@ -10,7 +10,7 @@
 #include "postproc/findings/findings.h"
 
 #define BLOCKED_MAX 4
-#define PLACES	    3 /* limit of the call sites of a finding */
+#define PLACES	    3 /* maximum number of call sites of a finding */
 
 /* Adds a line of text and the frames of a backtrace. */
 static void print_frames(struct overview *overview, size_t column, size_t indent, size_t height,
@@ -133,7 +133,7 @@ void overview_waits(struct overview *overview)
 		if (threshold)
 			line_add(&line, " (counting waits over %s)", DURATION(threshold));
 		screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN);
-		/* print no longest wait for joins and barriers: their waits are often long */
+		/* do not print the longest join or wait in a barrier: such waits are often long */
 		if ((class->known == RESOURCE_LOCK || class->known == RESOURCE_SEMAPHORE ||
 		     class->known == RESOURCE_CONDITION || class->known == RESOURCE_FUTEX) &&
 		    overview->tight < OVERVIEW_TIGHTEST &&
@@ -198,7 +198,7 @@ static void print_holder(struct overview *overview, const struct summary_blocked
 
 /*
  * Prints the waits of the thread that last released a lock by a futex call. That thread may hold
- * the lock again: acquiring a lock without waiting makes no futex call, and so is not recorded.
+ * the lock again: acquiring a lock without waiting makes no futex call, so it is not recorded.
  */
 static void print_releaser(struct overview *overview, const struct summary_blocked *blocked)
 {

@@ -20,7 +20,7 @@ struct source_style;
 
 struct tables_style {
 	const struct writer *format; /* the format, as tables_at() returns it */
-	/* the next members are for the format `text`: */
+	/* for the format `text`: the members up to behind_next */
 	unsigned width; /* columns of the terminal; 0: unknown, so 80 is assumed */
 	bool has_colour;
 	bool has_blocks;  /* the terminal shows Unicode block characters, which charts then use */
@@ -33,14 +33,15 @@ struct tables_style {
 	const char *before_next, *behind_next;
 	/* for --format=baseline: the value of each limit in this run */
 	const struct baseline *learned;
-	/* for the formats that print messages with lines of source, such as gcc and sarif: */
+	/* for the formats that print messages with source lines, such as gcc and sarif */
 	const struct verdicts *verdicts;
 	const struct source_style *source;
 };
 
 /*
- * Prints tables in a format. rows: the requested reports; count: their number, 0: the tables are
- * only a part of the output, so the last lines are left out. An error of the output stays in `out`.
+ * Prints tables in a format. rows: the `count` requested reports. count 0: the tables are only a
+ * part of the output, so the lines after the last table are left out. An error of writing is stored
+ * in `out`.
  */
 void tables_print(const struct tables *tables, const struct report_run *run, struct naming *naming,
 		  const struct report_row *const *rows, unsigned count,

@@ -63,7 +63,7 @@ static const char *format_number(struct human *human, const struct curve *curve,
 		       : human_count(human, value);
 }
 
-/* Whether a column has the error bounds of the previous column. It is not drawn as a curve. */
+/* Whether a column has the errors of the previous column, and so is not drawn as a curve. */
 static bool is_error(const struct table *table, unsigned column)
 {
 	return column < table->facts.column_count &&

@@ -10,11 +10,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define FRAMES_MAX    12  /* limit of frames of a backtrace without -v */
-#define FRAMES_WHOLE  256 /* limit of frames of a backtrace with -v */
-#define LINES_MAX     3	  /* limit of lines of the last column in a row */
+#define FRAMES_MAX    12  /* maximum number of frames of a backtrace without -v */
+#define FRAMES_WHOLE  256 /* maximum number of frames of a backtrace with -v */
+#define LINES_MAX     3	  /* maximum number of lines of the last column in a row */
 #define BRANCH_INDENT 2u
-/* frames that are shown of a longer branch without -v: half of them at each end */
+/* without -v, a longer branch is cut to this many frames, half of them from each end */
 #define BRANCH_FRAMES 4u
 
 struct flow {
@@ -25,7 +25,7 @@ struct flow {
 	bool is_frames; /* each piece is a function, followed by its file, line or module */
 };
 
-/* Prints a piece that must not be broken. Returns false if the limit of lines is reached. */
+/* Prints a piece that must not be broken. Returns false if no line is left for it. */
 static bool flow_piece(struct flow *flow, const char *between, const char *text)
 {
 	struct out *out = flow->layout->job->out;

@@ -10,7 +10,7 @@
 
 #define FRAMES_MAX 256
 #define KEPT	   1024u /* number of frames whose JSON is cached */
-#define KEPT_MAX   504u	 /* limit of the bytes of a cached frame */
+#define KEPT_MAX   504u	 /* maximum size of a cached frame in bytes */
 
 /*
  * The cached JSON of a frame. Most frames occur in many backtraces, always at the same level of

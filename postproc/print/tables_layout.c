@@ -122,7 +122,8 @@ static size_t width_before_last(const struct layout *layout)
 
 /*
  * Texts without a heading are sentences. Moves columns of sentences to lines of their own, from the
- * last column backwards, until the other columns fit into `room` or a column is not of sentences.
+ * last column backwards, until the other columns fit into `room` or the next column has other texts
+ * or numbers.
  */
 static void move_sentences(struct layout *layout, size_t room)
 {

@@ -294,7 +294,7 @@ static bool has_error(const struct table_facts *facts)
 }
 
 /*
- * Returns the words for an empty table. They say so if not everything was observed, or if only
+ * Returns the words for an empty table. The words differ if not everything was observed, or if only
  * samples of memory were recorded.
  */
 static const char *word_of_nothing(const struct tables_job *job, const struct table *table)
@@ -405,7 +405,7 @@ static void print_sample(const struct tables_job *job)
 	print_words(job, "", strlen("estimates:"), text.text);
 }
 
-/* Prints in one line which events or traces are missing in the numbers above. */
+/* Prints in one line which events or traces the numbers above lack. */
 static void print_gaps(const struct tables_job *job)
 {
 	struct report_gaps gaps;

@@ -3,7 +3,7 @@
 #define PRINT_TABLES_TEXT_H
 
 /*
- * Declarations that the files share which print a table as text: tables_cells.c formats cells,
+ * The common declarations of the files that print a table as text: tables_cells.c formats cells,
  * tables_layout.c sets widths, tables_flow.c prints the last column, tables_chart.c prints charts,
  * tables_text.c prints everything else. No other file includes this one.
  */

@@ -7,7 +7,7 @@
  * receives events or, through the ledger, acquisitions and releases. It does not print tables, and
  * resolves names only to match them. Each fold is a file (most are in memory/, waits/ and run/) and
  * a row of reports.def. If there is no memory left, the program ends (base/memory.h), so no
- * function in postproc/ returns an error for it.
+ * function in postproc/ returns an error for lack of memory.
  */
 
 #include "account/ledger.h"
@@ -136,7 +136,7 @@ int report_begin(const struct report *report, void **state, struct report_run *r
 		 struct error *err);
 void report_destroy(const struct report *report, void *state);
 
-/* Returns the report with that index in reports.def, or NULL if there are fewer. */
+/* Returns the report with this index in reports.def; NULL: the index is too large. */
 const struct report_row *report_at(unsigned index);
 
 /* Returns the report with that name, or NULL. */

@@ -9,7 +9,7 @@
 
 #define REPORT_SCHEMA 1 /* version of the JSON; see holdtrace-report(5) */
 
-/* Adds the keys that say how much was read and what is missing, to the object that is open. */
+/* Adds to the open object the keys that say how much was read and what is missing. */
 void report_add_run(struct json *json, const struct report_run *run);
 
 /* Adds a frame of a backtrace as an object. */

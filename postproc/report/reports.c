@@ -27,7 +27,7 @@ static const struct report_row rows[] = {
 static const struct {
 	const struct report *fold; /* NULL: the fold of the previous row */
 	bool begins_report;
-	int table; /* enum table_id of a TABLE row; -1: another row */
+	int table; /* enum table_id of a TABLE row; -1: the row is not a TABLE row */
 } entries[] = {
 #define REPORT(name, question, next)	 { NULL, true, -1 },
 #define COMMAND(name, question, instead) { NULL, true, -1 },
@@ -303,7 +303,10 @@ static bool report_is_unscanned(const struct summary_process *process)
 	return process->end != SUMMARY_EXEC && !process->is_scanned;
 }
 
-/* Whether the resident memory of the process was not measured. After an exec, none is left. */
+/*
+ * Whether the resident memory of the process was not measured. No memory of a program is left after
+ * an exec.
+ */
 static bool report_is_unmeasured(const struct summary_process *process)
 {
 	return process->end != SUMMARY_EXEC && !process->is_measured;
@@ -374,8 +377,8 @@ static bool report_has_language_waits(const struct summary *summary, unsigned ki
 }
 
 /*
- * Returns the number of threads that wait at the end for a futex which is a lock or of unknown
- * kind. These threads may wait for each other.
+ * Returns the number of threads that wait at the end for a futex that is or may be a lock. These
+ * threads may wait for each other.
  */
 static uint64_t report_ownerless(const struct report_run *run)
 {

@@ -50,8 +50,8 @@ void rises_merge(struct rises *rises, const struct rises_axis *axis, const struc
 
 /*
  * Returns how often the minimum of a window is greater than that of the previous window, counted up
- * to the window with the largest minimum. Returns 0 if a minimum was smaller than the previous one
- * before that window: an amount that rises and falls does not grow.
+ * to the window with the largest minimum. Returns 0 if, up to that window, a minimum is smaller
+ * than the one before it: an amount that rises and falls does not grow.
  */
 unsigned rises_count(const struct rises *rises, const struct rises_axis *axis);
 

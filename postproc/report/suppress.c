@@ -127,8 +127,8 @@ static const uint64_t *match_symbol(struct suppress *suppress, const struct nami
 	uint64_t *bits = place_of(suppress, symbol->id);
 	const struct naming_symbol *last = &suppress->last;
 	/*
-	 * Symbols without an id, such as main in a stripped program, share one entry. It has the
-	 * bits of the latest of them, and is valid only for the same symbol.
+	 * Symbols without an id, such as main in a stripped program, share one entry. The entry has
+	 * the bits of the latest such symbol, and is valid only for that symbol.
 	 */
 	bool is_same = symbol->id || (last->function == symbol->function &&
 				      last->file == symbol->file && last->module == symbol->module);

@@ -74,7 +74,7 @@ struct suppress_sums {
 void suppress_sum(struct suppress *suppress, struct naming *naming, const struct summary *summary,
 		  struct suppress_sums *sums);
 
-/* Returns the pattern with that index, or NULL if there are fewer. */
+/* Returns the pattern with this index; NULL: the index is too large. */
 const struct suppress_pattern *suppress_at(const struct suppress *suppress, size_t index);
 
 void suppress_free(struct suppress *suppress);

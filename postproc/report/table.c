@@ -121,8 +121,8 @@ void tables_free(struct tables *tables)
 }
 
 /*
- * Returns the number of rows at which table_add() calls leave_out() the next time. kept: number of
- * rows that the previous call kept. The distance is large, so that sorting costs little per row.
+ * Returns the number of rows at which table_add() next calls leave_out(). kept: number of rows that
+ * the previous call kept. The distance is large, so that sorting costs little per row.
  */
 static size_t limit_of(const struct table_bound *bound, size_t kept)
 {

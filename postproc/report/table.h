@@ -232,7 +232,8 @@ int tables_failure(const struct tables *tables, struct error *err);
 /*
  * Limits the memory of the tables. The caller promises to call tables_finish() and tables_fold()
  * with the same `by` and `top`; `top` must not be 0. A sorted table then stores only as many rows
- * of each group as these functions examine, and adds up the others. Call it before tables_begin().
+ * of each group as these functions examine, and adds up the other rows. Call it before
+ * tables_begin().
  */
 void tables_bound(struct tables *tables, const char *by, size_t top);
 

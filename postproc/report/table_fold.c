@@ -56,7 +56,7 @@ static void join_cell(enum table_kind kind, struct table_cell *cell, const struc
 	} else if (kind == TABLE_STEPS) {
 		/*
 		 * both arrays have the steps of the same run; each cell has its own copy of the
-		 * array, so this one can be changed in place
+		 * array, so the first array can be changed in place
 		 */
 		for (uint64_t i = 0; i < cell->weight && i < other->weight; i++)
 			((uint64_t *)cell->steps)[i] += other->steps[i];

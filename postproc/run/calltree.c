@@ -11,7 +11,7 @@
 
 /*
  * The latest thread that has a tid. Tids and pthread_t values are reused, so each thread also gets
- * a number that is never reused, its life.
+ * a number that is never reused (`life`).
  */
 struct calltree_thread {
 	uint32_t id;

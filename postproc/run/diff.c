@@ -159,9 +159,9 @@ static const struct path_function *const *inner_of(const struct spot *spot)
 }
 
 /*
- * Whether a function of the path was renamed: one spot is only in the old run, the other only in
- * the new run, their amounts are equal, and their paths differ in one function that is not one of
- * the innermost.
+ * Whether a function of the path was renamed: one spot is only in the old run, the other spot only
+ * in the new run, their amounts are equal, and their paths differ in one function that is not one
+ * of the innermost.
  */
 static bool is_renamed(const void *item, const void *key)
 {
@@ -283,7 +283,7 @@ static void diff_put(struct table *table, const struct measure_place *place)
 
 /*
  * Whether a sum has changed enough to be listed: by more than a tenth of the larger value. A time,
- * which varies more from run to run, must have changed by more than half of it.
+ * which varies more from run to run, must have changed by more than half of the larger value.
  */
 static bool differs(int what, const struct total *total)
 {

@@ -25,8 +25,8 @@ struct failure {
 	 */
 	uint64_t count;
 	/*
-	 * for a file name: `most`: the largest `count`; `found`: the path at which the file was
-	 * found after these calls; `last`: call site of the last call that did not find the file
+	 * for a file name: the largest `count`, the path at which the file was found after these
+	 * calls, and the call site of the last call that did not find the file
 	 */
 	uint64_t most;
 	const char *found;

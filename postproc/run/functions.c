@@ -44,7 +44,7 @@ struct stats_state {
 	struct {
 		/*
 		 * indexed by the function's id in its trace; NULL: not looked up yet, or the
-		 * function has no hook, so that its statistics depend on the class, too
+		 * function has no hook and so has statistics for each class
 		 */
 		struct stat **items;
 		size_t count, capacity;
@@ -53,8 +53,8 @@ struct stats_state {
 };
 
 /*
- * Returns the class of a call: the class of its hook, because a failed call has no object, or,
- * without a hook, the class of its object.
+ * Returns the class of a call's hook, because a failed call has no object. If the function has no
+ * hook, returns the class of the call's object.
  */
 static const char *class_of(const struct event *event)
 {

@@ -33,9 +33,8 @@ static void raise_most(struct high *high, const int64_t *live)
 }
 
 /*
- * Merges entries that now have the same step. Among the entries of their class, such entries are
- * adjacent, because the list is in the order of processes, and for each process in the order of
- * time.
+ * Merges entries that now have the same step. Such entries are adjacent among the entries of a
+ * class, because the list is sorted by process, then by time.
  */
 void highs_widen(struct highs *highs, unsigned shift)
 {

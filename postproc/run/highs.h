@@ -3,7 +3,7 @@
 #define RUN_HIGHS_H
 
 /*
- * The most objects and bytes of each class that were live within each step of time. The sums of
+ * The maximum number of live objects and bytes of each class in each step of time. The sums of
  * spans.h give only the amounts at the ends of steps, so they do not show a short peak. When the
  * run gets longer, pairs of steps are merged, as in spans.h.
  */
@@ -26,8 +26,8 @@ struct highs {
 	uint64_t first, last; /* range of the steps in use; first > last: no step is used yet */
 	ARRAY_OF(struct high) list;
 	/*
-	 * indexed by class, for the current process: index of the newest entry + 1 (0: none), and
-	 * the live amount
+	 * for each class, in the current process: index of its newest entry + 1 (0: none), and its
+	 * live amount
 	 */
 	size_t newest[LEDGER_CLASSES];
 	int64_t live[LEDGER_CLASSES][HIGHS_UNITS];

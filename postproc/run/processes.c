@@ -56,8 +56,8 @@ static void processes_put(const struct report_run *run, struct table *table,
 		table_number(CELL(row, processes, threads), process->threads);
 	table_number(CELL(row, processes, events), process->events);
 	/*
-	 * the number of dropped events is at the end of the trace: 0 is certain only if the trace
-	 * has an end
+	 * the number of dropped events is at the end of the trace, so 0 is certain only if the
+	 * trace has an end
 	 */
 	if (process->lost || !process->has_tails || (process->has_end && !process->is_damaged))
 		table_number(CELL(row, processes, dropped), process->lost);

@@ -8,8 +8,8 @@
 #define SHIFT_FIRST 12u /* log2 of the initial length of a step in ns: 4096 ns */
 #define STEPS_LEAST 32u /* a curve needs at least this many steps */
 /*
- * initial limit of the number of spans; when the sites of processes are merged into call sites of
- * the run, only a fraction of the spans remains
+ * initial maximum number of spans; when the sites of processes are merged into call sites of the
+ * run, only a fraction of the spans remains
  */
 #define MOST_FIRST 1000000u
 

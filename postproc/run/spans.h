@@ -35,7 +35,7 @@ struct span {
 struct spans {
 	unsigned shift; /* a step is 1 << shift ns */
 	/*
-	 * limit of the number of spans: if there are more, the length of the steps is doubled until
+	 * maximum number of spans: if there are more, the length of the steps is doubled until
 	 * there are few enough
 	 */
 	size_t most;
@@ -59,9 +59,9 @@ void spans_add(struct spans *spans, uint32_t site, uint64_t acquired_ns, uint64_
 void spans_add_wait(struct spans *spans, uint32_t site, uint64_t since_ns, uint64_t until_ns);
 
 /*
- * Ends the spans of all live objects at lost_ns, for the sites with the number from_site or above.
- * is_left: the process has ended; otherwise the objects were released. Add nothing for these sites
- * afterwards.
+ * Ends the spans of all live objects at lost_ns, for the sites whose number is at least from_site.
+ * is_left: the process has ended; otherwise the objects were released. Nothing may be added for
+ * these sites afterwards.
  */
 void spans_release(struct spans *spans, uint32_t from_site, uint64_t lost_ns, bool is_left);
 

@@ -14,7 +14,7 @@
 #include "postproc/totals/threads.h"
 
 #define ALIKE_MAX 6u  /* more than this number of similar threads share a row */
-#define DEPTH_MAX 30u /* limit of the indentation in the tree */
+#define DEPTH_MAX 30u /* maximum indentation in the tree */
 
 /* A row of the table: one thread, or several similar threads. */
 struct line {
@@ -32,8 +32,8 @@ struct node {
 	uint32_t first, next;
 	uint32_t last; /* last child */
 	/*
-	 * Similar siblings form a list. alike: the first of them; next_alike: the next one. Only in
-	 * the first one: last_alike: the last one; count: their number
+	 * Similar siblings form a list. alike: the first node; next_alike: the next node. The first
+	 * node also has the last node (last_alike) and the number of nodes (count).
 	 */
 	uint32_t alike, next_alike;
 	uint32_t last_alike, count;
@@ -207,8 +207,7 @@ static void add_to_line(const struct threads_state *state, struct line *line, ui
 }
 
 /*
- * Adds the row of a thread. If there are many similar threads, their first one gets a row for all
- * of them.
+ * Adds the row of a thread. If many threads are similar, the first one gets a row for all of them.
  */
 static void tell(struct threads_state *state, uint32_t index, uint32_t depth)
 {

@@ -3,8 +3,8 @@
 #define STREAMS_PACKETS_H
 
 /*
- * Converts events back to packets. If a collector wrote the original packets on a machine with this
- * byte order and pointer size, the result is byte for byte the same.
+ * Converts events back to packets. If a collector wrote the original packets on a machine with the
+ * byte order and pointer size of this one, the result is byte for byte the same.
  */
 
 #include <stddef.h>

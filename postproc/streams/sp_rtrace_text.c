@@ -27,7 +27,7 @@ struct text_writer {
 	const struct trace_process *process; /* the process of the first stream */
 	bool has_begun;			     /* the lines before the first call have been printed */
 	ARRAY_OF(struct event) gathered;
-	size_t comment_at; /* index in `gathered`: the comments before it have been printed */
+	size_t comment_at; /* index in `gathered` up to which comments have been printed */
 	/* the registered classes that the filters select */
 	ARRAY_OF(const struct resource_class *) classes;
 	/* mappings that were printed a second time, after all others */
@@ -342,7 +342,7 @@ static void print_backtrace(struct text_writer *writer, const struct backtrace *
 /* ---- mappings that are printed a second time ---- */
 
 /*
- * Returns the mapping that a program uses for the address if it has read the text up to this line.
+ * Returns the mapping that a program which has read the text up to this line uses for the address.
  */
 static const struct trace_mapping *last_printed(const struct text_writer *writer, uint64_t address)
 {
@@ -353,8 +353,8 @@ static const struct trace_mapping *last_printed(const struct text_writer *writer
 }
 
 /*
- * Prints a mapping a second time. Removes the mappings that it covers from the list, so that the
- * list stays short.
+ * Prints a mapping a second time. Removes the mappings that this mapping covers from the list, to
+ * keep the list short.
  */
 static void print_again(struct text_writer *writer, const struct trace_mapping *mapping)
 {
@@ -370,9 +370,9 @@ static void print_again(struct text_writer *writer, const struct trace_mapping *
 }
 
 /*
- * Prints the mappings of a backtrace a second time if necessary. Where mappings precede all calls,
- * programs that read the text use the last mapping of an address. So if another mapping was there
- * when the backtrace was taken, that mapping is printed again.
+ * Prints the mappings of a backtrace a second time if necessary. Programs that read the text use
+ * the last printed mapping of an address. So if another mapping was at the address when the
+ * backtrace was taken, prints that mapping again.
  */
 static void print_mappings_of(struct text_writer *writer, const struct backtrace *backtrace)
 {
@@ -452,7 +452,7 @@ static int print_groups(struct text_writer *writer, const struct compress *compr
 		text_print_group(writer->out, group->count, group->bytes);
 		print_backtrace(writer, group->backtrace);
 	}
-	/* output_close() reports errors of the output, so they are no result here */
+	/* output_close() reports errors of the output, so do not return them here */
 	return rc == out_error(writer->out) ? 0 : rc;
 }
 

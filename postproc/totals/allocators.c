@@ -93,7 +93,7 @@ static bool has_recorded(const struct summary *summary, const char *module)
 	return false;
 }
 
-/* Returns a value of the call that mapped the memory; otherwise: it has no such value. */
+/* Returns an argument of the call that mapped the memory, or `otherwise` if the call has none. */
 static uint64_t argument(const struct ledger_held *held, const char *name, uint64_t otherwise)
 {
 	const struct wire_value *at = held->item->arguments;
@@ -104,7 +104,7 @@ static uint64_t argument(const struct ledger_held *held, const char *name, uint6
 }
 
 /*
- * Whether the mapped memory may contain blocks: it belongs to no file, is not shared, is not a
+ * Whether mapped memory may contain blocks: memory that belongs to no file, is not shared, is not a
  * stack, and has no code.
  */
 static bool is_memory(const struct ledger_held *held, const struct hook *hook)

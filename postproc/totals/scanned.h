@@ -49,7 +49,7 @@ struct scanned_block {
 	uint32_t retained_count;
 	/* private to scanned.c: the end of the block's path; valid if is_walked is set */
 	bool is_walked;
-	uint32_t end, steps; /* end: index of the root + 1; 0: the path does not end at a root */
+	uint32_t end, steps; /* end: index of the root + 1; 0: the path has no root */
 };
 
 struct scanned_root {
@@ -68,7 +68,7 @@ struct scanned {
 	uint64_t cut;
 	uint64_t pause_ns, took_ns, read_bytes, unread_bytes;
 	bool has_before; /* whether there was a successful scan before this one */
-	/* private to scanned.c: */
+	/* the following members are private to scanned.c */
 	uint64_t cut_before;
 	struct map lost_before; /* unreachable blocks of the previous scan; key: address */
 	struct map handles;	/* unreachable handles; key: class and object */

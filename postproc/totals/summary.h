@@ -29,7 +29,7 @@
 #include "waits/wakes.h"
 #include "trace/trace.h"
 
-#define SUMMARY_BLOCKED_MAX 256u /* limit of the open calls of a process that are stored */
+#define SUMMARY_BLOCKED_MAX 256u /* maximum number of open calls stored for a process */
 #define SUMMARY_COMMAND_MAX 256u
 
 /* The largest amount that was live in one process at one time. */
@@ -76,7 +76,7 @@ struct summary_class {
 	uint64_t temporary; /* objects that their thread released in its next call */
 	/* calls on closed descriptors (EBADF): close() and other calls */
 	uint64_t bad_closes, bad_uses;
-	/* for conditions: how many of `notified` had no waiter */
+	/* for conditions: number of signals (part of `notified`) that had no waiter */
 	uint64_t vain;
 	/* objects, and bytes of objects, that were live at the end of their processes */
 	uint64_t held, held_bytes;
@@ -479,7 +479,7 @@ struct summary {
 	uint32_t unwaited;
 	/* children; after summary_end(), only those that executed a program that was not traced */
 	ARRAY_OF(struct summary_spawned) spawned;
-	/* locks that were held when children were forked whose traces are read later */
+	/* locks that a process held when it forked a child whose trace is read later */
 	ARRAY_OF(struct summary_forked) forked;
 	/* set by summary_end(); key: pid; value: index + 1 of the last image of the process */
 	struct map last_by_pid;
@@ -496,10 +496,10 @@ void summary_add_child(struct summary_children *children, uint32_t *first, uint3
 void summary_join_children(struct summary_children *children, uint32_t *first, uint32_t second);
 
 /*
- * Returns how many children of a list were not left as zombies by their parent: those that outlived
- * the parent, or all if the kernel reported that the parent had no zombie at its end. An unrecorded
- * child is counted only in the second case, because its end is unknown. Call it after
- * summary_end().
+ * Returns how many children of a list did not become zombies of their parent: all children if the
+ * kernel reported that the parent had no zombie at its end, otherwise those that outlived the
+ * parent. In the second case, a child without a trace is not counted, because its end is unknown.
+ * Call it after summary_end().
  */
 uint64_t summary_orphans(const struct summary *summary, const struct summary_children *children,
 			 uint32_t first);

@@ -13,7 +13,7 @@
 #include "selection.h"
 #include "summary_fold.h"
 
-/* limit of the call sites of poll, select and epoll that are examined for event loops */
+/* maximum number of call sites of poll, select and epoll that are examined for event loops */
 #define POLLS_MAX 256u
 
 /* ---- live objects of a process ---- */
@@ -500,7 +500,7 @@ static uint32_t next_blocker(const struct summary *summary, const struct fold_op
 	return 0;
 }
 
-#define FORKED_MAX 64u /* limit of the locks that are stored for a child */
+#define FORKED_MAX 64u /* maximum number of locks stored for a child */
 
 void summary_note_fork(struct summary *summary, const struct event *event)
 {
@@ -520,9 +520,9 @@ void summary_note_fork(struct summary *summary, const struct event *event)
 }
 
 /*
- * If another process (the parent) held the lock that the call waits for when it forked this
- * process, returns the entry of the lock. Returns NULL if a thread of this process holds the lock,
- * or if no holder is known.
+ * If the call waits for a lock that the parent process held when it forked this process, returns
+ * the entry of the lock. Returns NULL if a thread of this process holds the lock, or if no holder
+ * is known.
  */
 static const struct summary_forked *forked_holder(const struct summary *summary,
 						  const struct fold_open *open)

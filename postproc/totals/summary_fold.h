@@ -62,8 +62,8 @@ struct summary_fold {
 void summary_list_sites(struct summary *summary);
 
 /*
- * Stores the locks that are held when the process creates a child in summary->forked. If the child
- * of fork() waits for one of these locks, forked_holder() finds its holder there.
+ * Called when the process creates a child: adds the held locks to summary->forked. If the child
+ * waits for one of these locks, forked_holder() finds its holder there.
  */
 void summary_note_fork(struct summary *summary, const struct event *event);
 

@@ -59,7 +59,7 @@ struct tallies {
 	 */
 	uint32_t *first;
 	size_t first_count;
-	/* room for all folds: each has as many tallies as listeners, or one or two more */
+	/* enough for all folds: each has as many tallies as listeners, or one or two more */
 	struct tally list[LEDGER_LISTENERS + 4];
 	unsigned count;
 };

@@ -6,8 +6,8 @@
 #include "base/array.h"
 
 /*
- * Limit of the frames of a backtrace that are examined. Deeper backtraces are recursive, and
- * further frames add no modules.
+ * Maximum number of examined frames of a backtrace. Deeper backtraces are recursive, so further
+ * frames add no modules.
  */
 #define FRAMES_MAX 256
 

@@ -4,8 +4,8 @@
  * call sites precede the events. All lines have a "type";
  * man/events.schema.json describes them.
  *
- * Events arrive process by process and are sorted by time. Their names are known only at the end,
- * so the sorted pieces have the text of an event and the node of its backtrace.
+ * Events arrive process by process and are sorted by time. The names in a backtrace are known only
+ * at the end, so each sorted piece has the text of an event and the node of its backtrace.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -60,11 +60,11 @@ struct firefox {
 	/* state of the thread that is being written */
 	struct json json;
 	uint32_t threads; /* number of threads written so far */
-	/* key: pid; value: the number, in the file, of its first thread, + 1 */
+	/* key: pid; value: 1 + number of the process's first thread in the file */
 	struct map main_threads;
 	/*
-	 * nodes: key: number of the caller's stack, and frame; value: number of the stack. frames:
-	 * value: index in frame_list, + 1
+	 * `nodes` maps a caller's stack and a frame to the number of a stack, `frames` maps a frame
+	 * to its index in frame_list, + 1
 	 */
 	struct map nodes, frames;
 	ARRAY_OF(uint64_t) node_list; /* number of the caller's stack, and frame */

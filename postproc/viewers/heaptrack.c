@@ -19,7 +19,7 @@
 
 #define PROGRAM_VERSION 0x10400u
 #define FILE_VERSION	3u
-#define NAME_MOST	(64u << 10) /* limit of the bytes of a string */
+#define NAME_MOST	(64u << 10) /* maximum size of a string in bytes */
 
 /* Allocations of the same size at one call site. */
 struct heap_info {
@@ -258,8 +258,8 @@ static void put_head(struct heaptrack *file)
 
 /*
  * Writes the infos of allocations. No allocation uses info 0: heaptrack stores the info of the last
- * allocation, with 0 for none, so it would report each free of info 0 as temporary. Info 0 repeats
- * the first backtrace, because heaptrack lists every backtrace that an info refers to.
+ * allocation, and 0 if there is none, so it would report each free of info 0 as temporary. Info 0
+ * repeats the first backtrace, because heaptrack lists every backtrace that an info refers to.
  */
 static void put_infos(struct heaptrack *file)
 {

@@ -22,7 +22,7 @@
 #include "postproc/waits/lanes.h"
 
 #define HOLD_LEAST 10000u /* in ns: shorter holds are left out, because there may be millions */
-#define LOCKS_MOST 2000u  /* limit of the tracks of locks */
+#define LOCKS_MOST 2000u  /* maximum number of tracks of locks */
 
 /*
  * The kinds of keys in `tracks`. The values of OF_THREAD and OF_LOCK are tracks; OF_DESCRIBED marks
@@ -420,7 +420,8 @@ static void dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint
 
 /*
  * Sets the time of a process's dumps to the end of the process, but later than the dumps of earlier
- * programs with the same pid: viewers treat these programs as one process, and show its last dump.
+ * programs with the same pid: viewers treat these programs as one process, and show only the last
+ * dump.
  */
 static void time_of_dumps(struct perfetto *file, const struct summary_process *process,
 			  uint64_t *time_ns)

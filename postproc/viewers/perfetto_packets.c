@@ -214,7 +214,7 @@ static void add_text(struct interned *interned, unsigned field, uint64_t number,
 	add_interned(interned, field, entry);
 }
 
-/* Adds a mapping. Mapping 1 is that of frames in no module; the numbers of modules begin with 2. */
+/* Adds a mapping. Mapping 1 is for frames in no module; the numbers of modules begin with 2. */
 static uint32_t add_mapping(struct interned *interned, uint32_t number, const char *path,
 			    const struct space_module *module)
 {
@@ -324,8 +324,8 @@ static void add_all(struct interned *interned)
 
 /*
  * Writes the clocks. All times are of CLOCK_MONOTONIC. All other clocks except the wall clock are
- * declared equal to CLOCK_MONOTONIC: the reader drops the heap dumps if a clock is missing that it
- * expects.
+ * declared equal to CLOCK_MONOTONIC: the reader drops the heap dumps if a clock that it expects is
+ * missing.
  */
 static void put_clocks(struct perfetto_packets *packets, uint64_t start_ns, uint64_t wall_ns,
 		       struct out *out)

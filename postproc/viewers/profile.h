@@ -3,8 +3,9 @@
 #define VIEWERS_PROFILE_H
 
 /*
- * The common part of the formats that show call sites. It adds up the run by call site and by wait,
- * and numbers the frames. To add a format NAME, write NAME_print() and a row of formats.def:
+ * The common part of the formats that show call sites: adds up costs by call site and waits by
+ * waiter and waker, and numbers the frames. To add a format NAME, write NAME_print() and a row of
+ * formats.def:
  *
  * VIEWER_OF_PROFILE(pprof) after pprof_print(void *state, struct out *out, struct error *err)
  */

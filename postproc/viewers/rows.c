@@ -19,7 +19,7 @@
 
 #define FNV_START 0xcbf29ce484222325u
 #define FNV_PRIME 0x100000001b3u
-#define STACK_MAX 4000 /* limit of the bytes of a site's text */
+#define STACK_MAX 4000 /* maximum size of a site's text in bytes */
 
 /* The sums of the call sites, or of the waits, that have the same key. */
 struct row_sum {

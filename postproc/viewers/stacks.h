@@ -16,7 +16,7 @@
 #include "base/hash_table.h"
 #include "naming/naming.h"
 
-/* limit of the frames of a backtrace; frames further out are left out */
+/* maximum number of frames of a backtrace; further callers are left out */
 #define STACKS_DEPTH_MAX 1024u
 
 /*

@@ -24,7 +24,7 @@
 
 #define CHAINS_PARTS 64u
 #define CHAINS_STEPS 16u
-/* limit of the number of links; once it is reached, new chains end after their first step */
+/* maximum number of links; once it is reached, new chains end after their first step */
 #define CHAINS_MOST 65536u
 
 /*

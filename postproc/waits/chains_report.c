@@ -84,7 +84,7 @@ static void critical_add(struct critical *critical, const struct lane_wait *wait
 ORDER_FUNCTION(compare, struct lane_wait,
 	       ORDER(a->thread, b->thread) ?: ORDER(a->until_ns, b->until_ns))
 
-/* Returns the last wait of the thread that ended at until_ns or earlier; NULL: none. */
+/* Returns the thread's last wait that ended no later than until_ns; NULL: none. */
 static const struct lane_wait *last_wait(const struct critical *critical, uint32_t thread,
 					 uint64_t until_ns)
 {
@@ -122,8 +122,8 @@ static void go_on(struct walk *walk, uint32_t thread, uint64_t until_ns,
 }
 
 /*
- * Returns the time at which the waker ended the wait; 0: unknown. For a join, the end of the wait
- * counts as the end of the joined thread.
+ * Returns the time at which the waker ended the wait; 0: unknown. For a join, the joined thread is
+ * assumed to end when the wait ends.
  */
 static uint64_t woken_at(const struct lane_wait *wait)
 {
@@ -197,8 +197,8 @@ static bool step_back(struct walk *walk)
 }
 
 /*
- * Follows the path from its end and calls tell() for each part; then removes all waits. threads:
- * the threads of the process.
+ * Follows the path from its end, calls tell() for each part of it, and then removes all waits.
+ * threads: the threads of the process.
  */
 static void critical_process(struct critical *critical, const struct threads *threads,
 			     void (*tell)(void *user, const struct critical_part *part), void *user)

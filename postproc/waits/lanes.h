@@ -18,7 +18,7 @@ enum lane_kind {
 	LANE_LOCK,	/* waits for contended locks */
 	LANE_CONDITION, /* all waits for conditions, since all of them sleep */
 	LANE_SEMAPHORE, /* waits for semaphores that were not free, if the call did not fail */
-	LANE_FUTEX,	/* all waits for futexes, since all of them slept */
+	LANE_FUTEX,	/* all waits for futexes, since all of them sleep */
 	LANE_JOIN,	/* waits for threads and processes, and in barriers */
 	LANE_OTHER,	/* waits in calls that block: poll, read, sleep, open, accept ... */
 	LANE_KINDS
