@@ -84,9 +84,18 @@ function define_run(    number)
 	define("run", 6)
 }
 
+function define_entry()
+{
+	add("limit", "{ \"type\": \"string\" }")
+	add("site", "{ \"type\": \"string\" }")
+	add("value", "{ \"type\": \"integer\", \"minimum\": 0 }")
+	define("baseline_entry", 3)
+}
+
 BEGIN {
 	define_frame()
 	define_run()
+	define_entry()
 	count = read_rows(top "/postproc/reports.def")
 	for (i = 1; i <= count + 1; i++) {
 		if (members && (i > count || macro[i] != "COLUMN"))
@@ -114,6 +123,7 @@ BEGIN {
 	print "\t\"properties\": {"
 	print "\t\t\"schema\": { \"const\": 1 },"
 	print "\t\t\"run\": { \"$ref\": \"#/$defs/run\" },"
+	print "\t\t\"baseline\": { \"type\": \"array\", \"items\": { \"$ref\": \"#/$defs/baseline_entry\" } },"
 	for (i = 1; i <= table_count; i++)
 		print "\t\t" member(tables[i], "{ \"type\": \"array\", \"items\": { \"$ref\": \"#/$defs/" tables[i] "\" } }") \
 			(i < table_count ? "," : "")

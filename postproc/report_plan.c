@@ -59,18 +59,18 @@ static int plan_format(struct tables_style *style, const struct options *options
 static int plan_limits(struct report_plan *plan, const struct options *options, struct error *err)
 {
 	const struct writer *format = plan->how.style.format;
-	bool is_baseline = !strcmp(format->name, "baseline");
+	bool has_baseline = !strcmp(format->name, "baseline") || !strcmp(format->name, "json");
 
 	if (!options->fail_on && format->flags & FORMAT_VERDICTS)
 		return error_set(err, EINVAL, "--format=%s needs limits: add --fail-on=LIMIT",
 				 format->name);
 	if (!options->fail_on)
 		return 0;
-	if (is_baseline)
+	if (has_baseline)
 		plan->how.style.learned = &plan->learned;
 	else if (format->flags & FORMAT_VERDICTS)
 		plan->how.style.verdicts = plan->how.verdicts = &plan->verdicts;
-	if (is_baseline || options->write_baseline)
+	if (has_baseline || options->write_baseline)
 		plan->how.learned = &plan->learned;
 	plan->how.report.has_limits = true;
 	plan->how.is_so_far = options->now;

@@ -9,12 +9,15 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/json.h"
+#include "base/json_reader.h"
 #include "base/memory.h"
 #include "base/out.h"
 #include "postproc/print/tables.h"
 
-#define HEAD   "# holdtrace baseline 1"
-#define SAMPLE "# memory was recorded by samples, one in bytes: "
+#define HEAD	"# holdtrace baseline 1"
+#define KEY_MAX 16384u /* limit of the bytes of a call site in JSON */
+#define SAMPLE	"# memory was recorded by samples, one in bytes: "
 
 void baseline_init(struct baseline *baseline)
 {
@@ -83,8 +86,8 @@ bool baseline_recognises(const char *path)
 	cleanup_file FILE *file = fopen(path, "re");
 	char head[sizeof(HEAD)] = "";
 
-	return file && fread(head, 1, sizeof(HEAD) - 1, file) == sizeof(HEAD) - 1 &&
-	       !strcmp(head, HEAD);
+	return file && fread(head, 1, sizeof(HEAD) - 1, file) &&
+	       (!strcmp(head, HEAD) || *head == '{');
 }
 
 /*
@@ -109,6 +112,85 @@ static int take_line(struct baseline *baseline, char *line, size_t number, const
 	return 0;
 }
 
+/* ---- the JSON of a check ---- */
+
+/* Reads an object { "limit": "leak.count", "site": "memory main < leave", "value": 1 }. */
+static void take_object(struct baseline *baseline, struct json_reader *reader)
+{
+	char name[32], limit[64] = "";
+	cleanup_free char *site = memory_zalloc(1, KEY_MAX);
+	cleanup_free char *key = NULL;
+	uint64_t number = 0;
+
+	reader->is_bad |= !json_enter(reader, '{');
+	while (json_read_key(reader, name, sizeof(name)))
+		if (!strcmp(name, "limit"))
+			json_read_text(reader, limit, sizeof(limit));
+		else if (!strcmp(name, "site"))
+			json_read_text(reader, site, KEY_MAX);
+		else if (!strcmp(name, "value"))
+			json_read_unsigned(reader, &number);
+		else
+			json_skip(reader);
+	key = memory_format("%s\t%s", limit, site);
+	if (!reader->is_bad)
+		baseline_add(baseline, key, number, false);
+}
+
+/* Whether a row of the table `limits` is about a limit that is unknown. */
+static bool is_unknown(struct json_reader *reader)
+{
+	char name[32], result[16] = "";
+
+	reader->is_bad |= !json_enter(reader, '{');
+	while (json_read_key(reader, name, sizeof(name)))
+		if (!strcmp(name, "result"))
+			json_read_text(reader, result, sizeof(result));
+		else
+			json_skip(reader);
+	return !strcmp(result, "unknown");
+}
+
+static int read_json(struct baseline *baseline, const char *path, char *text, size_t size,
+		     struct error *err)
+{
+	struct json_reader reader = { text, text + size, false }, *at = &reader;
+	bool has_entries = false, has_unknown = false;
+	char name[32];
+
+	json_enter(at, '{');
+	while (json_read_key(at, name, sizeof(name)))
+		if (!strcmp(name, "baseline") && json_enter(at, '[')) {
+			has_entries = true;
+			while (json_read_item(at))
+				take_object(baseline, at);
+		} else if (!strcmp(name, "limits") && json_enter(at, '[')) {
+			while (json_read_item(at))
+				has_unknown |= is_unknown(at);
+		} else if (!strcmp(name, "run") && json_enter(at, '{')) {
+			while (json_read_key(at, name, sizeof(name)))
+				if (strcmp(name, "sample_bytes") != 0)
+					json_skip(at);
+				else
+					json_read_unsigned(at, &baseline->sample);
+		} else {
+			json_skip(at);
+		}
+	if (at->is_bad)
+		return error_set(err, EINVAL, "%s: malformed JSON at byte %td", path,
+				 at->at - text);
+	/* too little was recorded, so the numbers may be too large, too */
+	if (has_unknown)
+		return error_set(err, EINVAL, "%s: a limit of that check is unknown", path);
+	return has_entries ? 0
+			   : error_set(err, EINVAL,
+				       "%s: this JSON has no \"baseline\": expected that of "
+				       "`holdtrace check --format=json`",
+				       path);
+}
+
+/* ---- reading and printing ---- */
+
 int baseline_read(struct baseline *baseline, const char *path, struct error *err)
 {
 	cleanup_file FILE *file = fopen(path, "re");
@@ -118,6 +200,13 @@ int baseline_read(struct baseline *baseline, const char *path, struct error *err
 
 	if (!file)
 		return error_system(err, errno, "%s: cannot open the baseline", path);
+	/* JSON has no zero byte, so this reads the whole file */
+	if (ungetc(getc(file), file) == '{') {
+		ssize_t size = getdelim(&line, &room, '\0', file);
+
+		return size < 0 ? error_system(err, errno, "%s: cannot read the baseline", path)
+				: read_json(baseline, path, line, (size_t)size, err);
+	}
 	while (rc == 0 && getline(&line, &room, file) > 0) {
 		bool is_sample = !strncmp(line, SAMPLE, strlen(SAMPLE));
 		uint64_t sample = is_sample ? strtoull(line + strlen(SAMPLE), NULL, 10) : 0;
@@ -163,4 +252,22 @@ void tables_print_baseline(const struct tables_job *job)
 		out_format(out, "%.*s\t%" PRIu64 "%s\n", (int)name, entry->key, entry->number,
 			   entry->key + name);
 	}
+}
+
+void tables_add_baseline(struct json *json, const struct baseline *baseline)
+{
+	ARRAY_SORT(&baseline->entries, by_key);
+	json_open(json, "baseline", '[');
+	for (size_t i = 0; i < baseline->entries.count; i++) {
+		const struct baseline_entry *entry = baseline->entries.items[i];
+		size_t name = strcspn(entry->key, "\t");
+		cleanup_free char *limit = memory_text_part(entry->key, name);
+
+		json_begin(json, '{');
+		json_add_text(json, "limit", limit);
+		json_add_text(json, "site", entry->key + name + (entry->key[name] == '\t'));
+		json_add_unsigned(json, "value", entry->number);
+		json_end(json);
+	}
+	json_end(json);
 }

@@ -44,7 +44,7 @@ void baseline_add(struct baseline *baseline, const char *key, uint64_t number, b
 /* The entry with this key, or NULL. */
 struct baseline_entry *baseline_find(const struct baseline *baseline, const char *key);
 
-/* Whether the file begins like a baseline; if not, it may be a trace. */
+/* Whether the file begins like a baseline or like JSON; if not, it may be a trace. */
 bool baseline_recognises(const char *path);
 
 /*
@@ -54,7 +54,7 @@ bool baseline_recognises(const char *path);
 void baseline_limit(struct baseline *baseline, const struct baseline *other);
 
 /*
- * Adds the entries of a file. Returns 0 or a negative errno; the error names the file and, if a
+ * Adds the entries of a file, which is a baseline or the JSON of a check. Returns 0 or a negative errno; the error names the file and, if a
  * line is malformed, the line.
  */
 int baseline_read(struct baseline *baseline, const char *path, struct error *err);

@@ -31,7 +31,7 @@ struct tables_style {
 	 * as "holdtrace report " and " FILE". If before_next is NULL, no command is suggested.
 	 */
 	const char *before_next, *behind_next;
-	/* for --format=baseline: the value of each limit in this run */
+	/* for --format=baseline and, with limits, json: the values of this run */
 	const struct baseline *learned;
 	/* for the formats that print messages with source lines, such as gcc and sarif */
 	const struct verdicts *verdicts;
@@ -74,6 +74,11 @@ int tables_fold_same(struct tables *tables, struct naming *naming, const char *b
  */
 bool tables_is_chart(const struct table *table);
 void tables_print_chart(const struct tables_job *job, const struct table *table);
+
+struct json;
+
+/* Adds the values of a run as a list with the key "baseline" (postproc/gate/baseline.c). */
+void tables_add_baseline(struct json *json, const struct baseline *baseline);
 
 /* The form of a cell in JSON, CSV and HTML, which depends on the kind of the column. */
 enum tables_shape {

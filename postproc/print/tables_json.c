@@ -180,6 +180,8 @@ void tables_print_json(const struct tables_job *job)
 					  table->rows.items[table->groups.items[g].first + r]);
 		json_end(json);
 	}
+	if (job->style->learned)
+		tables_add_baseline(json, job->style->learned);
 	json_end(json);
 	json_finish(json);
 	free(printer.kept);

@@ -27,8 +27,10 @@ def main():
     rows = 0
     document = {}
     for trace in sys.argv[2:]:
-        for report in reports:
+        for report in ["check", *reports]:
             command = ["./holdtrace", "report", report, "--format=json", trace]
+            if report == "check":
+                command = ["./holdtrace", "check", "--format=json", "--fail-on=leak>0,fd>0,growth>0,wait>1us", trace]
             if report == "history":
                 command.append("--object=fd:3")
             printed = subprocess.run(command, stdout=subprocess.PIPE, check=False).stdout
