@@ -13,8 +13,8 @@
 #include "thread.h"
 
 /*
- * The collector's heartbeat when a thread gave up waiting because it did not change; 0: no thread
- * gave up.
+ * The collector's heartbeat, plus 1, when a thread gave up waiting because the heartbeat did not
+ * change; 0: no thread gave up.
  */
 static uint64_t stalled_beat;
 
@@ -174,7 +174,7 @@ static bool is_stalled(void)
 
 	if (!beat)
 		return false;
-	if (beat == heartbeat())
+	if (beat == heartbeat() + 1)
 		return true;
 	__atomic_store_n(&stalled_beat, 0, __ATOMIC_RELAXED);
 	return false;
@@ -246,8 +246,7 @@ static bool wait_for_room(struct thread *thread, uint64_t tail)
 		if (!has_waited_enough(&wait))
 			continue;
 		if (wait.is_stalled)
-			__atomic_store_n(&stalled_beat, wait.beat ? wait.beat : 1,
-					 __ATOMIC_RELAXED);
+			__atomic_store_n(&stalled_beat, wait.beat + 1, __ATOMIC_RELAXED);
 		else
 			thread->given_up = tail + 1;
 		return false;
