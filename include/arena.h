@@ -14,9 +14,9 @@
  * geometry from the message that came with the memory, and copies each record before it checks the
  * copy.
  *
- * The thread publishes a record by a store-release of its state, after it has written the other
- * bytes; the collector reads the state by a load-acquire. The thread stores the head with release,
- * after the header of the newest record.
+ * The thread publishes a record by a store-release of the record's state, after all other bytes;
+ * the collector reads the state by a load-acquire. The thread stores the head with release, after
+ * the header of the newest record.
  *
  * The order of records, and the low watermark
  *
@@ -46,7 +46,7 @@
  * value. In the latter case, the store-release of the later value makes the record visible before
  * the collector reads the head. If the store was not visible, the thread reads the clock after the
  * membarrier, so t >= now >= limit. tests/model/order.pml verifies the protocol, and verifies that
- * it fails without any one of its steps.
+ * the protocol fails if any one step is left out.
  *
  * In a call that sleeps, the thread clears the low watermark before the sleep and sets it again
  * afterwards. An effect of the call before the sleep then gets a separate record (MOMENT_HALF).
@@ -99,8 +99,8 @@
 #define ARENA_MEMORY_MAX 640u
 #define ARENA_OPEN_MAX	 64u
 /*
- * A producer checks whether the collector sleeps after each ARENA_WAKE_STEP bytes that it has
- * written, or after each quarter of its ring if that is less.
+ * After each ARENA_WAKE_STEP written bytes, or after each quarter of the ring if a quarter is less,
+ * the producer checks whether the collector sleeps.
  */
 #define ARENA_WAKE_STEP (256u << 10)
 #define ARENA_TOLD	32u
@@ -166,25 +166,24 @@ struct control_page {
 	/* number of attached processes that have not ended */
 	uint32_t alive;
 	/*
-	 * blocking calls are recorded if they take at least this long: 1 ms, in ticks; 0: the
-	 * length of a tick is not known yet
+	 * 1 ms in ticks, the shortest duration of a recorded blocking call; 0: the length of a tick
+	 * is not known yet
 	 */
 	uint64_t lasting;
 	uint32_t left_out;    /* number of processes that --follow excluded */
 	uint32_t left_unsaid; /* number of these processes that no stream has reported yet */
 	/*
 	 * futex; 1: told_pid is set, and `attached` and `alive` include all processes that attached
-	 * before it was set
+	 * before told_pid was set
 	 */
 	uint32_t settled;
 	/*
-	 * the collector's descriptor of a listening socket with a path, which processes in other
-	 * network namespaces can find; -1: none
+	 * the collector's descriptor of its listening socket with a path, by which processes in
+	 * other network namespaces find the collector; -1: none
 	 */
 	int32_t listener;
 	/*
-	 * bits of enum crowd: new processes of these users wait before they start, as long as the
-	 * bit is set
+	 * bits of enum crowd; while a bit is set, new processes of its users wait before they start
 	 */
 	uint32_t crowded;
 	uint32_t ring_most; /* maximum size of a ring in bytes */
@@ -200,8 +199,8 @@ struct control_page {
 	/* pid of a process in whose network namespace the collector also listens; 0: none */
 	int32_t guest;
 	/*
-	 * pid of the first process: the first file is named by this pid and starter_name; 0: the
-	 * file is named by the first process that attaches
+	 * pid of the first process: the first file is named after this pid and starter_name; 0:
+	 * after the first process that attaches
 	 */
 	int32_t starter;
 	char starter_name[64]; /* in the form of arena_hello.name */
@@ -210,8 +209,8 @@ struct control_page {
 	/* names of the maker's descriptors 0, 1 and 2; empty: unknown */
 	char standard[CONTROL_STANDARDS][CONTROL_STANDARD_MAX];
 	/*
-	 * pid of the maker; the library finds the names that `standard` omits in /proc/PID/fd; 0:
-	 * none
+	 * pid of the maker; 0: none. In /proc/PID/fd, the library finds the names that are missing
+	 * in `standard`
 	 */
 	int32_t maker;
 	/*
@@ -219,14 +218,14 @@ struct control_page {
 	 * since the collector is not the child's parent and cannot always get the status
 	 */
 	int32_t told_status;
-	/* pid of that child; written after told_status; 0: the child has not ended */
+	/* pid of the launcher's child; written after told_status; 0: the child has not ended */
 	int32_t told_pid;
 	struct settings settings;
 };
 
 /*
- * Bits of control_page.crowded. A bit is set while too many processes of these users wait to
- * attach, have just begun, or have ended and are not finished by the collector yet.
+ * Bits of control_page.crowded. A bit is set while too many processes of its users wait to attach,
+ * have just begun, or have ended but are not yet finished by the collector.
  */
 enum crowd {
 	CROWD_OF_OWNER = 1 << 0, /* the run's owner and root */
@@ -306,10 +305,10 @@ struct slot {
 	 */
 	uint64_t watermark;
 	/*
-	 * End of the reserved records whose headers are written, counted in all bytes that were
-	 * ever reserved. Since the length of a record is a multiple of 8, the low bits are free and
-	 * encode the size of the ring (ring_bytes()). The ring grows only when every unread byte
-	 * would have the same offset in the larger ring.
+	 * End of the last reserved record whose header is written, as a number of bytes since the
+	 * first record of the ring. Since the length of a record is a multiple of 8, the low bits
+	 * are free and encode the size of the ring (ring_bytes()). The ring grows only when every
+	 * unread byte would have the same offset in the larger ring.
 	 */
 	uint64_t head;
 	uint64_t pthread;
@@ -317,7 +316,9 @@ struct slot {
 	uint32_t state; /* enum slot_state */
 	/* dropped events by reason, summed over all threads that have used the slot */
 	uint64_t lost[LOSS_COUNT];
-	/* number of locks that these threads acquired without a wait (--locks=contended) */
+	/*
+	 * number of locks that threads with this slot acquired without a wait (--locks=contended)
+	 */
 	uint64_t uncontended;
 	/* the collector writes the following members, except `waiting` */
 	/* number of bytes consumed so far; a futex on which a producer with a full ring waits */
@@ -365,8 +366,8 @@ enum arena_children {
 };
 
 /*
- * Kinds of operations that bypassed the hooks, but that the library noticed. arena.past has a bit
- * for each kind.
+ * Kinds of operations that bypassed the hooks, but were noticed by the library. arena.past has a
+ * bit for each kind.
  */
 enum arena_past {
 	/*
@@ -376,7 +377,7 @@ enum arena_past {
 	/* syscall(2) mapped memory that an allocator may use */
 	PAST_MEMORY,
 	/*
-	 * syscall(2) changed a mapping, or, for the next two kinds, created or released a
+	 * syscall(2) changed a mapping; for PAST_FD and PAST_PROCESS, it created or released a
 	 * descriptor or a process
 	 */
 	PAST_MAPPING,
@@ -395,7 +396,7 @@ struct arena {
 	uint32_t used; /* highest index of a slot that was ever taken, plus 1 */
 	/* number of chunks that exist; incremented before the newest chunk is used */
 	uint32_t chunks;
-	uint32_t flags;	  /* enum process_flag, set after the attach by atomic OR */
+	uint32_t flags;	  /* enum process_flag; after the attach, set by atomic OR */
 	uint32_t toggles; /* number of toggle signals that the process has received */
 	uint32_t stream;  /* written by the collector: number of the stream, plus 1 */
 	/*
@@ -407,22 +408,22 @@ struct arena {
 	uint64_t ended;
 	uint64_t lost[LOSS_COUNT]; /* dropped events that belong to no slot, by reason */
 	/*
-	 * number of descriptors that the process had open at its end, according to the kernel; 0:
+	 * number of descriptors that were open at the process's end, according to the kernel; 0:
 	 * unknown
 	 */
 	uint32_t descriptors;
 	uint32_t children; /* enum arena_children, at the process's end */
 	uint32_t past;	   /* a bit for each enum arena_past, set by atomic OR */
 	/*
-	 * A ring buffer with the last ARENA_TOLD statuses of children that this process got from
-	 * wait(2). The upper half of an item is the pid. told_count: number of statuses so far.
+	 * A ring buffer with the last ARENA_TOLD statuses that wait(2) returned to this process.
+	 * The upper half of an item is the child's pid. told_count: number of statuses so far.
 	 */
 	uint32_t told_count;
 	uint64_t told[ARENA_TOLD];
 	/*
-	 * For a process that waits at its end until its memory has been scanned. ending: the
-	 * waiting thread, or 0. The collector changes scan_beat whenever the scan makes progress,
-	 * and sets `released`, a futex, to let the process continue.
+	 * Members for a process that, at its end, waits until its memory has been scanned. ending:
+	 * the waiting thread, or 0. The collector changes scan_beat whenever the scan makes
+	 * progress, and sets `released`, a futex, to let the process continue.
 	 */
 	int32_t ending;
 	uint32_t scan_beat, released;
@@ -535,8 +536,8 @@ static inline uint64_t ring_bytes(uint64_t head)
 }
 
 /*
- * Returns after how many written bytes a producer checks again whether the collector sleeps. bytes:
- * size of the ring.
+ * Returns the number of written bytes after which a producer checks again whether the collector
+ * sleeps. bytes: size of the ring.
  */
 static inline uint64_t ring_step(uint64_t bytes)
 {
@@ -544,8 +545,8 @@ static inline uint64_t ring_step(uint64_t bytes)
 }
 
 /*
- * Whether a chunk can have these numbers of slots and spares and this size of a ring. The collector
- * must check such numbers from another process before it uses them.
+ * Whether a chunk can have these numbers of slots and spares, and rings of this size. The collector
+ * must check numbers from another process before it uses them.
  */
 static inline bool chunk_is_sound(uint32_t slots, uint32_t ring_size, uint32_t spares)
 {
@@ -590,8 +591,8 @@ enum control_command {
 };
 
 /*
- * A request to the collector's socket, which carries no descriptor. The answer to CONTROL_SNAPSHOT
- * is a list of paths, one per line; a last line "+N" means N further paths that did not fit.
+ * A request without a descriptor, sent to the collector's socket. The answer to CONTROL_SNAPSHOT is
+ * a list of paths, one per line; a last line "+N" means N further paths that did not fit.
  */
 struct control_request {
 	uint64_t contract;
@@ -681,12 +682,13 @@ struct record_call {
 #define RECORD_ASIDE 0x80u
 
 /*
- * The record of a call with one part, as most calls have. A value that it omits is 0 or the same as
- * in the last record of a call in the ring (struct record_model). The struct is followed by the
- * related object in 8 bytes (if SHORT_RELATED is set), by struct short_more and the arguments (if
- * SHORT_MORE is set), and by `fresh` frames. The backtrace is encoded as in record_call; if there
- * is no backtrace, `kept` is SHORT_NO_BACKTRACE. SHORT_SPLIT means MOMENT_SPLIT: SHORT_RELATED is
- * set, too, the call succeeded, and the time is the time of entry, when the first event happened.
+ * The record of a call that has only one part, as most calls do. A value that it omits is 0 or the
+ * same as in the last record of a call in the ring (struct record_model). The struct is followed by
+ * the related object in 8 bytes (if SHORT_RELATED is set), by struct short_more and the arguments
+ * (if SHORT_MORE is set), and by `fresh` frames. The backtrace is encoded as in record_call; if
+ * there is no backtrace, `kept` is SHORT_NO_BACKTRACE. With SHORT_SPLIT, the moment is
+ * MOMENT_SPLIT, SHORT_RELATED is also set, the call succeeded, and the time is that of entry, when
+ * the first event happened.
  */
 struct record_short {
 	struct record record; /* more: the hook's number */
@@ -789,7 +791,7 @@ struct record_thread {
  */
 struct record_module {
 	struct record record;
-	uint64_t base;	/* load base: the packet MMAP's `from` (wire.def) */
+	uint64_t base;	/* load base; `from` in the packet MMAP (wire.def) */
 	uint64_t start; /* start of the executable mapping */
 	uint64_t end;
 	uint64_t offset;

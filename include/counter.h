@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 /*
- * A number of ticks that take at least 1 ns on every known processor. The number should be small,
- * since on some processors a tick is 40 ns.
+ * A number of ticks that lasts at least 1 ns on every known processor. The number should be small,
+ * since on some processors one tick lasts 40 ns.
  */
 #if defined(__x86_64__)
 #define COUNTER_TICKS_OF_NS 8u /* for processors of up to 8 GHz */

@@ -123,7 +123,7 @@ static inline bool hook_may_sleep(const struct hook *hook)
 	return hook_blocks(hook) != BLOCKS_NO;
 }
 
-/* Returns the row with that name, or NULL. */
+/* Returns the row with this name, or NULL. */
 static inline const struct hook *hook_find(const char *name)
 {
 	for (unsigned i = 0; i < HOOK_COUNT; i++)

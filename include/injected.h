@@ -5,8 +5,8 @@
 /*
  * The interface between holdtrace-inject and the library that it loads into a running program. The
  * injector searches the file of the library for LATE_MARK to find the entry point. The injector
- * writes an order to memory that it has allocated in the program. A thread of the program executes
- * the order in the library, while it holds the loader's lock.
+ * writes an order to memory that it has allocated in the program. A thread of the program, which
+ * holds the loader's lock, then calls the library to execute the order.
  */
 
 #include <stdint.h>

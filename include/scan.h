@@ -11,8 +11,8 @@ enum scan_message {
 	/* messages from the scanner */
 	SCAN_BEAT = 'b', /* the scanner is alive */
 	/*
-	 * the process is stopped: the collector must take all its records and write the cut (the
-	 * note ~scan, state cut)
+	 * the process is stopped; the collector must read all records of the process and write the
+	 * cut (the note ~scan with the state cut)
 	 */
 	SCAN_STOPPED = 's',
 	/* the process runs again; the scanner has copied all data that it needs */
@@ -21,9 +21,9 @@ enum scan_message {
 	SCAN_FAILED = 'e', /* text: the reason of the failure */
 	/* messages from the collector */
 	/*
-	 * the cut is in the stream: the scanner must let the process continue. Text: the address of
-	 * malloc, and the ranges of the library's memory: ADDRESS FROM-TO FROM-TO ..., in
-	 * hexadecimal, each followed by a space.
+	 * the cut is in the stream; the scanner must let the process continue. The text is ADDRESS
+	 * FROM-TO FROM-TO ... in hexadecimal, each followed by a space: the address of malloc, and
+	 * the ranges of the library's memory.
 	 */
 	SCAN_CUT = 'c',
 	/* text: the name of the file of the stream, from which the cut can now be read */

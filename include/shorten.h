@@ -11,7 +11,7 @@
  * OLD, NEW and EXCHANGE are descriptors. NUMBER is the time (in ns of the trace's clock) from which
  * on everything is kept, or the maximum number of bytes. EXCHANGE is a memfd. The collector stores
  * an array of struct keep_ended there, one for each stream that has ended; holdtrace-keep replaces
- * it by the result.
+ * the array by the result.
  */
 
 #include <stdint.h>
@@ -34,8 +34,8 @@ struct keep_done {
 	uint64_t read;
 	uint64_t size; /* size of the new file */
 	/*
-	 * number of bytes of the new file that hold calls from before since_ns; these calls
-	 * acquired objects that were live at since_ns
+	 * number of bytes that the new file uses for calls from before since_ns, which acquired
+	 * objects that were live at since_ns
 	 */
 	uint64_t held;
 	uint64_t since_ns; /* time from which on the file is complete */

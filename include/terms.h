@@ -63,7 +63,7 @@ enum hook_blocks {
 
 /*
  * Properties of a hook that do not follow from its operation. Programs that evaluate events use
- * them.
+ * these properties.
  */
 enum hook_how {
 	HOW_PLAIN,
@@ -146,7 +146,7 @@ enum call_flag {
 
 /*
  * The addresses of Python functions, which are reported as modules. These addresses are above all
- * addresses that a process can have. The address in a backtrace is that of the line, plus 1.
+ * addresses that a process can have. A backtrace contains the address of a line, plus 1.
  */
 #define PYTHON_BASE	     (1ull << 60)
 #define PYTHON_LINE_BITS     20
@@ -159,8 +159,8 @@ enum call_flag {
 #define PYTHON_MODULE "[python]"
 
 /*
- * A bit of `related` in calls that acquire a lock, with --locks=contended: the lock was busy. The
- * lower bits are the thread id of the owner.
+ * With --locks=contended, this bit of `related` in a call that acquires a lock means that the lock
+ * was busy. The lower bits are the thread id of the owner.
  */
 #define RELATED_BUSY (1ull << 32)
 
@@ -178,7 +178,9 @@ enum loss {
 	LOSS_SAMPLE,
 	/* the contents of the ring were invalid, for example after a wild store of the program */
 	LOSS_DAMAGED,
-	/* like LOSS_FULL, for a record that is not an event: a name, the end of a thread */
+	/*
+	 * like LOSS_FULL, for a record that is not an event, such as a name or the end of a thread
+	 */
 	LOSS_NOTE,
 	LOSS_COUNT
 };

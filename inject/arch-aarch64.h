@@ -90,7 +90,9 @@ static inline int64_t arch_number(const struct arch_state *state)
 	return state->is_at_call ? (int64_t)state->regs.regs[8] : -1;
 }
 
-/* Returns the link register, perhaps the only place of a leaf function's return address. */
+/*
+ * Returns the link register, which may be the only place that has a leaf function's return address.
+ */
 static inline uint64_t arch_link(const struct arch_state *state)
 {
 	return state->regs.regs[30];
@@ -142,8 +144,8 @@ static inline bool arch_is_behind_call(const uint8_t *at)
 #define ARCH_CALL_LENGTH 4u
 
 /*
- * The bits PSTATE.BTYPE, which an indirect branch sets. While they are set, the next instruction
- * must be a valid target of indirect branches.
+ * The bits PSTATE.BTYPE, which an indirect branch sets. While these bits are set, the next
+ * instruction must be a valid target of indirect branches.
  */
 #define ARCH_LANDING 0xc00u
 

@@ -167,7 +167,7 @@ static inline void arch_begin_syscall(struct arch_state *state, uint64_t instruc
 	regs->r9 = call->argument[5];
 	regs->orig_rax = ~0ull;
 }
-#define ARCH_RETURN_ON_STACK 8u /* bytes below the frame that have the address `restorer` */
+#define ARCH_RETURN_ON_STACK 8u /* bytes below the frame, which contain the address `restorer` */
 
 /*
  * Sets the registers so that an interrupted system call is repeated. The kernel does this for its

@@ -19,15 +19,15 @@
 #define ARCH_VECTOR_MAX 16384u
 #define ARCH_FRAME_MAX	(ARCH_VECTOR_MAX + 8192u)
 
-/* The state of a stopped thread that a call may change. */
+/* The part of a stopped thread's state that a call may change. */
 struct arch_state {
 	struct user_regs_struct regs;
 	uint8_t vector[ARCH_VECTOR_MAX] __attribute__((aligned(64)));
 	size_t vector_size;
 	uint64_t mask; /* the signals that the thread blocks */
 	/*
-	 * the next two members are set only if ARCH_FORGETS_CALLS is 1: then `regs` does not show
-	 * them
+	 * the next two members are set only if ARCH_FORGETS_CALLS is 1, because `regs` then lacks
+	 * these facts
 	 */
 	bool is_at_call; /* the pc is at the instruction of a system call, or just after it */
 	uint64_t thread_pointer;

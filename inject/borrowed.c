@@ -41,15 +41,16 @@
 #define CALL_MS	       30000 /* limit of the duration of a call */
 #define LOCK_CONTENDED 2     /* value of the futex of a libc mutex while threads wait for it */
 #define MUTEX_KINDS    512   /* all of libc's mutex kinds are smaller */
-#define HELD_MOST      64    /* limit of threads that stay traced until we exit */
+#define HELD_MOST      64    /* maximum number of threads that stay traced until we exit */
 #define HOLD_MS	       2000  /* limit of the wait in continue_traced() */
 /* after its call, a thread waits this long for the injector, then restores its registers itself */
 #define HEAL_SECONDS 2
 #define SPIN	     20
 #define STEP_NS	     20000 /* pause between two reads of struct remote_word */
 /* waitpid() is repeated after this time, in case a SIGCHLD was missed */
-#define AWAIT_NS  50000000
-#define TCB_WORDS 1024 /* words around the thread pointer that may point to our stack */
+#define AWAIT_NS 50000000
+/* words around the thread pointer that are searched for pointers to our stack */
+#define TCB_WORDS 1024
 #define TCB_BELOW 512
 #define PAGE	  4096u
 
@@ -221,7 +222,10 @@ static void continue_traced(const struct remote *remote)
 			       (long)(is_signal ? WSTOPSIG(status) : 0));
 		if (status == -ESRCH || clock_ns() > end)
 			return;
-		/* /proc shows the call only while the thread sleeps in it, so after the filter */
+		/*
+		 * /proc shows the call only while the thread sleeps in the call, and so has passed
+		 * the filter
+		 */
 		proc_call(remote->target->subject.pid, remote->thread, &call);
 		if (status == -EAGAIN && call.number >= 0 &&
 		    (call.number == SYS_restart_syscall ||
@@ -419,8 +423,8 @@ static int start_call(struct remote *remote, const struct arch_state *state)
 	int status = set_regs(remote, state);
 
 	/*
-	 * set the registers first: if we are killed, they lead to the frame, which restores the
-	 * mask
+	 * set the registers before the mask: if we are killed, the registers lead to the frame,
+	 * which restores the mask
 	 */
 	if (!status && !remote->is_masked)
 		set_mask(remote, ~SYNCHRONOUS);
@@ -513,7 +517,7 @@ static void put_back_words(const struct remote *remote, const uint64_t *before)
 
 /*
  * Whether the thread waits for a libc mutex that it owns itself. If so, the call will never return.
- * This happens if the thread was borrowed inside a function that is unsafe but not known to be.
+ * This happens if the thread was borrowed inside a function that was not known to be unsafe.
  */
 static bool waits_for_itself(const struct remote *remote, const struct arch_state *state)
 {
@@ -643,9 +647,10 @@ static int take_back(struct remote *remote)
 
 /*
  * Runs the thread until its call has returned. If the call takes too long, the injector detaches
- * from the thread inside the call: the thread may own the loader's lock, and must continue to
- * release it. At the end of the call, the thread restores its registers from the frame. The call is
- * abandoned only if it waits for the loader's lock, or for a lock that the thread itself owns.
+ * from the thread inside the call: the thread may own the loader's lock, and can release the lock
+ * only if it runs on. At the end of the call, the thread restores its registers from the frame. The
+ * call is abandoned only if it waits for the loader's lock, or for a lock that the thread itself
+ * owns.
  */
 static int run_call(struct remote *remote, struct remote_word *word, const uint64_t *before)
 {

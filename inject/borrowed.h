@@ -35,7 +35,10 @@ struct remote {
 	bool is_masked;		  /* signals are blocked during our calls */
 	bool was_disturbed;	  /* a call of ours was interrupted, so the kernel has forgotten the
 				   * thread's own call */
-	/* the thread is still in our call; when that returns, it restores its own registers */
+	/*
+	 * the thread is still in our call; when the call returns, the thread restores its own
+	 * registers
+	 */
 	bool is_left;
 	bool has_loan; /* a signal frame of ours is on the thread's stack, in place of the bytes in
 			  `loan` */

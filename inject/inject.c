@@ -114,8 +114,8 @@ static int find_entry(struct library *library, struct error *err)
 /* ---- the library if it is loaded ---- */
 
 /*
- * Finds the entry point of the library in the target, whether an earlier attach or the program's
- * start loaded it. Leaves work->entry_point 0 if the library is not loaded.
+ * Finds the entry point of the library in the target, where an earlier attach or the program's
+ * start has loaded the library. Leaves work->entry_point 0 if the library is not loaded.
  */
 static int find_loaded(struct work *work, struct error *err)
 {
@@ -493,7 +493,8 @@ static int with_thread(struct work *work, struct remote *remote, struct error *e
 
 /*
  * Whether the library refused the order for a reason that may have passed at the next attempt: a
- * thread of the program is making memory, or a busy collector did not answer in time.
+ * thread of the program is enlarging the recorder's memory, or a busy collector did not answer in
+ * time.
  */
 static bool is_passing(const struct work *work)
 {

@@ -141,7 +141,7 @@ static void forbid_range(struct target *target, uint64_t low, uint64_t high, con
 
 const char *target_forbids(const struct target *target, uint64_t address)
 {
-	/* runs for each word of a stack while its thread is stopped; few words point to code */
+	/* this function runs for each word of a stopped thread's stack; few words point to code */
 	if (address < target->lowest || address >= target->highest)
 		return NULL;
 	for (size_t i = 0; i < target->ranges.count; i++)

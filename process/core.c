@@ -16,9 +16,9 @@
 #define SEGMENTS_MAX  (1u << 22)
 #define NOTES_MAX     (256u << 20)
 #define THREADS_MAX   100000u
-#define ARGUMENTS_MAX (1u << 20) /* limit of the words of arguments and environment */
-#define HEADERS_MAX   64u	 /* limit of the program headers of a module */
-#define STACK_TOP     (8u << 20) /* the top of a stack, in bytes, where the arguments are */
+#define ARGUMENTS_MAX (1u << 20) /* maximum number of words of arguments and environment */
+#define HEADERS_MAX   64u	 /* maximum number of program headers of a module */
+#define STACK_TOP     (8u << 20) /* size of the top of a stack, which has the arguments, in bytes */
 
 /* Processors whose core files this build can read. */
 #if defined(__x86_64__)
@@ -271,8 +271,9 @@ struct module_start {
 };
 
 /*
- * Whether the module's program headers say that the part of its file at `offset` (bytes) is code.
- * Returns true also if they do not cover the offset or cannot be read. page_size: in bytes.
+ * Whether the part of the module's file at `offset` (bytes) is code, according to the program
+ * headers. Returns true also if the headers do not cover the offset or cannot be read. page_size:
+ * in bytes.
  */
 static bool can_be_code(const struct subject *subject, const struct module_start *module,
 			uint64_t offset, uint64_t page_size)
@@ -298,9 +299,9 @@ static bool can_be_code(const struct subject *subject, const struct module_start
 
 /*
  * Adds a file's mapping that gcore omitted because the program had not changed the memory. The core
- * file does not state the access rights of such a mapping. It is taken for code if it can be code,
- * otherwise for constants if it belongs to a module, otherwise for memory that the program may
- * write. page_size: in bytes.
+ * file does not state the access rights of such a mapping. A mapping that can be code is taken for
+ * code; any other mapping is taken for constants if it belongs to a module, else for memory that
+ * the program may write. page_size: in bytes.
  */
 static void add_left_out(const struct subject *subject, struct maps *maps,
 			 const struct mapping *like, const struct module_start *module,
@@ -321,15 +322,16 @@ static void add_left_out(const struct subject *subject, struct maps *maps,
 ORDER_FUNCTION(by_start, struct mapping, ORDER(a->from, b->from))
 
 /*
- * NT_FILE: the number of files and the size of a page; of each file its start, its end and its
- * offset in pages; then the paths.
+ * Reads the note NT_FILE: the number of files and the size of a page; for each file its start, its
+ * end and its offset in pages; then the paths.
  */
 static void take_files(const struct subject *subject, struct maps *maps, const struct note *note)
 {
 	uint64_t head[2], entry[3], inode = 0;
 	const char *path, *end = (const char *)note->bytes + note->size, *last = "";
 	struct module_start module = { 0 };
-	size_t count = maps->count; /* mappings that are in order; added ones follow */
+	/* number of mappings that are in order; added mappings follow */
+	size_t count = maps->count;
 
 	if (note->size < sizeof(head))
 		return;

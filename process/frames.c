@@ -25,7 +25,7 @@ struct frames {
 
 /* ---- files ---- */
 
-/* Copies the vdso, code of the kernel in the process without a file, to a memfd. */
+/* Copies the vdso, which the kernel maps into the process without a file, to a memfd. */
 static int copy_vdso(const struct subject *subject, const struct mapping *mapping)
 {
 	uint8_t bytes[VDSO_MAX];
@@ -39,7 +39,7 @@ static int copy_vdso(const struct subject *subject, const struct mapping *mappin
 	return -1;
 }
 
-/* Opens the module's file by the name in the core file, if the build-ids are equal. */
+/* Opens the module's file at the path that the core file has, if the build-ids are equal. */
 static int open_of_core(const struct subject *subject, const struct mapping *mapping)
 {
 	uint8_t id[CORE_BUILD_ID_MAX], found[CORE_BUILD_ID_MAX];

@@ -30,7 +30,7 @@ struct frames_thread {
 	struct subject_stack stack;
 };
 
-/* Opens the mapped files of the subject, which must live longer than the frames. */
+/* Opens the files that the subject has mapped. The subject must live longer than the frames. */
 struct frames *frames_open(const struct subject *subject);
 void frames_close(struct frames *frames);
 
@@ -41,8 +41,8 @@ void frames_close(struct frames *frames);
 Dwfl *frames_modules(struct frames *frames);
 
 /*
- * Calls `take` for each frame, innermost first, until it returns a value other than DWARF_CB_OK.
- * Returns whether the walk reached the end of the stack.
+ * Calls `take` for each frame, innermost first, until `take` returns a value other than
+ * DWARF_CB_OK. Returns whether the walk reached the end of the stack.
  */
 bool frames_walk(struct frames *frames, const struct frames_thread *thread,
 		 int (*take)(Dwfl_Frame *frame, void *user), void *user);

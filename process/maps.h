@@ -25,7 +25,7 @@ struct mapping {
 	const char *path; /* "" if the mapping has no path; valid until maps_free() */
 };
 
-/* The mappings in the order of addresses. Must be all zero before maps_read(). */
+/* The mappings in the order of addresses. The struct must be all zero before maps_read(). */
 struct maps {
 	struct mapping *items;
 	size_t count, capacity;

@@ -2,10 +2,7 @@
 #ifndef PROCESS_PROC_H
 #define PROCESS_PROC_H
 
-/*
- * Functions that read the files of /proc/PID, or of one thread of the process (thread 0: of the
- * process).
- */
+/* Functions that read files in /proc/PID, or, if `thread` is not 0, in /proc/PID/task/THREAD. */
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -31,8 +31,8 @@
 /* a call that has slept for less than this may start its time limit again */
 #define YOUNG_NS 2000000
 /*
- * an error of up to this in the remaining time of a call is accepted, since a more exact time would
- * take a longer stop
+ * the largest accepted error in the remaining time of a call; a more exact time would take a longer
+ * stop
  */
 #define LATE_NS 1000000
 
@@ -279,8 +279,8 @@ void stopping_look(struct stopping *stopping, pid_t pid, pid_t tid)
 	stopping->effect = judge_call(stopping);
 #ifdef __aarch64__
 	/*
-	 * on aarch64, the kernel chooses restart_syscall(2) before the stop, too early for the
-	 * tracer
+	 * on aarch64, the kernel chooses restart_syscall(2) before the stop, so the tracer cannot
+	 * prevent it
 	 */
 	if (stopping->is_filtered && stopping->effect == STOPPING_AGAIN &&
 	    find_call(stopping->call.number)->result == BLOCK)
@@ -468,7 +468,7 @@ bool stopping_settle(const struct stopping *stopping, registers_native *register
 		    use != STOPPING_DISTURBED)
 			return false;
 	} else if (stopping->effect == STOPPING_NONE || stopping->effect == STOPPING_UNKNOWN ||
-		   /* in other uses, the kernel itself decides about signals, by the code AGAIN */
+		   /* in other uses, the code AGAIN lets the kernel itself handle a signal */
 		   (use == STOPPING_DISTURBED && has_signal(stopping))) {
 		return false;
 	}

@@ -21,7 +21,7 @@
 #define STOP_NS 5000000000ull
 #define STEP_NS 50000
 /*
- * The first polls are without a pause, since a stop usually takes only an interrupt of another
+ * Number of polls without a pause, since a stop usually takes only an interrupt of another
  * processor.
  */
 #define SPIN 20

@@ -21,7 +21,9 @@
 extern "C" {
 #endif
 
-/* A function that fails fills this: the text is one sentence without a full stop or newline. */
+/*
+ * A function that fails fills this struct. The text is one sentence without a full stop or newline.
+ */
 struct holdtrace_error {
 	int number; /* a positive errno value */
 	char text[1020];
@@ -197,8 +199,8 @@ long holdtrace_trace_live(struct holdtrace_trace *trace, const struct holdtrace_
 			  struct holdtrace_error *error);
 
 /*
- * Live objects of one class and one call site. The same code is the same call site in all
- * processes.
+ * Live objects of one class and one call site. Calls from the same code have the same call site in
+ * all processes.
  */
 struct holdtrace_site {
 	uint64_t count, bytes;
@@ -235,8 +237,8 @@ struct holdtrace_wait {
 	/* these members describe the longest wait */
 	uint64_t since_ns, object;
 	/*
-	 * the thread that waited; the thread that held the lock or woke the waiting thread (0:
-	 * unknown)
+	 * thread: the thread that waited; waker_thread: the thread that held the lock or woke the
+	 * waiting thread (0: unknown)
 	 */
 	uint32_t thread, waker_thread;
 	uint32_t process;
@@ -314,7 +316,9 @@ struct holdtrace_process {
 int holdtrace_trace_process(const struct holdtrace_trace *trace, uint32_t id,
 			    struct holdtrace_process *process);
 
-/* How much was read so far, and how much could not be read. Check it after the last event. */
+/*
+ * Counts of what was read so far, and of what could not be read. Check them after the last event.
+ */
 struct holdtrace_tally {
 	/* events of calls that were read, including events that the options exclude */
 	uint64_t events;

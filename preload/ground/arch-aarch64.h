@@ -29,7 +29,9 @@ static inline long arch_call3(long number, long a, long b, long c)
 	return arch_call6(number, a, b, c, 0, 0, 0);
 }
 
-/* A call leaves the return address in x30; the pc of a signal frame has another number. */
+/*
+ * A call leaves the return address in x30; the pc of a signal frame has a DWARF number of its own.
+ */
 #define ARCH_WALKS	1
 #define DWARF_REGISTERS 33
 #define DWARF_FP	29
@@ -37,7 +39,7 @@ static inline long arch_call3(long number, long a, long b, long c)
 #define DWARF_RA	30
 #define DWARF_PC	32
 
-/* libunwind uses DWARF's register numbers here. */
+/* On aarch64, libunwind uses DWARF's register numbers. */
 #define ARCH_LIBUNWIND "aarch64"
 
 #define ARCH_RED_ZONE 0u
@@ -90,10 +92,10 @@ static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 }
 
 /*
- * The kernel's code that returns from a signal handler has no unwind table since Linux 5.8; before
- * that, its table restores only x29 and x30. We recognise it by its code: mov x8, #139; svc #0. The
- * stack pointer points to 128 bytes of siginfo_t, then ucontext_t, with struct sigcontext at offset
- * 176 (asm/sigcontext.h): an address, x0 to x30, sp, pc.
+ * The kernel's code that returns from a signal handler has no unwind table since Linux 5.8; in
+ * older kernels, its table restores only x29 and x30. We recognise this code by its instructions:
+ * mov x8, #139; svc #0. The stack pointer points to 128 bytes of siginfo_t, then ucontext_t, with
+ * struct sigcontext at offset 176 (asm/sigcontext.h): an address, x0 to x30, sp, pc.
  */
 #define ARCH_SIGNAL_FRAME     1
 #define ARCH_SIGNAL_CODE      0xd4000001d2801168u

@@ -39,7 +39,7 @@ static inline long arch_call3(long number, long a, long b, long c)
 #define DWARF_RA	16
 #define DWARF_PC	16
 
-/* libunwind uses DWARF's register numbers here. */
+/* On x86-64, libunwind uses DWARF's register numbers. */
 #define ARCH_LIBUNWIND "x86_64"
 
 /* The red zone of the psABI, section 3.2.2. */
@@ -79,9 +79,8 @@ static inline uintptr_t arch_plain_address(uintptr_t address)
 }
 
 /*
- * Whether the return address `ip` of a call is still in its stack slot. Any function that the
- * caller has called after this call has overwritten the slot. frame: the caller's stack pointer
- * after the return.
+ * Whether the return address `ip` of a call is still in its stack slot. The slot is overwritten as
+ * soon as the caller calls another function. frame: the caller's stack pointer after the return.
  */
 static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 {

@@ -3,15 +3,15 @@
 #define ARCH_H
 
 /*
- * Everything in the library that depends on the processor. A port of the library defines
+ * Everything in the library that depends on the processor. A port of the library defines:
  *
  *   arch_call3, arch_call6     system calls; they return the result, or -errno
  *   ARCH_WALKS                 1: frames are walked, by our own rules or libunwind (accessors.h);
  *                              0: a backtrace is the caller alone
  *   DWARF_REGISTERS            number of DWARF registers in a frame
- *   DWARF_FP, DWARF_SP         DWARF numbers of the frame pointer, of the stack pointer,
- *   DWARF_RA, DWARF_PC         of the return address, of the pc in a signal frame
- *   ARCH_LIBUNWIND             libunwind's name of the processor, if ARCH_WALKS; libunwind must
+ *   DWARF_FP, DWARF_SP         DWARF numbers of the frame pointer and of the stack pointer
+ *   DWARF_RA, DWARF_PC         DWARF numbers of the return address and of the pc in a signal frame
+ *   ARCH_LIBUNWIND             libunwind's name for the processor, if ARCH_WALKS; libunwind must
  *                              number the registers as DWARF does
  *   ARCH_RED_ZONE              bytes below sp that a signal does not overwrite
  *   arch_registers             reads the registers of the calling function

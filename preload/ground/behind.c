@@ -23,7 +23,8 @@
 #endif
 
 #define VERSION_HIDDEN 0x8000u /* flag of an entry in DT_VERSYM: not the default version */
-#define VERSION_FIRST  2u      /* 0: a local symbol; 1: a global symbol without a version */
+/* number of the first version; 0: a local symbol; 1: a global symbol without a version */
+#define VERSION_FIRST 2u
 
 /* DT_GNU_HASH consists of a Bloom filter, buckets, and chains; the last hash of a chain is odd. */
 struct module {
@@ -179,7 +180,7 @@ static bool is_defined(const ElfW(Sym) * symbol)
 /*
  * Looks up a name without asking for a version, as glibc's check_match() does. *count: the number
  * of versions that match. *is_hidden: whether the module has another version of the symbol, which
- * is found only by the name of the version.
+ * only a look-up with the name of the version finds.
  */
 static const ElfW(Sym) * find_in(const struct module *module, const char *name, uint32_t hash,
 				 unsigned int *count, bool *is_hidden)

@@ -3,9 +3,9 @@
 #define LINKAGE_H
 
 /*
- * The symbols that a loaded module defines and those that it refers to, read from its dynamic
- * section. The module must be relocated, and stay loaded: call these functions under the loader's
- * lock (from a constructor), or as bypass.h does.
+ * The symbols that a loaded module defines or refers to, read from its dynamic section. The module
+ * must be relocated, and stay loaded: call these functions under the loader's lock (from a
+ * constructor), or as bypass.h does.
  */
 
 #include <elf.h>

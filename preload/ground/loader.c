@@ -44,7 +44,7 @@ static const void *find_symbol(const struct link_map *ld, const char *name, bool
 
 /*
  * Finds this library, libc and the loader. libc is the module with the highest load address below
- * one of its functions, which no other library defines.
+ * the address of a function that only libc defines.
  */
 static const struct link_map *find_modules(void)
 {
@@ -90,8 +90,8 @@ void loader_begin(void)
 
 /*
  * There are two tables; the lowest bit of `version` selects the current one. fill_table() fills the
- * other one and then increases `version`. Readers never wait, not even in a signal handler that
- * interrupts fill_table(); they read again if `version` has changed. dl_iterate_phdr() calls
+ * other one and then increases `version`. Readers read again if `version` has changed, but never
+ * wait, not even in a signal handler that interrupts fill_table(). dl_iterate_phdr() calls
  * fill_table() under the loader's lock, so only one thread fills a table at a time.
  */
 #define OBJECTS_MAX 1024u

@@ -21,7 +21,10 @@ struct loaded {
 	void *eh_frame; /* the segment PT_GNU_EH_FRAME */
 };
 
-/* NULL: this process lacks the symbol. Before glibc 2.34, dlsym and dlvsym were in libdl. */
+/*
+ * A member is NULL if this process lacks the symbol. Before glibc 2.34, dlsym and dlvsym were in
+ * libdl.
+ */
 struct loader {
 	int (*find_object)(void *address, void *result);
 	void *(*dlsym)(void *handle, const char *name);
@@ -49,9 +52,9 @@ int loader_find(const void *address, struct loaded *found);
 int loader_find_libc(struct loaded *found);
 
 /*
- * Fills loader_find()'s own table again if modules were loaded or unloaded since the last time.
- * Call it only from calls that the loader makes, because it takes the loader's lock for a moment.
- * Does nothing where libc has _dl_find_object.
+ * Fills loader_find()'s own table again if modules were loaded or unloaded since the last update.
+ * Call this function only within calls that the loader makes, because it takes the loader's lock
+ * for a moment. Does nothing where libc has _dl_find_object.
  */
 void loader_update(void);
 

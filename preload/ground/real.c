@@ -12,7 +12,9 @@
 #include "plain.h"
 #include "sys.h"
 
-/* The pool, in bytes. dlsym itself needs some hundred; an early constructor may need more. */
+/*
+ * The pool, in bytes. dlsym itself needs a few hundred bytes; an early constructor may need more.
+ */
 #define POOL_SIZE (256u << 10)
 #define POOL_STEP 16u
 
@@ -189,7 +191,8 @@ static void put_address(uintptr_t address)
 		__atomic_store_n(address_place(address), address, __ATOMIC_RELAXED);
 }
 
-#define HIDDEN_MAX 64 /* limit for hidden_of(): more than any allocator defines */
+/* maximum number of hidden functions (hidden_of()); no allocator defines as many */
+#define HIDDEN_MAX 64
 
 _Static_assert(HOOK_COUNT + HIDDEN_MAX < (1u << ADDRESSES_BITS) * 3 / 4, "some of it stays empty");
 
@@ -201,9 +204,9 @@ static bool read_libc(struct linkage *libc)
 }
 
 /*
- * The address of libc's own function, if another module's function of the same name precedes it and
- * so is the hook's real function; else 0. Only modules that look up names in libc before all other
- * modules (RTLD_DEEPBIND) call such a hidden function.
+ * Returns the address of libc's function if it is hidden: the hook's real function is that of a
+ * module that precedes libc. Else returns 0. Only modules that look up names in libc before all
+ * other modules (RTLD_DEEPBIND) call a hidden function.
  */
 static uintptr_t hidden_of(const struct linkage *libc, unsigned int i)
 {
@@ -310,10 +313,10 @@ static bool is_before(void *one, void *other)
 /*
  * Finds a function as the loader binds a program's call: the first module that defines the name
  * without a version, in its default version, or in the version that programs ask for. dlsym finds
- * only the former two, dlvsym only the last.
+ * only the first two, dlvsym only the last.
  *
- * Since glibc 2.34, __pthread_mutex_lock and the like have no default version, so dlsym does not
- * find them. They are the same functions as those without the underscores, which dlsym finds.
+ * Since glibc 2.34, __pthread_mutex_lock and similar names have no default version, so dlsym does
+ * not find them. It does find the names without the underscores, which are the same functions.
  */
 static void *find_bound(const char *name)
 {

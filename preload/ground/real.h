@@ -170,9 +170,9 @@ static inline void real_ready(void)
 }
 
 /*
- * real_has(): whether the address is that of any hook's real function, or of libc's own function of
- * that name, if another module's function precedes it in the search order. real_is_called():
- * whether it is one of these two functions of the hook `name`.
+ * real_has(): whether the address is that of any hook's real function, or of libc's function of the
+ * same name if another module's function precedes that one in the search order. real_is_called():
+ * whether the address is that of one of these two functions for the hook `name`.
  */
 bool real_has(uintptr_t address);
 bool real_is_called(uintptr_t address, const char *name);

@@ -50,9 +50,9 @@ static bool is_at_exec(void)
 }
 
 /*
- * Whether `name` is the name of the running file. The names differ if the running file is an
- * interpreter (`name` is then that of the script, which is also an argument), or a loader that was
- * started as a command (which has no loader itself).
+ * Whether `name` is the name of the running file. If the running file is an interpreter, `name` is
+ * the name of the script, which is also an argument. The names also differ if the running file is a
+ * loader that was started as a command; such a file has no loader itself.
  */
 static bool is_own_name(const char *name)
 {

@@ -189,8 +189,8 @@ static inline int try_mutex(pthread_mutex_t *mutex)
 
 /*
  * Whether the clock is valid for a lock call with a time limit. Such a call is tried first only if
- * libc would accept its other arguments: libc checks those of a read-write lock first, and those of
- * a mutex only when the call has to wait.
+ * libc would accept its other arguments: libc checks these arguments first for a read-write lock,
+ * but for a mutex only when the call has to wait.
  */
 static inline bool is_clock_of_locks(clockid_t clock)
 {
@@ -244,8 +244,8 @@ void child_told(struct call *call, struct call_event *event, const siginfo_t *in
 void exec_begins(struct call *call, struct call_event *event);
 
 /*
- * These functions add to the environment the variables that make the new program be recorded
- * (late_environment()), and call the real functions.
+ * These functions add the variables by which the new program is recorded (late_environment()) to
+ * the environment, and call the real functions.
  */
 int exec_path(const char *path, char *const *argv, char *const *environment);
 int exec_word(const char *word, char *const *argv, char *const *environment);

@@ -13,8 +13,8 @@
 
 /*
  * The columns of the rows as constants: CLASS_OF_name, DOES_name (the operation), VALUES_OF_name
- * (the number of values), AT_OF(name) and BLOCKS_OF_name. Each constant comes from an expansion of
- * hooks.def of its own.
+ * (the number of values), AT_OF(name) and BLOCKS_OF_name. Each constant comes from a separate
+ * expansion of hooks.def.
  */
 #define HOOK(name, type, params, class, op, ...) \
 	CLASS_OF_##name = RESOURCE_##class, DOES_##name = OPERATION_##op,

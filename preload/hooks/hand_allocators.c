@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of allocators that no stub precedes: a jump at their entry leads here (patches.h).
- * Their calls are recorded as calls of malloc, calloc, realloc and free.
+ * Functions of allocators that have no stubs: a jump at the entry of each function leads here
+ * (patches.h). Their calls are recorded as calls of malloc, calloc, realloc and free.
  */
 #include "hand.h"
 
@@ -153,8 +153,8 @@ static void put_address(uint8_t *to, uintptr_t address)
 }
 
 /*
- * Whether the processor also pushes return addresses to a shadow stack. The moved code of a call
- * pushes the address to the usual stack only.
+ * Whether the processor also pushes return addresses to a shadow stack. A call instruction that was
+ * moved pushes the address to the usual stack only.
  */
 static bool has_shadow_stack(void)
 {
@@ -208,8 +208,8 @@ static enum patch_reason fill_springboard(struct springboard *slot, const struct
 }
 
 /*
- * Writes the jump. The kernel's file of the memory makes a private copy of the page and leaves its
- * access rights as they are: at no time is code writable or not executable.
+ * Writes the jump. A write to /proc/self/mem (`memory`) makes a private copy of the page and leaves
+ * its access rights as they are, so the code always stays executable and read-only.
  */
 static enum patch_reason put_jump(int memory, const struct springboard *slot,
 				  const struct changed *own)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Effects of calls that block: what they wait for, and which calls end the waits of others. */
+/*
+ * Effects of calls that block: what they wait for, and which calls end the waits of other threads.
+ */
 #include "effects.h"
 
 #define FDS_MAX 1024 /* the other ends of higher descriptors are not tracked */
@@ -29,8 +31,8 @@ void fd_counts(struct call *call, struct call_event *event, int fd)
 }
 
 /*
- * Records that the call is about to end waits for the other end. This happens at entry, so that it
- * precedes the end of these waits in the stream.
+ * Records at entry that the call will end waits for the other end of the descriptor, so that this
+ * event precedes the end of these waits in the stream.
  */
 void other_end_notified(struct call *call, struct call_event *event, int fd)
 {

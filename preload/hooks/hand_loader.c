@@ -10,7 +10,7 @@
  * dlopen(3) has a stub, but is not a hook: its calls are not recorded. The stub is assembly that
  * leaves the stack unchanged, because dlopen finds its caller by the return address. Without such a
  * stub (on some processors), calls of libraries that are opened with RTLD_DEEPBIND are not
- * recorded, and the trace says so.
+ * recorded, and the trace reports this.
  */
 #ifdef ARCH_DLOPEN
 typedef __typeof__(dlopen) *open_function;
@@ -30,9 +30,9 @@ __attribute__((used)) open_function hand_dlopen_enter(const char *path, int mode
 __asm__(ARCH_DLOPEN);
 
 /*
- * dlmopen(3) has such a stub, too. Calls of a library in another link namespace are not recorded.
- * The stub notes this immediately, because limits that are checked while the process runs depend on
- * it.
+ * dlmopen(3) has a stub in assembly, too. Calls of a library in another link namespace are not
+ * recorded. The stub notes this immediately, because limits that are checked while the process runs
+ * depend on it.
  */
 typedef __typeof__(dlmopen) *open_in_function;
 
@@ -50,11 +50,11 @@ __asm__(ARCH_DLMOPEN);
 #endif
 
 /*
- * A traced program may start one that uses the musl C library, with this library in its LD_PRELOAD.
- * musl's loader ends a program if it cannot relocate a preloaded library; but it treats a library
- * that defines these two names as a libc, and ignores it. glibc's loader would bind the program's
- * own `stdin` to ours, so preload/link makes the names hidden: glibc ignores hidden symbols, musl
- * does not.
+ * A traced program may start a program that uses the musl C library, with this library in
+ * LD_PRELOAD. musl's loader ends a program if it cannot relocate a preloaded library; but it treats
+ * a library that defines these two names as a libc, and ignores it. glibc's loader would bind the
+ * program's own `stdin` to ours, so preload/link makes the names hidden: glibc ignores hidden
+ * symbols, musl does not.
  */
 extern EXPORT const char hand_musl_start[1] __asm__("__libc_start_main");
 extern EXPORT const char hand_musl_stdin[1] __asm__("stdin");

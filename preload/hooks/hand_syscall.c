@@ -108,8 +108,9 @@ void hand_syscall_note(long number, long first)
 }
 
 /*
- * Whether a library makes the call that defines the recorded malloc (tcmalloc): the blocks in the
- * memory that it maps are recorded. The program's own code may also map memory for other blocks.
+ * Whether the caller is the library that defines the recorded malloc (tcmalloc): the blocks in the
+ * memory that this library maps are recorded. The program's own code may also map memory for other
+ * blocks.
  */
 static bool is_of_malloc(const struct origin *origin)
 {
@@ -238,7 +239,7 @@ static __attribute__((noinline)) long call_futex(const struct origin *origin, en
 {
 	bool is_wait = does == FUTEX_WAITS || does == FUTEX_WAITS_LISTED;
 	bool is_listed = does == FUTEX_WAITS_LISTED || does == FUTEX_MOVES_LISTED;
-	/* whether the call ends by itself, for a reader that finds the call still open */
+	/* whether the call has a time limit, for a reader that finds the call still open */
 	bool has_limit = !is_wait || a[number == __NR_futex_wait ? 4 : 3];
 	struct call_event event;
 	struct call call;

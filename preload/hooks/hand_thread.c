@@ -57,7 +57,9 @@ static bool is_detached(const pthread_attr_t *attributes)
 	return state == PTHREAD_CREATE_DETACHED;
 }
 
-/* Releases the creator's reference, and also the new thread's if no thread was created. */
+/*
+ * Releases the creator's reference, and, if no thread was created, the new thread's reference, too.
+ */
 static int leave_birth(struct birth *birth, int result)
 {
 	if (birth)
@@ -76,7 +78,7 @@ static int created(struct call *call, struct birth *birth, const pthread_t *thre
 {
 	/*
 	 * The thread exists from its own start or the creator's return, whichever is earlier: it
-	 * may detach itself before the creator's call returns. Until then, the creator's low
+	 * may detach itself before the creator's call returns. Until that return, the creator's low
 	 * watermark is the time at which its call was entered.
 	 */
 	uint64_t breath = birth ? __atomic_load_n(&birth->breath, __ATOMIC_ACQUIRE) : 0;
@@ -189,9 +191,9 @@ void thread_joined(struct call *call, struct call_event *event, uint64_t thread)
 
 /*
  * The end of a thread is recorded before it happens, because pthread_exit does not return. The open
- * calls of the thread will not return either. The library closes them when unwinding has left them:
- * in the first hooked call of a cleanup handler, or in thread_start(). The collector does not wait
- * for them.
+ * calls of the thread will not return either. The library closes these calls when unwinding has
+ * passed their frames: in the first hooked call of a cleanup handler, or in thread_start(). The
+ * collector does not wait for these calls.
  */
 static void end_call(struct call *call, const struct call_argument *arguments)
 {

@@ -73,8 +73,8 @@ static uint64_t symbol_of(const ElfW(Rela) * entry)
 /*
  * Returns the name of the hooked function that this relocation reaches without its stub, or NULL.
  * The current value of the relocated word decides, whatever the type of the relocation. Before a
- * call is bound, the word points to the module's own code; then it should point to a stub. Other
- * names of a hooked function (__libc_malloc) are not hooks.
+ * call is bound, the word points to the module's own code; after that, it should point to a stub.
+ * Other names of a hooked function (__libc_malloc) are not hooks.
  */
 static const char *passes_by(const struct linkage *linkage, const ElfW(Rela) * entry)
 {

@@ -27,8 +27,8 @@ struct arguments_size {
 /*
  * Whether the kernel or libc has read the event's texts, so that the library can read them, too: if
  * the call succeeded, or if it has only one text and its error is about a file name. Otherwise this
- * is unknown: the kernel may return EINVAL before it reads a text, and an error about the first of
- * two names before it reads the second.
+ * is unknown: the kernel may return EINVAL before it reads a text, or an error about the first of
+ * two names before it reads the second name.
  */
 static inline bool arguments_are_read(const struct call *call, const struct call_event *event)
 {
@@ -395,7 +395,9 @@ write_rarely(const struct call *call, const struct call_event *event, const stru
 	return write_record(call, event, change);
 }
 
-/* Walks by libunwind. Blocks signals, so that no handler records an event during the walk. */
+/*
+ * Makes a walk by libunwind. Blocks signals, so that no handler records an event during the walk.
+ */
 static __attribute__((noinline)) uint32_t
 walk_by_libunwind(const struct call *call, uintptr_t *frames, enum capture_end *end)
 {
@@ -415,7 +417,7 @@ walk_by_libunwind(const struct call *call, uintptr_t *frames, enum capture_end *
 	return count;
 }
 
-/* The number of frames of the thread's remembered backtrace. */
+/* Returns the number of frames of the thread's remembered backtrace. */
 static inline uint32_t count_frames(const struct thread *thread)
 {
 	return unlikely(thread->has_python) ? thread->python.merged_count : thread->memory.count;
@@ -443,7 +445,7 @@ static inline __attribute__((always_inline)) void walk_and_remember(struct call 
 	} else {
 		same = capture_again(memory, call->origin, &thread->stack, life.depth, &end);
 	}
-	/* with has_python, an interpreter was there before, which may have been unloaded */
+	/* has_python: the process had an interpreter, which may have been unloaded */
 	if (unlikely(python_is_found || thread->has_python)) {
 		/* the backtrace with Python frames replaces that of C frames alone */
 		uint32_t merged = thread->has_python ? thread->python.merged_count : 0;

@@ -68,8 +68,8 @@ struct call_event {
 };
 
 /*
- * Hooks whose calls take some tens of nanoseconds and never wait: a read of the clock is a quarter
- * of their cost. Each call reads the clock only once, unless the options ask for durations.
+ * Hooks whose calls take some tens of nanoseconds and never wait. A read of the clock is a quarter
+ * of their cost, so each call reads the clock only once, unless the options ask for durations.
  */
 static const bool call_is_short[HOOK_COUNT] = {
 #define HOOK(name, type, params, class, op, ...)                                                  \
@@ -96,8 +96,8 @@ bool call_settle(struct thread *thread, const struct origin *origin, enum hook_n
 void call_show_waiting(struct call *call);
 
 /*
- * Called when the attempt of a BLOCKS_IF_BUSY call has failed: the call is about to wait, so its
- * duration is recorded.
+ * Called when a BLOCKS_IF_BUSY call could not succeed without a wait: the call is about to wait, so
+ * its duration is recorded.
  */
 void call_must_wait(struct call *call);
 
@@ -105,7 +105,7 @@ void call_must_wait(struct call *call);
 void call_give_up(struct thread *thread);
 
 /*
- * Whether the thread holds the mutex, by the mutex's own state; false if the mutex is not readable.
+ * Whether the thread holds the mutex, according to the mutex; false if the mutex is not readable.
  */
 bool call_owns_mutex(const struct thread *thread, uint64_t mutex);
 
@@ -240,9 +240,9 @@ static inline bool call_happens_at_once(const struct call *call)
 }
 
 /*
- * Entry of a call of a hook that records (stub_begin() checks that). at, blocks: from the row.
- * object, related: visible to the collector while the call is open. Returns false if the call is
- * not recorded.
+ * Called at the entry of a call if its hook records (stub_begin() checks this). at, blocks: from
+ * the row. object, related: visible to the collector while the call is open. Returns false if the
+ * call is not recorded.
  */
 static inline bool call_begin(struct call *call, enum hook_number hook, enum hook_when at,
 			      enum hook_blocks blocks, const struct origin *origin, uint64_t object,
@@ -332,8 +332,8 @@ static inline bool call_lasted(const struct call *call)
 }
 
 /*
- * Once the object of the open call is known to be readable, stores it in the slot, for readers of a
- * blocked program.
+ * Once the object of the open call is known to be readable, stores it in the slot, where a reader
+ * can find it while the program is blocked.
  */
 static inline void call_show_object(struct call *call, uint64_t object, uint64_t related)
 {

@@ -80,8 +80,8 @@ void ending_await_scan(void)
 	__atomic_store_n(&head->ending, thread_id(), __ATOMIC_RELEASE);
 	ring_wake();
 	/*
-	 * A signal ends a sleep early, so the total wait may be shorter. On a busy machine a sleep
-	 * takes longer, and so does the collector, but the wait has an end by the clock.
+	 * A signal ends a sleep early, so the total wait may be shorter. On a busy machine both a
+	 * sleep and the collector take longer, so the clock also limits the wait.
 	 */
 	since = clock_monotonic();
 	for (int64_t idle_ms = 0; idle_ms <= patience; idle_ms += STEP_MS) {

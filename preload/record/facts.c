@@ -215,7 +215,10 @@ static void tell_argument(struct note *note, const char *name, const char *value
 	note_add(note, name, value);
 }
 
-/* Continues a long argument argvN as argvN+1, argvN+2 (the name and the number of the part). */
+/*
+ * Continues a long argument argvN in values named argvN+1, argvN+2 and so on (+ and the number of
+ * the part).
+ */
 static void tell_rest(struct note *note, char *name, const char *value)
 {
 	size_t length = plain_length(value), end = plain_length(name);

@@ -12,7 +12,7 @@
 #include "preload/walk/maps.h"
 #include "thread.h"
 
-/* Call it before all other functions of this file: stores a value that is slow to read later. */
+/* Stores a value that is slow to read later. Call this function before all others in this file. */
 void facts_begin(void);
 
 /* Reports executable, arguments, directory, and inherited descriptors. */

@@ -18,7 +18,8 @@
 #define KNOWN_MAX \
 	4 /* number of remembered paths: descriptors 0, 1 and 2 often have the same file */
 #define KNOWN_PATH 128 /* size of a remembered path; longer paths are read again */
-#define GAP_MAX	   16  /* after this many closed descriptors in a row, list the others from /proc */
+/* after this many closed descriptors in a row, the others are listed from /proc */
+#define GAP_MAX	   16
 #define FEW	   64  /* descriptor tables of at most this size are not listed from /proc */
 #define PATH_SHORT 256 /* size of the usual buffer; longer paths get a larger buffer */
 
@@ -113,8 +114,8 @@ static __attribute__((noinline)) void tell_long(const struct search *search,
 
 /*
  * Whether the standard descriptor refers to the same file as in the process that started the run.
- * The control page has that file's name; comparing that file with the descriptor's costs a quarter
- * of reading the descriptor's name.
+ * The control page has that file's name, and comparing the two files costs a quarter of reading the
+ * descriptor's name.
  */
 static bool is_standard(char *path, uint32_t fd, const struct statx *file)
 {
@@ -127,9 +128,9 @@ static bool is_standard(char *path, uint32_t fd, const struct statx *file)
 }
 
 /*
- * Whether the process that made the run has the same file open with this number. If so, the file's
- * name is read from that process's /proc directory, which already exists; the kernel would have to
- * create our own. statx through a link in /proc does not ask the file system.
+ * Whether the process that started the run has the same file open with this number. If so, the
+ * file's name is read from that process's /proc directory, which already exists; the kernel would
+ * have to create our own directory. statx through a link in /proc does not ask the file system.
  */
 static bool is_makers(char *path, uint32_t fd, const struct statx *file)
 {

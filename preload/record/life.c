@@ -63,7 +63,7 @@ void life_silence(void)
 	__atomic_store_n(&state, LIFE_SILENT, __ATOMIC_RELEASE);
 }
 
-/* The armed hooks when life_seal(true) was called. */
+/* The hooks that were armed when life_seal(true) was called. */
 static uint8_t sealed[HOOK_COUNT];
 
 void life_seal(bool on)
@@ -97,7 +97,9 @@ void life_count_sealed(enum hook_number hook)
 		life_drop(LOSS_SEALED);
 }
 
-/* A new child has no arena until its first hooked call; early_past has the bits until then. */
+/*
+ * A new child has no arena until its first hooked call; until that call, early_past has the bits.
+ */
 void life_note_past(uint32_t past)
 {
 	const struct thread *thread = thread_self;

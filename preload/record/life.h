@@ -91,7 +91,8 @@ void life_silence(void);
 
 /*
  * If `on`, seals the process: the library no longer even reads the clock, and calls of armed hooks
- * are counted as dropped. Otherwise removes the seal, because the program's call failed.
+ * are counted as dropped. Otherwise removes the seal, because the prctl() call that needed the seal
+ * has failed.
  */
 void life_seal(bool on);
 

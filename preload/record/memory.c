@@ -18,8 +18,10 @@
 #include "wire.h"
 
 #define BLOCK_SIZE  ((sizeof(struct thread) + 0xfff) & ~0xfffull)
-#define GROWTH_WAIT 20 /* limit of a wait for a thread that makes a chunk, in steps of 100 ms */
-/* The limit where system calls are forbidden, in reads of `growth`: some tens of milliseconds. */
+#define GROWTH_WAIT 20 /* maximum wait for a thread that makes a chunk, in steps of 100 ms */
+/*
+ * The maximum wait if system calls are forbidden, in reads of `growth`; some tens of milliseconds.
+ */
 #define GROWTH_READS 50000000u
 
 /* Number of slots of the chunk that memory_prepare() makes. */
@@ -282,7 +284,8 @@ static struct arena_hello hello_of(const struct chunk *chunk, uint32_t number)
 /*
  * Hands the memory of a chunk to the collector. at: address of the old memory that the chunk
  * replaces. The library still needs the old memory while it sends the chunk, so it maps the chunk
- * afterwards. NULL: it maps the chunk first, at any address. Returns 0 or -errno.
+ * afterwards. If `at` is NULL, the library maps the chunk first, at any address. Returns 0 or
+ * -errno.
  */
 static int share_chunk(struct chunk *chunk, uint32_t number, int fd, char *at)
 {
@@ -804,8 +807,8 @@ static bool take_back(struct slot *slot)
 }
 
 /*
- * Takes the block of a dead thread. hinted: takes only the block of a thread that has announced its
- * end; else only that of a thread that has not.
+ * Takes the block of a dead thread. hinted: takes the block only if the thread has announced its
+ * end; if false, only if the thread has not announced its end.
  */
 static bool take_over(const struct chunk *chunk, uint32_t i, int32_t tid, bool hinted)
 {

@@ -85,8 +85,8 @@ void memory_forsake(const struct thread *thread);
 
 /*
  * For a detach: memory_hold() prevents other threads from mapping memory until memory_detach() has
- * replaced all shared memory by private pages, to which open calls then write; it returns false if
- * another thread keeps mapping memory. A later memory_begin() reuses that memory.
+ * replaced all shared memory by private pages, to which open calls then write. memory_hold()
+ * returns false if another thread keeps mapping memory. A later memory_begin() reuses that memory.
  */
 bool memory_hold(void);
 void memory_detach(void);

@@ -4,11 +4,10 @@
 
 /*
  * The frames of CPython in backtraces. A Python function is described to the collector like a
- * module. The module's addresses begin at PYTHON_BASE, which no process can have. Its path is the
- * text PYTHON_MODULE, followed by the function's qualified name, a space, and the path of the source
- * file. A Python frame is
- * recorded as the address of its line in this range, plus 1, like a return address. So all later
- * code treats a Python frame like any other frame.
+ * module. The module's addresses begin at PYTHON_BASE, above the memory of any process. Its path is
+ * the text PYTHON_MODULE, followed by the function's qualified name, a space, and the path of the
+ * source file. A Python frame is recorded as the address of its line, plus 1, like a return
+ * address. So all later code treats a Python frame like any other frame.
  *
  * The frames that the interpreter runs are inserted at the C function that runs them:
  *
@@ -45,8 +44,8 @@ struct python_frame {
 
 /*
  * Fingerprint of a code object. It shows whether the addresses of the code object and its parts now
- * belong to another code object. It contains the sizes of the texts and of the line table and, for
- * each of these, eight bytes of its end or of both ends.
+ * belong to another code object. It contains the sizes of the texts and of the line table, and
+ * eight bytes from the end, or from both ends, of each.
  */
 struct python_print {
 	uint64_t sizes;

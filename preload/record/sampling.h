@@ -3,8 +3,8 @@
 #define SAMPLING_H
 
 /*
- * Sampling of memory (--sample=BYTES): decides which blocks are recorded. The free of a block is
- * recorded if the block is.
+ * Sampling of memory (--sample=BYTES): decides which blocks are recorded. The free of a recorded
+ * block is recorded, too.
  *
  * Samples are a Poisson process over the bytes that a thread allocates: on average, one sample in
  * life.sample bytes. A block is recorded if it contains a sample: the probability is 1 - exp(-size
@@ -74,8 +74,8 @@ static inline bool sampling_wants(size_t size)
 }
 
 /*
- * Decides at entry which part of a call that allocates a block (old: 0) or moves one is recorded.
- * armed: the hook's enum life_arm.
+ * Called at the entry of a call that allocates a block (old: 0) or moves a block: decides which
+ * part of the call is recorded. armed: the hook's enum life_arm.
  */
 static inline enum sampling_pick sampling_pick(uint8_t armed, uintptr_t old, size_t size)
 {

@@ -19,7 +19,7 @@ static const uint8_t class_of_hook[HOOK_COUNT] = {
 #include "hooks.def"
 };
 
-/* Limit of the frames among which led_here() searches for a call. */
+/* Maximum number of frames in which led_here() searches for a call. */
 #define LED_HERE_MAX 64
 
 struct thread *call_attach(void)
@@ -195,8 +195,8 @@ static bool led_here(const struct thread *thread, const struct arena_open *open,
  * Whether the stack has left the call. Frames below the frame of the call may belong to functions
  * that the call has called, to a signal handler, or to functions that the caller called after the
  * call was unwound, such as the destructor of a lock. If the first half of the call was recorded,
- * it matters whether the call was unwound: the call's object is held again then. So the stack is
- * walked.
+ * it matters whether the call was unwound, because the object of an unwound call is held again. So
+ * the stack is walked.
  */
 static bool is_left(const struct thread *thread, const struct arena_open *open,
 		    const struct origin *origin)

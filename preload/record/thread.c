@@ -100,8 +100,8 @@ static bool is_crowded(void)
 }
 
 /*
- * The kernel's id of the thread. System calls may be forbidden, so the id is read from a mutex:
- * libc stores the id of the owner in a locked mutex. The kernel is asked only if libc did not
+ * The kernel's id of the thread. System calls may be forbidden, so the id is read from a locked
+ * mutex, in which libc has stored the id of the owner. The kernel is asked only if libc did not
  * create the thread.
  */
 int32_t thread_id(void)

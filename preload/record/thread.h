@@ -39,12 +39,12 @@ struct thread {
 	char *ring;
 	uint64_t watermark;  /* copy of the slot's member */
 	uint32_t open_count; /* copy of the slot's member */
-	uint32_t unheaded;   /* ring: reservations without a complete header */
+	uint32_t unheaded;   /* ring: number of reservations without a complete header */
 	/* ring: bytes ever reserved, with or without headers; encoded like slot.head */
 	uint64_t reserved;
 	uint64_t head;	    /* ring: copy of the slot's member */
 	uint64_t tail_seen; /* ring: the collector's tail when last read */
-	/* ring: 1 + the tail at the last wait that was given up; 0: no wait was */
+	/* ring: 1 + the tail when the thread last gave up a wait; 0: it never gave up */
 	uint64_t given_up;
 	uint32_t unseen;    /* ring: number of records after a record whose header is missing */
 	uint32_t ring_most; /* ring: maximum size in bytes */
@@ -102,7 +102,10 @@ extern uint32_t thread_modules_told;
 
 /* The data that pthread_create passes to the new thread. */
 struct birth {
-	/* references: one of the creator, one of the new thread; 0: this struct is unused */
+	/*
+	 * number of references: one for the creator, one for the new thread; 0: this struct is
+	 * unused
+	 */
 	uint32_t users;
 	int32_t creator;
 	uint64_t call;	 /* number of the creating call */
@@ -127,7 +130,7 @@ struct birth *birth_take(void);
 /* Releases one of the two references of birth_take(). */
 void birth_leave(struct birth *birth);
 
-/* Start routines of all threads that the hooks create; the argument is a struct birth. */
+/* The start routine of all threads that the hooks create; the argument is a struct birth. */
 void *thread_start(void *argument);
 int thread_start_c11(void *argument);
 

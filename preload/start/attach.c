@@ -291,7 +291,7 @@ static char *write_digits(char *at, const uint64_t number[2])
  * Adds the name of the run to the environment, for the programs that this program executes. The
  * array has no space for another entry, so the new entry replaces one of holdtrace's settings,
  * which are no longer needed. If the environment has no such setting, each of those programs starts
- * a run.
+ * a run of its own.
  */
 static void name_run(char **environment, const struct control_page *control, int fd, char *text)
 {

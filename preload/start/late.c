@@ -51,7 +51,10 @@ bool late_is_injected(void)
 
 /* ---- the control page ---- */
 
-/* Maps the new control page over the old one, `place`, atomically: a thread may be reading it. */
+/*
+ * Maps the new control page over the old page, `place`, atomically, because a thread may be reading
+ * the old page.
+ */
 static void put_control(const struct control_page *control, const struct control_page *place)
 {
 	if (!place ||

@@ -6,8 +6,8 @@
  * Redirects calls to hooked functions in a running program to our stubs, and back. patch_all()
  * changes, in all modules, the slots that contain the address of a real function. In the module
  * that defines the function, it also changes the symbol, so that modules that are loaded later call
- * the stub. It runs under the loader's lock while other threads keep running, so it changes slots
- * by compare-and-swap, and makes read-only pages writable only for a short time.
+ * the stub. patch_all() runs under the loader's lock, but other threads keep running, so it changes
+ * slots by compare-and-swap, and makes read-only pages writable only for a short time.
  */
 
 #include <stdbool.h>
@@ -24,9 +24,9 @@ struct patch_counts {
 void patch_all(bool on, struct patch_counts *counts);
 
 /*
- * In a program that was started with the library, all calls lead to stubs. An exception are
- * libraries that are opened with RTLD_DEEPBIND: their calls lead to libc. So this function changes
- * the symbols of libc, and those of an allocator, before such a dlopen. Only the first call has an
+ * In a program that was started with the library, all calls lead to stubs, except those of
+ * libraries that are opened with RTLD_DEEPBIND, which lead to libc. So this function changes the
+ * symbols of libc, and those of an allocator, before such a dlopen. Only the first call has an
  * effect. Needs no lock.
  */
 void patch_before_deep(void);

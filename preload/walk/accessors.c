@@ -44,7 +44,7 @@ struct accessors {
 	 * different parameters, but refuse() uses none
 	 */
 	int (*refused[3])(void);
-	void *later_ones[16]; /* NULL: we do not provide them */
+	void *later_ones[16]; /* functions that newer versions call; NULL: not provided */
 };
 
 /* libunwind's unw_dyn_info_t for a table in the memory of a remote process */

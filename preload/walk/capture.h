@@ -36,8 +36,8 @@ enum capture_end {
 };
 
 /*
- * The origin of a call to the current function. Use it only in a function that is not inlined (the
- * public stub), which it forces to have a frame pointer.
+ * The origin of a call to the current function. Use this macro only in a function that is not
+ * inlined (the public stub); the macro forces the function to have a frame pointer.
  */
 #define CAPTURE_ORIGIN()                                                                     \
 	{                                                                                    \
@@ -107,7 +107,7 @@ struct capture_path {
 	struct capture_slot slots[CAPTURE_PATH_SLOTS];
 };
 
-/* The state of a pair of paths, which the hash of their start selects. */
+/* The state of a pair of paths. The hash of a path's start selects the pair. */
 struct capture_place {
 	uint16_t way;  /* index of the path that was used last */
 	uint16_t idle; /* number of walks since a path was used */

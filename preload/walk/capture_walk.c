@@ -76,7 +76,7 @@ static enum walk_state walk_on(struct walk *walk, const struct stack_bounds *sta
 	}
 }
 
-/* Steps with all registers, which rare rules need. Each takes some 200 ns. */
+/* Steps with all registers, which rare rules need. Each step takes some 200 ns. */
 
 static enum dwarf_step step_fully(struct dwarf_frame *frame, struct window *window)
 {

@@ -59,12 +59,15 @@ static inline struct cfi_table *cfi_table(void)
 }
 
 /*
- * The rule of a return address, or of a pc with CFI_EXACT: from the table, or else compiled and, if
- * there is room, added to it. scratch: storage for a rule that cannot be added.
+ * Returns the rule of a return address, or of a pc with CFI_EXACT. If the table lacks the rule,
+ * compiles the rule and adds it if there is room. scratch: storage for a rule that cannot be added.
  */
 struct cfi_rule *cfi_find(struct cfi_table *table, uintptr_t ip, struct cfi_rule *scratch);
 
-/* The entry in ip's home slot: in nearly all cases the rule of ip, else that of another address. */
+/*
+ * Returns the entry in ip's home slot, which is nearly always the rule of ip, rarely that of
+ * another address.
+ */
 static inline struct cfi_rule *cfi_guess(const struct cfi_table *table, uintptr_t ip)
 {
 	return &table->rules[(uint32_t)((ip * 0x9e3779b97f4a7c15u) >> table->shift)];

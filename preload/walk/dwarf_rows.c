@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the row of an address: finds the FDE in .eh_frame, by the search table of .eh_frame_hdr,
- * and runs its instructions, which compute the rules for the caller's registers, up to the address.
+ * Finds the row of an address: the search table of .eh_frame_hdr leads to the FDE in .eh_frame. The
+ * FDE's instructions, run up to the address, compute the rules for the caller's registers.
  */
 #include "dwarf.h"
 #include "dwarf_cursor.h"

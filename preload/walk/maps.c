@@ -180,7 +180,7 @@ static unsigned int look_up(uintptr_t address, const struct loaded *found)
 
 /*
  * Publishes a module under the next free number. If another thread has already published the same
- * module, returns that number instead.
+ * module, returns the number that it used.
  */
 static unsigned int append_module(struct module *module)
 {

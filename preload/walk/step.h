@@ -175,7 +175,7 @@ static inline struct cfi_rule *rule_at_hint(const struct cfi_table *table, const
  * address is loaded. If both hints are wrong, the rule's home slot is computed. The first hint is
  * permanent; the second hint changes: a recursive function has two callers. The second hint is
  * replaced only once in 16 times (sp serves as a random number); otherwise threads with several
- * callers would send its cache line back and forth.
+ * callers would send the rule's cache line back and forth.
  */
 static inline __attribute__((always_inline)) struct cfi_rule *
 step_find_rule(struct cfi_table *table, uintptr_t ip, uintptr_t sp, struct cfi_rule *last,
