@@ -42,8 +42,8 @@ uint64_t estimate_count_error(uint64_t count, double variance);
 uint64_t estimate_error_most(uint64_t sample, uint64_t amount);
 
 /*
- * An upper limit, with 95 % confidence, of the bytes that were allocated where no sample was taken.
- * It limits the number of blocks, too.
+ * An upper limit, with 95 % confidence, of the bytes that a call site or a process without any
+ * sample has allocated. The same limit applies to the number of its blocks.
  */
 uint64_t estimate_unseen(uint64_t sample);
 

@@ -16,7 +16,7 @@
 #define COUNT_MAX	   0xffffffu
 #define THREADS_REMEMBERED 64u
 #define TURN_NEVER \
-	(1u << 31) /* `turn` of objects that are never temporary: those of ledger_carry() */
+	(1u << 31) /* `turn` of an object from ledger_carry(), which is never temporary */
 
 /*
  * The kinds of keys in the map. A kind below LEDGER_CLASSES is a class: the key is an object, the
@@ -50,7 +50,7 @@ struct thread {
 };
 
 /*
- * For functions that run for every event: inlined, so that the members of struct call stay in
+ * Functions that run for every event are inlined, so that the members of struct call stay in
  * registers.
  */
 #define inline_ static inline __attribute__((always_inline))
@@ -71,7 +71,7 @@ struct call {
  * live objects are usually spread over more memory than fits into a cache.
  */
 #define QUEUE_LENGTH 8u
-/* the queue is used from this number of live objects on; fewer fit into the cache */
+/* minimum number of live objects for the use of the queue; fewer fit into the cache */
 #define QUEUE_FROM 32768u
 
 struct ledger {
@@ -234,8 +234,8 @@ uint32_t ledger_thread(const struct ledger *ledger, uint32_t thread)
 
 /*
  * True if the event repeats the thread's last acquisition. reallocarray() calls realloc(), and
- * events of both acquire the same block. The event of the inner call comes first; the outer call,
- * which has the lower number, then repeats it.
+ * events of both acquire the same block. The event of the inner call comes first, so the event of
+ * the outer call, which has the lower number, is the repetition.
  */
 static inline bool is_acquired_again(struct thread *thread, const struct event *event,
 				     uint32_t class)
@@ -598,9 +598,9 @@ static __attribute__((noinline)) void join_begins(struct ledger *ledger, uint32_
 }
 
 /*
- * Finds the entry of a lock that this thread unlocks and that no thread holds for writing: the
- * entry of this thread, or, if this thread does not hold the lock, the entry of the reader that
- * locked it last.
+ * Called when a thread unlocks a lock that no thread holds for writing. Returns the thread's own
+ * entry of the lock or, if the thread does not hold the lock, that of the reader that locked it
+ * last.
  */
 static __attribute__((noinline)) struct map_entry *find_reader(const struct ledger *ledger,
 							       uint32_t thread, uint64_t object)
@@ -797,8 +797,8 @@ static __attribute__((noinline)) void map_or_unmap(struct ledger *ledger, struct
 
 /*
  * True for an event that is part of a wait and not counted as a call: a wait for a condition
- * unlocks its mutex and locks it again, and a join that times out restores its thread. The function
- * of the event decides, since old streams do not mark parts.
+ * unlocks its mutex and locks it again, and a join that times out restores its thread. Checks the
+ * event's function, since old streams do not show which events are parts of a call.
  */
 static bool is_of_wait(enum resource known, const struct event *event)
 {

@@ -3,10 +3,10 @@
 #define ACCOUNT_LEDGER_H
 
 /*
- * The live objects of a process, where and when they were acquired. All reports use this ledger. It
- * turns the calls of a process into moves, each of which is the acquisition or the release of an
- * object at a call site. It stores the live objects and passes each move to its listeners. It
- * neither resolves symbols nor prints.
+ * The live objects of a process, and where and when they were acquired. All reports use this
+ * ledger. It turns the calls of a process into moves, each of which is the acquisition or the
+ * release of an object at a call site. It stores the live objects and passes each move to its
+ * listeners. It neither resolves symbols nor prints.
  *
  * An object is live from its acquisition to its release. An object of a counted class is live until
  * it has been released as often as it was acquired. A lock that several readers hold is live once
@@ -30,7 +30,7 @@
 #include "base/pool.h"
 #include "trace/event.h"
 
-#define LEDGER_CLASSES	 48u /* the last class contains all that do not fit */
+#define LEDGER_CLASSES	 48u /* maximum number of classes; all further classes share the last one */
 #define LEDGER_LISTENERS 32u /* maximum number of reports that run at the same time */
 
 struct ledger_class {
@@ -44,7 +44,7 @@ struct ledger_class {
 
 /* A live object, or a mapping, which may have several ranges. */
 struct ledger_item {
-	uint64_t object, size; /* for a mapping: what its call mapped */
+	uint64_t object, size; /* of a mapping: the whole range that its call mapped */
 	uint64_t index;	       /* index of the call that acquired it */
 	uint64_t acquired_ns;
 	struct wire_value *arguments; /* arguments of that call, see keep_arguments(); NULL: none */
@@ -52,7 +52,7 @@ struct ledger_item {
 	uint32_t thread;	   /* thread that acquired it, see ledger_thread() */
 	uint32_t turn;		   /* number of the thread's calls up to this call */
 	uint32_t context, time_ms; /* context and time_ms of the call */
-	uint32_t count;		   /* times it was acquired and not yet released; 0: not live */
+	uint32_t count; /* number of acquisitions that were not yet released; 0: not live */
 };
 
 _Static_assert(sizeof(void *) != 8 || sizeof(struct ledger_item) == 64,
@@ -82,12 +82,13 @@ struct ledger_move {
 	uint32_t site;	     /* the call site: index in ledger_sites() */
 	uint32_t class;	     /* index of the class, for ledger_class() */
 	bool is_acquisition; /* true: an acquisition; false: a release */
-	bool is_part;	     /* the object is part of another object: the descriptor of a stream */
+	bool is_part;	     /* the object is part of another object, as a stream's descriptor is */
 	bool is_no_call; /* The move does not count as a call: a wait unlocks a mutex or locks it
 			    again, or a descriptor stayed open over an exec. */
 	/*
-	 * Change of the number of objects: 1 or -1, or more for a sampled block. If a part of a
-	 * mapping is released: 0, or 1 if the mapping was cut in two.
+	 * Change of the number of objects: 1 or -1, or a larger number for a sampled block. The
+	 * release of a part of a mapping changes the number by 0, or by 1 if it cuts the mapping in
+	 * two.
 	 */
 	int count;
 	uint64_t bytes;	 /* bytes acquired or released */
@@ -194,8 +195,8 @@ bool ledger_is_replaced(const struct ledger *ledger);
 bool ledger_passed(struct ledger *ledger, size_t *at, struct ledger_held *held);
 
 /*
- * As ledger_held(), but for the ranges of mappings alone, also those that the process had when it
- * executed another program.
+ * Like ledger_held(), but only for the ranges of mappings, including those that the process had
+ * when it executed another program.
  */
 bool ledger_mapped(struct ledger *ledger, size_t *at, struct ledger_held *held);
 

@@ -34,7 +34,8 @@ struct limit {
 	const struct limit_row *row;
 	const char *text; /* the limit as the user wrote it, `length` characters */
 	size_t length;
-	bool is_equal_enough; /* written with ">=": a value equal to the limit breaks it, too */
+	bool is_equal_enough; /* written with ">=": a value equal to the limit breaks the limit, too
+			       */
 	uint64_t value;
 };
 
@@ -50,8 +51,8 @@ struct limits {
 int limits_parse(struct limits *limits, const char *option, const char *text, struct error *err);
 
 /*
- * Returns the next further table whose rows count for the limit; may return a table several times.
- * NULL: there is no further one. *at: 0 before the first call.
+ * Returns the next of the other tables whose rows count for the limit, or NULL after the last one.
+ * May return a table several times. *at: 0 before the first call.
  */
 const char *limit_also(const struct limit_row *row, size_t *at);
 

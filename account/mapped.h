@@ -32,7 +32,7 @@ struct mapped {
 struct mapped_piece {
 	uint32_t item;
 	uint64_t bytes;
-	uint64_t end; /* end of the piece, and start of the second half if any */
+	uint64_t end; /* end of the piece; the range's second half, if any, begins here */
 	int ranges;   /* change of the number of ranges: -1, 0 or 1 */
 };
 

@@ -3,8 +3,9 @@
 #define ACCOUNT_SITES_H
 
 /*
- * The call sites of one process that acquired objects: one for each class, function and backtrace.
- * They are found by the id of the backtrace, which costs an array access per event and no hash.
+ * The call sites at which a process acquired objects: one for each combination of class, function
+ * and backtrace. They are found by the id of the backtrace, which costs an array access per event
+ * and no hash.
  */
 
 #include <stdbool.h>
@@ -20,7 +21,7 @@ struct site {
 	const struct resource_class *resource;
 	uint32_t next; /* next site of the same backtrace; 0: none */
 	uint8_t class;
-	bool is_part;	/* its objects are parts of others (descriptor of a stream) */
+	bool is_part;	/* its objects are parts of other objects (a stream's descriptor) */
 	uint64_t index; /* index of the last call at this site */
 };
 
@@ -37,8 +38,8 @@ void sites_free(struct sites *sites);
 void sites_clear(struct sites *sites);
 
 /*
- * Keeps all sites, but sites_of() will no longer find them. Must be called before events of another
- * trace, which numbers backtraces anew.
+ * Keeps all sites, but sites_of() will no longer find them. Must be called before the first event
+ * of another trace, which has its own numbers for backtraces.
  */
 void sites_seal(struct sites *sites);
 

@@ -71,9 +71,9 @@ uint32_t array_number(void *items, size_t *count, size_t *capacity, size_t size)
 			: (void)0)
 
 /*
- * Binary search: the first index below `count` at which the condition `holds`, an expression of
- * `at`, is false; `count` if the condition is true at all of them. The condition must be true at
- * all indices below some index and false at all others.
+ * Binary search: the first index below `count` at which `holds` is false, or `count` if there is
+ * none. holds: an expression of the index `at`, true at all indices below some index and false at
+ * all others.
  *
  *   ARRAY_SEARCH(runs->count, at, runs->items[at].to <= address)
  */

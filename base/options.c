@@ -21,7 +21,7 @@ static bool is_word(const char *word, const char *text, size_t length)
 #define PACKAGE_VERSION "unknown" /* for unit tests, which are built without config.h */
 #endif
 
-/* Writes "one, two or three" for "one|two|three", and the prefix before each word. */
+/* Writes "one, two or three" for "one|two|three", with the prefix before each word. */
 static void say_words(char *text, size_t size, const char *prefix, const char *words)
 {
 	size_t used = 0;

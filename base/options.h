@@ -8,13 +8,13 @@
  *   OPTION(kind, name, "word", letter, "ARGUMENT", "with", "text")
  *   RENAMED("word", "what to write instead")    an old option, refused with this hint
  *
- * "word": "" if the option has only a letter. kind: a member of enum option_kind. name: a member,
- * of type option_KIND, of the program's own struct, whose first member is a struct option_values.
- * letter: 0 if the option has none. "ARGUMENT": 0 if the option takes none; "[=N]" if it is
- * optional; for kind word, the accepted words: "one|two". "with": options of which at least one
- * must be given ("report" or "report=tree|compress"), or an option that must not be given
- * ("!report"); 0: no condition. "text": for --help; its short form ends before the first ";" or
- * "(".
+ * "word": "" if the option has only a letter. kind: a member of enum option_kind. name: a member of
+ * the program's own struct. The type of the member is option_KIND; the first member of the struct
+ * is a struct option_values. letter: 0 if the option has none. "ARGUMENT": 0 if the option takes
+ * none; "[=N]" if it is optional; for kind word, the accepted words: "one|two". "with": options of
+ * which at least one must be given ("report" or "report=tree|compress"), or an option that must not
+ * be given ("!report"); 0: no condition. "text": for --help; its short form ends before the first
+ * ";" or "(".
  *
  * Options and names (arguments that are not options) may come in any order. "--" ends the options.
  * An option may be abbreviated to a unique prefix. Letters may be joined (-vb 3).
@@ -87,8 +87,8 @@ struct option_row {
 #define OPTIONS_MAX 96
 
 /*
- * Per row, the last argument given to the option, "" if it takes none; NULL: the option was not
- * given.
+ * For each row, the last argument of the option, or "" if the option takes none; NULL: the option
+ * was not given.
  */
 struct option_values {
 	const char *given[OPTIONS_MAX];

@@ -110,8 +110,8 @@ static void hex_digits(char *text, uint32_t number)
 }
 
 /*
- * Converts all 16 digits without a loop and keeps the significant digits, because a text trace
- * consists mostly of addresses.
+ * Converts all 16 digits without a loop and keeps the significant digits. The speed matters, since
+ * a text trace consists mostly of addresses.
  */
 void out_hex(struct out *out, uint64_t number)
 {

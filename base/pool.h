@@ -55,7 +55,9 @@ void *pool_zalloc(struct pool *pool, size_t size);
 /* Copies a text and terminates it with NUL. */
 char *pool_text(struct pool *pool, const char *text, size_t length);
 
-/* The latest texts copied, so that a text that recurs is stored once. Initialise it with zeros. */
+/*
+ * The texts that were copied last, so that a repeated text is stored once. Initialise with zeros.
+ */
 struct pool_recent {
 	const char *texts[POOL_RECENT];
 };

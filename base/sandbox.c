@@ -22,7 +22,7 @@
 #include <seccomp.h>
 #endif
 
-/* maximum file size of a process that can write only to memfds, which have decompressed data */
+/* maximum size of a file if a process can write only to memfds, which contain decompressed data */
 #define UNPACKED_MAX (256u << 20)
 
 /* ---- files ---- */
@@ -86,7 +86,9 @@ static bool close_files(const struct sandbox_options *options)
 
 	if (ruleset < 0 || (!options->opens_nothing && !allow_directory(ruleset, "/", everywhere)))
 		return false;
-	/* without rights that only directories have: the kernel refuses such a rule for a file */
+	/*
+	 * only rights of files: the kernel refuses a rule that gives a file rights of directories
+	 */
 	allow_directory(ruleset, "/dev/null",
 			LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
 	for (int i = 0; i < SANDBOX_WRITABLE_MAX && options->writable[i]; i++)

@@ -31,7 +31,7 @@ struct sandbox_options {
 	bool may_start;	  /* may create child processes and send signals to them */
 	bool may_execute; /* may execute programs */
 	bool may_grow;	  /* may write to open files without a size limit */
-	/* directories that the process may change, then NULL */
+	/* directories in which the process may change files; NULL ends the list */
 	const char *writable[SANDBOX_WRITABLE_MAX];
 };
 

@@ -72,9 +72,9 @@ struct bounds_known {
 void bounds_know(struct bounds_known *known, int32_t streams, int64_t bytes);
 
 /*
- * Whether a stream whose definitions use `bytes` must begin a new section: a sum exceeds its limit,
- * the stream uses at least the average of the streams in that sum, and the new section would save
- * memory.
+ * Whether a stream whose definitions use `bytes` must begin a new section. This is so if a sum
+ * exceeds its limit, the stream uses at least the average of the streams in that sum, and the new
+ * section would save memory.
  */
 bool bounds_knows_too_much(const struct bounds_known *known, uint64_t bytes);
 

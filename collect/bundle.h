@@ -26,8 +26,8 @@ struct bundle_stream {
 };
 
 /*
- * Makes a bundle of an open sink of a regular file and takes over the sink. Returns NULL if there
- * is no memory; the caller then keeps the sink.
+ * Makes a bundle that writes to an open sink, a regular file, and takes over the sink. Returns NULL
+ * if there is no memory; the caller then keeps the sink.
  */
 struct bundle *bundle_create(struct sink *sink);
 

@@ -70,7 +70,7 @@ uint32_t chunk_spares_used(const struct chunk *chunk);
 /* Unmaps the chunk. If it is a spare, clears it for the next process. */
 void chunk_close(struct chunk *chunk);
 
-/* 1 plus the highest index of a slot of the chunk that was ever taken. */
+/* 1 plus the index of the chunk's highest slot that a thread has ever taken. */
 uint32_t chunk_used(const struct chunk *chunk);
 
 /*

@@ -54,7 +54,7 @@
 #define TIDY_NS	 (1000 * MS)
 /* how long a call of RESOURCE_CALL must last to be recorded (control_page.lasting) */
 #define LASTING_NS (1 * MS)
-/* all rings together may use 1/16 of the memory, and one ring 1/16 of that */
+/* all rings together may use 1/16 of the memory, and one ring 1/256 */
 #define RINGS_PART 16u
 /* the definitions of all streams together may use 1/8 of the memory */
 #define KNOWN_PART 8u
@@ -374,7 +374,7 @@ static void finish_ended(struct collector *collector, bool is_full)
 }
 
 /*
- * Handles SIGTERM. Programs that got the signal, too, have LEAVE_NS to end, since their last events
+ * Handles SIGTERM. Programs that also got the signal have LEAVE_NS to end, since their last events
  * belong to the trace. A second SIGTERM ends the collector immediately: each stream ends with the
  * records that are there.
  */
@@ -672,8 +672,8 @@ static uint64_t realtime_offset(void)
 }
 
 /*
- * Limits the memory of all rings, which is charged to a control group: rings are smaller in a small
- * machine or group.
+ * Limits the memory of all rings, which is charged to a control group: rings are smaller on a small
+ * machine or in a small group.
  */
 static void limit_rings(struct control_page *control)
 {

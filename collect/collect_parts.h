@@ -186,7 +186,7 @@ struct collector {
 	 * guests that wait because their users had no time left in the round in which they arrived
 	 */
 	struct guest *late;
-	/* some work of this round was left for the next one: collect_has_turn() */
+	/* some work of this round was left for the next round (see collect_has_turn()) */
 	bool is_late;
 	bool is_last_chance; /* all users' work must be done now, not in a later round */
 	struct user *users;
@@ -195,9 +195,9 @@ struct collector {
 	/* indexed by reason: refusals that were not written to a stream yet */
 	uint64_t refused[REFUSAL_COUNT];
 	/*
-	 * limits how often the collector reads a thread's times from the kernel: each reading
-	 * advances this time by TOKEN_NS, and the next reading waits until this time is at least
-	 * TOKEN_NS ago
+	 * limits how often the collector reads from the kernel how long a thread ran: each reading
+	 * advances schedule_ns by TOKEN_NS, and must wait until schedule_ns is at least TOKEN_NS
+	 * ago
 	 */
 	uint64_t schedule_ns;
 	struct schedule_place {
@@ -264,7 +264,7 @@ void collect_obey(struct collector *collector);
 
 /* If a reading is due, reads from the kernel how long threads have run and have been blocked. */
 void collect_schedule(struct collector *collector, uint64_t now_ns);
-/* Reads the kernel's last figures of the first thread of a zombie process. */
+/* If the process is a zombie, reads once more how long its first thread has run. */
 void collect_schedule_last(struct collector *collector, struct member *member);
 /*
  * Writes how long the threads of a process have run and have been blocked. collect_schedule_end():
@@ -374,7 +374,7 @@ void collect_say_stalled(struct collector *collector, struct member *member);
 void collect_say_waiting(struct collector *collector, struct member *member);
 
 /*
- * Writes a note about the kinds of operations of the process that no hook saw, if there are more
+ * Writes a note about the kinds of the process's operations that no hook saw, if there are more
  * kinds than in the last note.
  */
 void collect_say_past(struct collector *collector, struct member *member);

@@ -320,9 +320,10 @@ void collect_say_past(struct collector *collector, struct member *member)
 
 /*
  * Adds to the note whether the kernel ended the process because memory ran out. The status of a
- * process that SIGKILL ended does not show who sent the signal. But the kernel counts the processes
- * of each control group that it has killed for memory: if this count has grown by at least the
- * number of processes that SIGKILL has ended in this run, the kernel has killed all of them.
+ * process that SIGKILL ended does not show who sent the signal. But the kernel counts, for each
+ * control group, the processes that it has killed for lack of memory: if this count has grown by at
+ * least the number of processes that SIGKILL has ended in this run, the kernel has killed all of
+ * them.
  */
 static void add_killer(struct collector *collector, struct facts *facts)
 {

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 /*
- * maximum number of times that one collect_receive() takes guests from the listener: enough for
- * all that can be in the queue of a socket (net.core.somaxconn)
+ * maximum number of times that one collect_receive() takes guests from the listener: enough to
+ * empty a full queue of a socket (net.core.somaxconn)
  */
 #define TURNS_MAX    64
 #define LABELS_BYTES 1000 /* maximum length of all labels, so that they fit into a note */
@@ -85,8 +85,8 @@ static bool same_key(const uint64_t a[2], const uint64_t b[2])
 }
 
 /*
- * Finds the number of the parent's stream: either the child's message states it, or the child's
- * message has the parent's key. WIRE_NO_STREAM: unknown.
+ * Finds the number of the parent's stream from the child's message, which contains the number or
+ * the parent's key. WIRE_NO_STREAM: unknown.
  */
 static uint32_t parent_stream(const struct collector *collector, const struct arena_hello *hello)
 {
@@ -203,7 +203,8 @@ static void begin_stream(struct collector *collector, struct member *member)
 /*
  * Ends the earlier member that has the same pid as `later`. `later` is a new image of the same
  * process, or another process that got the pid later. If one of the two attached by the socket and
- * the other by a spare, `later` may have started earlier; then `later` is ended.
+ * the other by a spare, `later` may have started earlier; if so, this function ends `later`
+ * instead.
  */
 static void end_predecessor(struct collector *collector, struct member *later)
 {
@@ -225,7 +226,7 @@ static void end_predecessor(struct collector *collector, struct member *later)
 			continue;
 		/*
 		 * a program that runs for a short time may have ended before it is accepted; then
-		 * the older member seems to have ended, too
+		 * the older member, which has the same pid, seems to have ended, too
 		 */
 		first->has_successor = true;
 		if (first->phase == PHASE_ALIVE && !watch_is_dead(&first->watch))
@@ -315,8 +316,9 @@ static void leave_out(struct collector *collector, const struct guest *guest)
 	find_left_out(collector, name)->count++;
 	count_unsaid(collector);
 	/*
-	 * Ends the image that executed the excluded program, if that image was recorded. If the
-	 * guest is in doubt, another process may have sent the message, or may have the pid by now.
+	 * Ends the image that executed the excluded program, if that image was recorded. Ends no
+	 * image if the guest is in doubt: another process may have sent the message, or may have
+	 * the pid by now.
 	 */
 	while (!guest->doubt && guest->pid &&
 	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)guest->pid, member)) !=
@@ -525,7 +527,9 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	__atomic_store_n(&newcomer->chunk->head->stream, member->number + 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&control->alive, 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&control->attached, 1, __ATOMIC_RELEASE);
-	/* only a first chunk (0) shows that an earlier member with its pid has ended */
+	/*
+	 * only a process's first chunk (0) shows that an earlier member with the same pid has ended
+	 */
 	if (!newcomer->hello->chunk)
 		end_predecessor(collector, member);
 	return true;
@@ -594,7 +598,7 @@ static const char *check_number(struct guest *guest)
 }
 
 /*
- * Adds a further chunk that the process sent as a message. Usually, further chunks are in the file
+ * Adds a further chunk that the process sent in a message. Usually, further chunks are in the file
  * of the first chunk, and need no message. A process sends them if it cannot map memory twice (in
  * emulators). Accepts the chunk only if the kernel confirms that the same process and user sent it.
  */
@@ -647,8 +651,8 @@ static void admit(struct collector *collector, struct guest *guest)
 }
 
 /*
- * Whether all processes that can write to this member's spares belong to the same user, so that a
- * process gets no rights if it forges a spare. This is certain if the member has no privileges by
+ * Whether all processes that can write to this member's spares belong to the same user, so that
+ * forging a spare gives a process no rights. This is certain if the member has no privileges by
  * which one of its children could have changed its user.
  */
 static bool has_spares_of_one_user(struct member *family)
@@ -663,8 +667,8 @@ static bool has_spares_of_one_user(struct member *family)
 }
 
 /*
- * Finds the member to which a spare's chunk belongs: a member of the same family with the key of
- * the spare.
+ * Finds the member to which a spare's chunk belongs: the member of the same family that has the
+ * spare's key.
  */
 static struct member *find_relative(const struct collector *collector, const struct member *family,
 				    const struct arena_hello *hello)
@@ -757,8 +761,8 @@ static void receive_guest(struct collector *collector, struct guest *guest)
 }
 
 /*
- * Receives the guests from *at on in the order of arrival. A guest whose user has no time left in
- * this round stays in the list. Returns the end of the list.
+ * Receives the guests in the list from `*at` to its end, in the order of arrival. A guest whose
+ * user has no time left in this round stays in the list. Returns the end of the list.
  */
 static struct guest **receive_guests(struct collector *collector, struct guest **at)
 {

@@ -382,8 +382,8 @@ inline_ void draft_related(struct htr *htr, struct draft *draft, uint64_t relate
 	if (!related)
 		return;
 	/*
-	 * `related` is the address of a second object, usually near the first one's, or a number,
-	 * which usually is not near.
+	 * `related` is either the address of a second object, usually close to that of the first
+	 * object, or a number, usually far from that address.
 	 */
 	if (magnitude(step) <= magnitude(related))
 		draft->rules |= HTR_RELATED_NEAR;

@@ -4,8 +4,8 @@
 
 /*
  * Encodes the contents of the blocks of an .htr container (htr.def): events as varints of their
- * differences from earlier events, names as definitions. Neither compresses nor writes:
- * collect/pack makes the bytes of a block.
+ * differences from earlier events, names as definitions. Does not compress the blocks;
+ * collect/pack.h does.
  */
 
 #include <stdbool.h>
@@ -105,8 +105,8 @@ void htr_arguments_end(struct htr *htr);
 bool htr_arguments_again(struct htr *htr, uint32_t tag, const void *given, size_t size);
 
 /*
- * Adds bytes that can only be encoded as they are. is_call: they are a CALL with its ARGS and BTRC;
- * otherwise they are a handshake or one packet.
+ * Adds bytes that cannot be encoded as an event; they are stored unchanged. is_call: they are a
+ * CALL with its ARGS and BTRC; otherwise they are a handshake or one packet.
  */
 void htr_packets(struct htr *htr, const uint8_t *bytes, size_t size, bool is_call);
 

@@ -21,9 +21,9 @@
 
 /*
  * A frame with its callers: a node of the tree of backtraces, identified by its parent's number and
- * its address. Each node remembers two of the children that were last found under it, since the
- * next backtrace often has the same frames. Comparing with these children costs little: the lookup
- * reads the right child next anyway.
+ * its address. Each node remembers two recently found children, since the next backtrace often has
+ * the same frames. Comparing with these children costs little, since the lookup reads the right
+ * child next anyway.
  */
 struct node {
 	uint64_t address;
@@ -57,8 +57,8 @@ struct shape {
 };
 
 /*
- * The state of a thread that a reader of this block has at this point (struct htr_model), and the
- * thread's last backtrace: addresses and nodes, innermost frame first.
+ * What a reader of the block knows about a thread at this point (struct htr_model), and the
+ * addresses and nodes of the thread's last backtrace, innermost frame first.
  */
 struct model {
 	struct htr_model model;
@@ -90,14 +90,14 @@ struct htr {
 
 	struct node *nodes; /* indexed by number; node 0 is the root, not a frame */
 	uint32_t node_room, node_count;
-	uint32_t *node_table; /* numbers of nodes, by parent and address; 0: free */
+	uint32_t *node_table; /* hash table of the nodes' numbers, by parent and address; 0: free */
 	uint64_t node_mask;
 
 	struct shape *shapes;
 	uint32_t shape_mask, shape_count;
 	struct shape *recent[256];
 
-	struct thread *thread_table; /* threads by number and pthread_t */
+	struct thread *thread_table; /* hash table of the threads, by number and pthread_t */
 	uint32_t thread_mask, thread_count;
 	struct thread *thread; /* thread of the last event; NULL: the block has no events yet */
 	struct model *models[HTR_MODELS];
@@ -134,8 +134,8 @@ inline_ void put_difference(struct column *to, uint64_t value)
 }
 
 /*
- * Shifts the bits of `value` at positions `bit` and above left by one, which makes room for the
- * highest bit of a byte: each byte of a varint has only seven bits of the value.
+ * Shifts all bits of `value` from number `bit` on by one position to the left. This makes room for
+ * the highest bit of a byte, since each byte of a varint has only seven bits of the value.
  */
 inline_ uint32_t spread(uint32_t value, int bit)
 {
@@ -156,8 +156,8 @@ inline_ void put_any(struct column *to, uint64_t value)
 		return;
 	}
 	/*
-	 * number of bytes * 8, computed from the highest set bit of 2 * bytes + 1: for a value
-	 * without bytes this is bit 0
+	 * eight times the number of bytes, computed from the highest set bit of 2 * `bytes` + 1,
+	 * which is bit 0 if the value is 0
 	 */
 	bits = (70u - (uint32_t)__builtin_clzll((uint64_t)bytes << 1 | 1)) & 56;
 	bytes = htole32(bytes | 0x808080u >> ((32 - bits) & 31));

@@ -40,21 +40,21 @@ struct visitor {
 	bool is_stranger;
 };
 
-/* maximum number of open connections of the owner, and of all other users together */
+/* maximum number of open connections of the owner, and also of all other users together */
 #define VISITORS_MOST 256
 /* maximum number of open connections of each user other than the owner */
 #define VISITORS_USER 64
 /* maximum number of other users' connections that are accepted in one turn */
 #define OTHERS_TURN 64
 /*
- * new processes wait before they connect while waiting guests and unfinished ended processes
- * together are at least this many
+ * new processes wait before they connect if the total in `crowd` is at least this
+ * (listener_crowd())
  */
 #define CROWD 128
 /*
- * Maximum number of waiting guests of a user other than the owner: guests that sent memory
- * (GUESTS_USER), guests that sent only a request (SAYINGS_USER). Users whose ids have the same
- * remainder modulo USERS share a maximum.
+ * Maximum number of waiting guests of a user other than the owner: GUESTS_USER for guests that sent
+ * memory, SAYINGS_USER for guests that sent only a request. Users whose ids have the same remainder
+ * modulo USERS share a maximum.
  */
 #define GUESTS_USER   512
 #define SAYINGS_USER  16384
@@ -71,7 +71,7 @@ struct visitor {
 struct listener {
 	struct shared *shared;
 	int epoll;
-	/* listening sockets: abstract name, path, other network namespace */
+	/* sockets that listen on an abstract name, on a path, and in another network namespace */
 	int by_name, by_path, by_guest;
 	int path; /* O_PATH descriptor of by_path */
 	/*
@@ -86,9 +86,12 @@ struct listener {
 	pthread_mutex_t lock; /* guards visitors, first and last, and accept_and_receive() */
 	struct visitor *visitors;
 	struct guest *first, **last;
-	/* waiting guests by uid: guests with memory, guests with a message only; atomic */
+	/* numbers of waiting guests, by user: [0] with memory, [1] with only a message; atomic */
 	uint32_t waiting_of[2][USERS];
-	/* waiting guests and unfinished ended processes: of the owner, of other users; atomic */
+	/*
+	 * processes and guests that listener_crowd() counts: [0] the owner's, [1] other users';
+	 * atomic
+	 */
 	uint32_t crowd[2];
 	uint64_t refused[REFUSAL_COUNT]; /* atomic counts; listener_refused() resets them */
 };
@@ -179,7 +182,7 @@ static void give_reserve(struct listener *listener)
 /*
  * Opens a second socket with the same abstract name in the network namespace of the process that
  * holdtrace attaches to, since programs can only connect to a socket of their own namespace. Does
- * nothing if the process is in the collector's namespace, or if the collector may not enter its
+ * nothing if the process is in the collector's namespace, or if the collector may not enter that
  * namespace.
  */
 static void listen_in_network_of(struct listener *listener, int32_t pid)
@@ -297,9 +300,9 @@ static void hand_over(int connection, const char *bytes, size_t size, int fd)
 }
 
 /*
- * Sends the control page by a new open file description. A process holds a flock to show that it is
- * attached, and this lock belongs to the description: if the collector shared the description, the
- * lock would outlive the process.
+ * Sends a descriptor of the control page with a new open file description. A process holds a flock
+ * to show that it is attached, and the lock belongs to the description. If the collector shared the
+ * description, the lock would outlive the process.
  */
 static void give_control(const struct listener *listener, int connection)
 {
@@ -591,9 +594,10 @@ static void forget_visitor(struct visitor **at)
 }
 
 /*
- * Receives messages of all users (`only` is NULL), or of one user and of owners, so that a crowd of
- * other users does not delay that user. Receives in the order of arrival: a process that executes
- * another program has sent its message before that program connects.
+ * Receives the messages of all users if `only` is NULL, otherwise those of the user `*only` and of
+ * the owners, so that a crowd of other users does not delay that user. Receives in the order of
+ * arrival: a process that executes another program has sent its message before that program
+ * connects.
  */
 static void receive_all(struct listener *listener, const uid_t *only)
 {
@@ -640,8 +644,8 @@ static int accept_one(struct listener *listener, int socket)
 }
 
 /*
- * Watches the connection if its visitor is still in the list, because its message has not arrived
- * yet.
+ * Watches the connection if its visitor is still in the list, that is, if its message has not
+ * arrived.
  */
 static void watch_visitor(struct listener *listener, int connection)
 {

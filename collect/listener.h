@@ -60,8 +60,8 @@ int listener_start(struct listener *listener, struct error *err);
 
 /*
  * Takes the guests that have arrived, including those that the thread has not accepted yet.
- * *has_more: more connections may be waiting, because other users than the owner open too many at a
- * time.
+ * *has_more: whether more connections may be waiting, because users other than the owner opened too
+ * many at once.
  */
 struct guest *listener_take(struct listener *listener, bool *has_more);
 

@@ -282,9 +282,7 @@ static void add_piece(struct telling *telling, const struct range *range, uint64
 	telling->to = to;
 }
 
-/*
- * Adds a piece without those parts that are memory of the library, left there by an earlier attach.
- */
+/* Adds a piece, except those parts that are memory of the library from an earlier attach. */
 static void add_foreign(struct telling *telling, const struct range *range, uint64_t from,
 			uint64_t to)
 {

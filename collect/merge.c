@@ -436,9 +436,9 @@ static bool starves(struct merge *merge, struct reader *reader, const struct pro
 
 /*
  * Whether the process holds too many batches, so that its low watermarks are ignored. For an owner,
- * batches_most is the limit of each process; if all processes of the owner together exceed it, the
- * limit of each is a sixteenth of batches_most. All other users share one limit of batches_most; if
- * they exceed it, the limit of each of their processes is an equal part of it.
+ * batches_most is the limit of each process; if all processes of the owner together hold more than
+ * batches_most, the limit of each is a sixteenth of that. All other users together may hold
+ * batches_most; if they hold more, the limit of each of their processes is an equal part of that.
  */
 static bool overrules(struct merge *merge, struct process *process)
 {

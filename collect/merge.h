@@ -163,7 +163,7 @@ void merge_end(struct process *process);
 const struct merge_counts *merge_counts(struct process *process);
 
 /*
- * Returns the threads of a process that still run or have dropped events, with their counts up to
+ * Returns those threads of a process that still run or have dropped events, with their counts up to
  * now.
  */
 const struct merge_thread *merge_threads(struct process *process, uint32_t *count);

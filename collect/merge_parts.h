@@ -188,7 +188,7 @@ struct merge {
 };
 
 /*
- * Frees the table entries of the reader's retired threads, except of threads whose dropped events
+ * Frees the table entries of the reader's retired threads, except those with dropped events that
  * have not been reported yet. Must be called when the reader has no entries.
  */
 void merge_retire(struct reader *reader);

@@ -160,9 +160,9 @@ static inline bool has_room(struct reader *reader)
 
 /*
  * If the entry at index `at` releases an object, another thread may acquire this object at the same
- * time, so the entry must precede acquisitions of other threads at that time. The acquisitions of
- * this thread that precede the entry and have the same time must then precede them, too. Therefore
- * this function sets their rank to RANK_GAINS_FIRST.
+ * time, so the entry must precede acquisitions of other threads at that time. Acquisitions of this
+ * thread that precede the entry and have the same time must then precede those of other threads,
+ * too. Therefore this function sets their rank to RANK_GAINS_FIRST.
  */
 static void hurry_gains(struct reader *reader, uint32_t at)
 {
@@ -738,7 +738,7 @@ static bool hand_out_loss(struct merge *merge, struct reader *reader, struct fas
 	return is_done;
 }
 
-/* Turns a record with two events into its second event, after the first event was handed out. */
+/* Reduces a record with two events to the second event, after the first event was handed out. */
 static void leave_acquisition(struct record_short *record, const struct expand_more *more)
 {
 	record->record.time += more->more.lasted;
@@ -807,9 +807,9 @@ hand_out_plain(struct merge *merge, struct reader *reader, struct fast_call *fas
 }
 
 /*
- * Hands out records from the ring, up to the position `stop`, while they are in order and before
- * the time `before`, and until one of them becomes an entry. Returns true if it stopped at a record
- * that is in order and was made the reader's next record.
+ * Hands out records from the ring, up to the position `stop`. Stops earlier at a record that is out
+ * of order, is not before the time `before`, or becomes an entry. Returns true if it stopped at a
+ * record that is in order and was made the reader's next record.
  */
 static bool hand_out_part(struct merge *merge, struct reader *reader, uint64_t before,
 			  uint64_t stop)

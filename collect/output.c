@@ -38,8 +38,8 @@ struct output {
 	struct bundle_stream bundle;
 	struct pack *pack; /* created for the first block; NULL before */
 	/*
-	 * address of the thread's pointer to a pack that the next stream can reuse (that pointer
-	 * may be NULL); NULL: the output has no thread
+	 * address of the thread's variable for a pack that the next stream can reuse; NULL: the
+	 * output has no thread
 	 */
 	struct pack **kept;
 	uint32_t *wake;
@@ -67,7 +67,7 @@ struct output {
 #define ROOM_AT_END_NS 3000000000u
 #define ROOM_STEP_NS   50000000
 
-/* bytes in the queues of all streams, and the limit */
+/* number of bytes in the queues of all streams, and its limit */
 static uint64_t queued, queued_most;
 
 /* Sets queued_most. Called only once, since budget_memory() reads the limits of control groups. */

@@ -5,7 +5,7 @@
 /*
  * The output queue of a stream, and a thread that compresses and writes the data, so that a slow
  * sink does not stop the merge. The queues of all streams together hold at most OUTPUT_MOST bytes;
- * beyond that, the caller waits when it adds to a queue. After the first failure nothing more is
+ * beyond that, a caller that adds to a queue has to wait. After the first failure nothing more is
  * written, and dropped events are counted.
  */
 

@@ -133,7 +133,7 @@ void collect_toggle(struct collector *collector)
 		pause_run(collector, !(collector->paused & 1));
 }
 
-/* space for the last line, the number of paths that did not fit */
+/* space for the last line, which has the number of paths that did not fit */
 #define LEFT_OUT_MAX 16u
 
 /* An answer that is a list of paths. Each path is followed by a newline. */

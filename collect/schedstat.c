@@ -221,8 +221,8 @@ static void say_schedule(struct collector *collector, struct member *member,
 }
 
 /*
- * Checks one slot: if its thread has ended, reports it; if it has a new thread, begins to measure
- * it; if a reading of its thread is due, reads it. Returns whether it read a thread.
+ * Checks one slot: reports a thread that has ended, begins to measure a new thread, and reads the
+ * figures of the thread if a reading is due. Returns whether it has read figures.
  */
 static bool visit_thread(struct collector *collector, struct member *member, uint32_t chunk_number,
 			 uint32_t number, uint64_t now_ns)

@@ -231,8 +231,8 @@ static bool look_at_name(const struct sink *sink, struct stat *st)
 
 /*
  * Whether a file in a directory to which all users can write, such as /tmp, may be a trap. Another
- * user can create a file there under a name that this process will open, so that this process
- * follows a link, or writes to a file of that user. Linux applies the same rule if
+ * user can create a link or a file there under a name that this process will open, so that it
+ * follows the link, or writes to that user's file. Linux itself refuses such files if
  * fs.protected_symlinks, protected_fifos and protected_regular are set, but not all systems set
  * them.
  */
@@ -289,8 +289,8 @@ static int open_new(struct sink *sink, struct error *err)
 }
 
 /*
- * Replaces a file that does not belong to this user alone by a new file. Fails if the old file
- * cannot be removed.
+ * Removes a file that does not belong to this user alone, and creates a new file under its name.
+ * Fails if the old file cannot be removed.
  */
 static int open_instead(struct sink *sink, struct error *err)
 {

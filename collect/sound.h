@@ -48,8 +48,8 @@ static inline bool call_is_sound(struct record_call *call)
 bool other_is_sound(struct record *record);
 
 /*
- * Whether all sizes and numbers in the copy of a record fit its length and the tables: texts,
- * number of frames, hook, operation, class. Adds a NUL to texts that have none. record->length
+ * Whether the copy of a record is sound: its texts and frames fit its length, and its hook,
+ * operation and class are within the tables. Adds a NUL to texts that have none. record->length
  * bytes must be readable.
  */
 static inline bool record_is_sound(struct record *record)

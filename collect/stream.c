@@ -7,8 +7,8 @@
 /* time between two writes of a compressed stream; zstd compresses small amounts of data badly */
 #define FLUSH_PACKED_NS 500000000u
 /*
- * time between two writes of an .htr; if the collector is killed, the trace lacks at most the last
- * events of this duration
+ * time between two writes of an .htr; if the collector is killed, the trace lacks at most the
+ * events of this last period
  */
 #define FLUSH_HTR_NS 1000000000u
 /*

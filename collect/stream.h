@@ -94,10 +94,7 @@ void stream_postpone(struct stream *stream, uint64_t now_ns);
 /* Returns for how long the stream could not be written since the last call, in ns. */
 uint64_t stream_stalled_ns(struct stream *stream);
 
-/*
- * Writes the buffered data if a write is due. The collector calls it when it has nothing else to
- * do.
- */
+/* Writes the buffered data if a write is due. The collector calls this function when it is idle. */
 void stream_idle(struct stream *stream, uint64_t now_ns);
 
 /* Ends the stream. Its last data may still have to be written: see stream_finished(). */

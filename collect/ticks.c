@@ -8,8 +8,8 @@
 #define FIRST_STEP_NS 1000000u
 #define LAST_STEP_NS  1000000000u
 /*
- * a new line begins if the error of the current line is larger than this, or is expected to be so
- * at the next comparison
+ * a new line begins if the error of the current line is larger than this, or is expected to be
+ * larger at the next comparison
  */
 #define ERROR_NS   300
 #define PAIR_TRIES 8

@@ -101,7 +101,7 @@ static enum untraced look_at_environment(int32_t pid)
 		snprintf(inside, sizeof(inside), "/proc/%d/root%s", (int)pid, library);
 		/*
 		 * the loader searches for a name without a directory, and expands a name with $, so
-		 * the file is checked only for other names
+		 * only other names show which file to check
 		 */
 		return *library == '/' && !strchr(library, '$') && access(inside, R_OK)
 			       ? UNTRACED_HIDDEN

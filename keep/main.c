@@ -200,8 +200,8 @@ struct section {
 ORDER_FUNCTION(later_first, struct section, ORDER(b->last_ns, a->last_ns))
 
 /*
- * Sets done.since_ns as early as possible, but so that the sections with events from that time on
- * have at most `bytes` bytes together; at least one section remains.
+ * Sets done.since_ns to the earliest time such that the sections with events after this time have
+ * at most `bytes` bytes together, but at least one section remains.
  */
 static void find_since(struct keep *keep, uint64_t bytes)
 {

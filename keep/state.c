@@ -30,10 +30,10 @@
 #define RECORDING_MOST 100
 
 /*
- * The kinds of keys in the map. For the first five, the value is the number of the last note or
- * call of this kind: about a thread (OF_THREAD, OF_NAME), a descriptor (OF_FD, OF_ADDRESS), or the
- * process (OF_RECORDING). The other kinds are about descriptors, and their values are indexes of
- * events.
+ * The kinds of keys in the map. The first five are for the last note or call about a thread
+ * (OF_THREAD, OF_NAME), a descriptor (OF_FD, OF_ADDRESS) or the process (OF_RECORDING); the value
+ * is the number of that note or call. The other kinds are for descriptors; their values are indexes
+ * of events.
  */
 enum {
 	OF_THREAD = 1,
@@ -46,7 +46,8 @@ enum {
 	/* key: the event that made a copy; value: the event that opened the original */
 	OF_ORIGINAL,
 	/*
-	 * key: the event that opened an original; value: the event that closed it, or 1: still open
+	 * key: the event that opened an original; value: the event that closed it, or 1 if it is
+	 * open
 	 */
 	OF_LOSS,
 	/* key: an event that is kept because it opened or closed an original */

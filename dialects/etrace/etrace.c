@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes etrace, a format that its tracer's document defines: lines of text that say how the
- * processes of a run use files and descriptors, and how processes are created and end. Each line
- * has a task, a processor and a time. Where the document is unclear, this writer assumes that a
- * task is a thread, numbered as the tracer numbers it, that markers end with `|`, that each line of
- * the file has a later time than the line before, and that the lines of a call are consecutive.
+ * Writes the format of the etrace tracer, as its document defines it: lines of text about the files
+ * and descriptors that the processes of a run use, and about the creation and end of processes.
+ * Each line has a task, a processor and a time. Where the document is unclear, this writer assumes
+ * that a task is a thread, numbered as the tracer numbers it, that markers end with `|`, that each
+ * line of the file has a later time than the line before, and that the lines of a call are
+ * consecutive.
  */
 #include "dialects/etrace/etrace.h"
 

@@ -423,7 +423,7 @@ static void call_fork(struct etrace *etrace, const struct etrace_call *call)
 		tasks_forked(&etrace->tasks, call->task, call->event, -1);
 }
 
-/* Converts clone. Also makes a task of a thread that the program creates with clone. */
+/* Converts clone. Also adds a task if the program has created a thread with clone. */
 static void call_clone(struct etrace *etrace, const struct etrace_call *call)
 {
 	int64_t flags = etrace_number(call->event, "flags", 0);

@@ -88,7 +88,7 @@ static struct {
  * These functions were neither timed nor counted, so their names end with SCALER_INFERRED.
  */
 
-#define INLINED_MAX 8 /* most functions that naming_symbols() lists for a frame */
+#define INLINED_MAX 8 /* maximum number of functions that naming_symbols() lists for a frame */
 
 static bool scaler_is_inferred(const char *name)
 {
@@ -143,7 +143,7 @@ static void find_steps(struct naming *naming, struct callees *callees,
 		 */
 		if (slash && !strncmp(slash + 1, "libholdtrace.so", 15))
 			continue;
-		/* the name of a function without a name is its offset in the file */
+		/* a function without a symbol gets its offset in the file as its name */
 		name = frame->function ? memory_format("%s" SCALER_INFERRED, frame->function)
 				       : memory_format("0x%" PRIx64 SCALER_INFERRED, frame->offset);
 		path->steps[path->count++] = (struct calltree_step){

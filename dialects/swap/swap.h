@@ -31,7 +31,7 @@ enum swap_rank { SWAP_RANK_PROCESS, SWAP_RANK_STATUS, SWAP_RANK_EVENT, SWAP_RANK
 struct swap_thread {
 	uint32_t id;
 	uint32_t context; /* context bits at its last event */
-	uint64_t fd_call; /* last call with a part for a descriptor, which `fd` has */
+	uint64_t fd_call; /* the last call that had a separate event for its descriptor `fd` */
 	uint64_t fd;
 	struct {
 		uint64_t fd, size;
