@@ -3,8 +3,8 @@
 #define KEEP_H
 
 /*
- * Compact copies of calls, for views that need them after the event. A copy points to functions,
- * classes and backtraces, which live as long as the trace.
+ * Compact copies of calls, for views that need the calls later. A copy points to functions, classes
+ * and backtraces, which live as long as the trace.
  */
 
 #include <stdint.h>

@@ -67,8 +67,8 @@ struct call {
 };
 
 /*
- * If there are no listeners, calls wait in a queue until the memory that they need was prefetched:
- * live objects are usually spread over more memory than fits into a cache.
+ * If there are no listeners, calls wait in a queue until the memory that they need has been
+ * prefetched. Live objects are usually spread over more memory than fits into a cache.
  */
 #define QUEUE_LENGTH 8u
 /* minimum number of live objects for the use of the queue; fewer fit into the cache */
@@ -79,7 +79,7 @@ struct ledger {
 	struct ledger_class classes[LEDGER_CLASSES];
 	uint32_t class_count;
 	ARRAY_OF(uint8_t)
-	class_of; /* indexed by the class's id: index in `classes` + 1; 0: unknown */
+	class_of; /* by the class's id: index in `classes`, plus 1; 0: unknown */
 	const struct resource_class *memory; /* class of plain calls, see is_plain(); NULL: none */
 	uint32_t memory_class;		     /* index of that class in `classes` */
 	struct listener listeners[LEDGER_LISTENERS];
@@ -251,7 +251,7 @@ static inline bool is_acquired_again(struct thread *thread, const struct event *
 
 /*
  * True if the event repeats the thread's last release. Here the event of the outer call comes
- * first, and the inner call repeats it.
+ * first, and that of the inner call repeats the release.
  */
 static inline bool is_lost_again(struct thread *thread, const struct event *event, uint32_t class)
 {
@@ -324,7 +324,7 @@ inline_ uint32_t add_item(struct ledger *ledger, const struct call *call)
 	return index;
 }
 
-/* Copies the item of a mapping that was cut in two, for its second half. */
+/* A mapping was cut in two: copies its item for the second half. */
 static uint32_t copy_item(struct ledger *ledger, uint32_t original)
 {
 	uint32_t index = new_item(ledger);
@@ -371,7 +371,7 @@ const char *ledger_describe(const struct ledger_item *item, char *text, size_t s
 
 /* ---- moves ---- */
 
-/* How many objects and bytes the item represents. A sampled block may represent several. */
+/* How many objects and bytes the item represents. A sampled block may represent several blocks. */
 inline_ struct estimate weigh(const struct ledger *ledger, uint32_t class,
 			      const struct ledger_item *item)
 {
@@ -797,8 +797,8 @@ static __attribute__((noinline)) void map_or_unmap(struct ledger *ledger, struct
 
 /*
  * True for an event that is part of a wait and not counted as a call: a wait for a condition
- * unlocks its mutex and locks it again, and a join that times out restores its thread. Checks the
- * event's function, since old streams do not show which events are parts of a call.
+ * unlocks and locks the mutex, and a join that times out restores the thread. Checks the event's
+ * function, since old streams do not show which events are parts of a call.
  */
 static bool is_of_wait(enum resource known, const struct event *event)
 {

@@ -72,7 +72,7 @@ struct ledger_sum {
 	uint64_t strays;    /* releases of objects whose acquisition is not in the trace */
 	uint64_t earlier;   /* releases of objects that the process acquired before the attach */
 	uint64_t replaced;  /* acquisitions of objects that were already live */
-	uint64_t count, bytes; /* live now: objects and bytes */
+	uint64_t count, bytes; /* objects that are live now, and their bytes */
 	double variance;       /* variance of `bytes`; 0: `bytes` is exact */
 	double peak_variance, acquired_variance;
 	uint64_t peak, peak_ns; /* maximum of live bytes (or objects), and its time */

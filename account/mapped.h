@@ -57,8 +57,8 @@ struct mapped_range *mapped_at(const struct mapped *mapped, uint64_t start);
 bool mapped_meets(const struct mapped *mapped, uint64_t start, uint64_t end);
 
 /*
- * The ranges that a process had mapped when the recording attached to it, as its ~mapped notes list
- * them, and how many of their bytes have been unmapped or freed since.
+ * The ranges that a process had mapped when the recording attached to it, as listed by its ~mapped
+ * notes, and the number of their bytes that have been unmapped or freed since.
  */
 
 struct before_sum {

@@ -29,7 +29,7 @@ const char *human_exact_bytes(struct human *human, uint64_t bytes);
 const char *human_time(struct human *human, uint64_t ns);
 
 /*
- * Formats a time: 0.031 s. The unit is always seconds from 1 ms on, so that a column of times is
+ * Formats a time: 0.031 s. From 1 ms on, the unit is always seconds, so that a column of times is
  * aligned; a shorter time is formatted by human_time(): 31.4 us.
  */
 const char *human_moment(struct human *human, uint64_t ns);

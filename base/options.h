@@ -11,10 +11,10 @@
  * "word": "" if the option has only a letter. kind: a member of enum option_kind. name: a member of
  * the program's own struct. The type of the member is option_KIND; the first member of the struct
  * is a struct option_values. letter: 0 if the option has none. "ARGUMENT": 0 if the option takes
- * none; "[=N]" if it is optional; for kind word, the accepted words: "one|two". "with": options of
- * which at least one must be given ("report" or "report=tree|compress"), or an option that must not
- * be given ("!report"); 0: no condition. "text": for --help; its short form ends before the first
- * ";" or "(".
+ * none; "[=N]" if it is optional; for the kind `word`, the accepted words: "one|two". "with":
+ * options of which at least one must be given ("report" or "report=tree|compress"), or an option
+ * that must not be given ("!report"); 0: no condition. "text": for --help; its short form ends
+ * before the first ";" or "(".
  *
  * Options and names (arguments that are not options) may come in any order. "--" ends the options.
  * An option may be abbreviated to a unique prefix. Letters may be joined (-vb 3).
@@ -124,7 +124,7 @@ int options_check(const struct option_table *table, void *values, struct error *
 
 /*
  * True if the row's option may be used with the options that were given: the row has no condition,
- * an option that it requires was given, or the option that excludes it was not given.
+ * a required option was given, or the excluded option was not given.
  */
 bool options_is_of_use(const struct option_table *table, void *values,
 		       const struct option_row *row);

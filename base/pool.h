@@ -28,7 +28,7 @@ struct pool {
 void *pool_extend(struct pool *pool, size_t size);
 
 /*
- * Counts memory that was not allocated from the pool towards its limit. Returns false if the limit
+ * Counts memory that was allocated elsewhere towards the pool's limit. Returns false if the limit
  * would be exceeded.
  */
 bool pool_charge(struct pool *pool, uint64_t size);

@@ -26,7 +26,7 @@ enum sandbox_wall {
  * open descriptors.
  */
 struct sandbox_options {
-	/* cannot open files either, only use descriptors that are open already */
+	/* cannot even open files; can only use descriptors that are already open */
 	bool opens_nothing;
 	bool may_start;	  /* may create child processes and send signals to them */
 	bool may_execute; /* may execute programs */

@@ -3,10 +3,10 @@
 #define COLLECT_ASIDE_H
 
 /*
- * Hides packets from programs that read the sp-rtrace format. Without this, such programs would
- * report events that neither acquire nor release an object as leaks, and would add up their sizes.
- * A hidden packet follows the two empty strings of an OCFG packet, which every such program skips;
- * trace/framing.c finds it there.
+ * Hides packets from programs that read the sp-rtrace format. Otherwise these programs would report
+ * as leaks those events that neither acquire nor release an object, and add up their sizes. A
+ * hidden packet follows the two empty strings of an OCFG packet, which every such program skips;
+ * trace/framing.c finds the hidden packet there.
  */
 
 #include <stddef.h>

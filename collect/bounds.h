@@ -57,9 +57,9 @@ void bounds_use(struct bounds_used *used, struct bounds_user *user, enum bound b
 		int32_t count);
 
 /*
- * Bytes of memory for the backtraces and names that streams have defined, and the number of these
- * streams. The sum is over the streams of one user, of all users except the owner, or of all users.
- * If a sum exceeds its limit (`most`), each stream that uses at least the average begins a new
+ * A sum over the streams of one user, of all users except the owner, or of all users: bytes of
+ * memory for the backtraces and names that the streams have defined, and the number of streams. If
+ * the sum exceeds its limit (`most`), each stream that uses at least the average begins a new
  * section without definitions.
  */
 struct bounds_known {

@@ -30,7 +30,7 @@ struct bundle {
 	uint8_t buffer[HTR_SIZE_piece + SMALL];
 	/* indexed by stream: number of the stream's bytes that were left out */
 	ARRAY_OF(uint64_t) less;
-	/* only the merge uses these */
+	/* only the merge uses the members below */
 	uint32_t streams;
 	bool is_live;
 };

@@ -28,10 +28,10 @@
  * How the loop sleeps. After a round that took BUSY_BYTES, the next round follows immediately.
  * Otherwise the length of the sleep is adapted so that a round takes ENOUGH_BYTES to MUCH_BYTES. A
  * producer with more than ARENA_WAKE_STEP in its ring wakes the collector; the numbers here are
- * lower, so that the traced program seldom has to wake the collector. It costs the program less if
- * the collector lags a little than if it keeps up closely: each round needs a membarrier, which
- * interrupts the program, takes a processor on which the program could run, and reads cache lines
- * that the program is still writing.
+ * lower, so that the traced program seldom has to wake the collector. A collector that lags a
+ * little costs the program less than one that keeps up closely: each round interrupts the program
+ * by a membarrier, uses a processor on which the program could run, and reads cache lines that the
+ * program is still writing.
  */
 #define BUSY_BYTES   (192u << 10)
 #define MUCH_BYTES   (160u << 10)
@@ -295,7 +295,10 @@ static bool starves(void *context, void *owner, int32_t thread, uint64_t *ran_ns
 
 static void on_growth(void *context, void *owner)
 {
-	/* finds further spares (struct arena_spare) that a process took for more memory */
+	/*
+	 * finds further spares (struct arena_spare), which a process took because it needs more
+	 * memory
+	 */
 	collect_receive(context);
 	collect_extend(context, owner);
 }

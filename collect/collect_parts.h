@@ -195,9 +195,9 @@ struct collector {
 	/* indexed by reason: refusals that were not written to a stream yet */
 	uint64_t refused[REFUSAL_COUNT];
 	/*
-	 * limits how often the collector reads from the kernel how long a thread ran: each reading
-	 * advances schedule_ns by TOKEN_NS, and must wait until schedule_ns is at least TOKEN_NS
-	 * ago
+	 * limits how often the collector reads a thread's figures from the kernel: a reading must
+	 * wait until schedule_ns is at least TOKEN_NS ago, and then advances schedule_ns by
+	 * TOKEN_NS
 	 */
 	uint64_t schedule_ns;
 	struct schedule_place {
@@ -231,8 +231,8 @@ void collect_beat(struct collector *collector);
 void collect_look_before(struct collector *collector);
 
 /*
- * Writes the mappings that collect_look_before() has read and that still exist, after the note that
- * says where the recording of the process begins.
+ * After the note that says where the recording of the process begins, writes those mappings read by
+ * collect_look_before() that still exist.
  */
 void collect_heed_note(struct collector *collector, struct member *member,
 		       const struct merge_event *event);
@@ -280,8 +280,8 @@ void collect_scan(struct collector *collector, uint64_t now_ns);
 void collect_scan_asked(struct collector *collector, struct guest *guest);
 
 /*
- * If scans are in progress, waits up to 1 ms for a message from a scanner and returns true; then
- * the caller does not sleep.
+ * If scans are in progress, waits up to 1 ms for a message from a scanner and returns true. The
+ * caller then does not sleep.
  */
 bool collect_scan_waits(const struct collector *collector);
 
@@ -380,8 +380,8 @@ void collect_say_waiting(struct collector *collector, struct member *member);
 void collect_say_past(struct collector *collector, struct member *member);
 
 /*
- * Called for a process that has ended, when all its records were handed out. Writes its last notes,
- * releases its slots and closes its stream. From then on its phase is PHASE_CLOSING.
+ * Called for a process that has ended, once all its records have been handed out. Writes its last
+ * notes, releases its slots and closes its stream. From then on its phase is PHASE_CLOSING.
  */
 void collect_finish(struct collector *collector, struct member *member);
 

@@ -422,7 +422,10 @@ static bool put_htr_call(struct encoder *encoder, const struct merge_event *even
 	return true;
 }
 
-/* Makes the first of the two events of realloc() and the like: `related` was freed at entry. */
+/*
+ * Converts a packet of realloc() or a similar call to the first of its two events, which frees
+ * `related` at entry.
+ */
 static void make_moved_part(struct encode_packet_call *packet)
 {
 	packet->type = CALL_TYPE_FREE;
@@ -473,8 +476,8 @@ inline_ uint64_t kind_key(const struct fast_call *fast)
 }
 
 /*
- * Returns the kind (struct htr_kind) of a call, and makes one for the first call of this kind.
- * Returns NULL if the block is full.
+ * Returns the kind (struct htr_kind) of a call, which the first call of the kind creates. Returns
+ * NULL if the block is full.
  */
 static struct htr_kind *kind_of(struct encoder *encoder, const struct fast_call *fast, uint64_t key)
 {

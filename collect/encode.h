@@ -23,7 +23,7 @@
 /* The maximum number of bytes that one call adds to the buffer. */
 #define ENCODE_MOST (160u << 10)
 
-/* Facts that the most recent calls of a hook on the fast path had in common. */
+/* Facts that a hook's latest calls on the fast path had in common. */
 struct encode_kind {
 	uint64_t key; /* key of the facts that `kind` was made from (kind_key()); 0: not made yet */
 	struct htr_kind kind;
@@ -122,7 +122,7 @@ void encode_note(struct encoder *encoder, const struct encode_note *note);
 void encode_hand_over(struct htr *htr, const uint8_t *bytes, size_t size);
 
 /*
- * Returns the total size of the packets at the start of a buffer that end within its first `size`
+ * Returns the total size of those packets at the start of a buffer that end within its first `size`
  * bytes. The buffer has `used` bytes. *calls: number of calls, without notes, in the bytes that
  * follow these packets. The buffer may begin with a handshake.
  */

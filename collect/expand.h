@@ -15,14 +15,14 @@
 #include "arena.h"
 #include "hooks.h"
 
-/* A copy of the parts of a short record between its struct and its frames. */
+/* A copy of those parts of a short record that are between struct record_short and the frames. */
 struct expand_more {
 	struct short_more more;
 	uint64_t related;
 	uint64_t values[SHORT_VALUES_MAX / 8]; /* the arguments; their size follows from `more` */
 	/* size of all these parts in the ring, in bytes */
 	uint32_t size;
-	/* whether the record makes two events */
+	/* whether the record represents two events */
 	bool is_split;
 	/* RECORD_MOVED_PART for the first of two events, otherwise 0 */
 	uint8_t part;
@@ -78,7 +78,7 @@ static inline bool expand_read(struct record_short *record, const char *from,
 	return true;
 }
 
-/* Whether the record has parts other than frames, or makes two events. */
+/* Whether the record has parts other than frames, or represents two events. */
 static inline bool expand_has_more(const struct record_short *record)
 {
 	return (record->form & SHORT_RELATED) | (record->resource & (SHORT_MORE | SHORT_SPLIT));
@@ -98,8 +98,8 @@ static inline bool expand_has_backtrace(const struct record_short *record)
 }
 
 /*
- * Whether a record that makes two events is sound: it must release one object at entry and acquire
- * another object.
+ * Whether a record that represents two events is sound: it must release one object at entry and
+ * acquire another object.
  */
 static inline bool expand_is_split_soundly(const struct record_short *record,
 					   const struct expand_more *more)

@@ -174,7 +174,7 @@ bool collect_is_forking(struct collector *collector, struct member *member)
 
 /*
  * Writes notes about the events and notes that the thread dropped. Returns the number of dropped
- * events, without dropped notes.
+ * events, not counting notes.
  */
 static uint64_t say_lost(struct collector *collector, struct member *member,
 			 const struct merge_thread *thread, const uint64_t *lost)
@@ -321,7 +321,7 @@ void collect_say_past(struct collector *collector, struct member *member)
 /*
  * Adds to the note whether the kernel ended the process because memory ran out. The status of a
  * process that SIGKILL ended does not show who sent the signal. But the kernel counts, for each
- * control group, the processes that it has killed for lack of memory: if this count has grown by at
+ * control group, the processes that it has killed for lack of memory. If this count has grown by at
  * least the number of processes that SIGKILL has ended in this run, the kernel has killed all of
  * them.
  */
@@ -461,7 +461,7 @@ void collect_finish(struct collector *collector, struct member *member)
 		chunk_close(member->chunks[--member->chunk_count]);
 	/*
 	 * if other processes run, and none waits to attach, the writing thread does not wake the
-	 * collector: it will notice the end of the stream in its next round
+	 * collector, which will notice the end of the stream in its next round
 	 */
 	if (__atomic_load_n(&control->alive, __ATOMIC_RELAXED) &&
 	    !__atomic_load_n(&control->crowded, __ATOMIC_RELAXED))

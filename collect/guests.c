@@ -225,8 +225,8 @@ static void end_predecessor(struct collector *collector, struct member *later)
 		    (later->doubt && (!member->doubt || member->family != later->family)))
 			continue;
 		/*
-		 * a program that runs for a short time may have ended before it is accepted; then
-		 * the older member, which has the same pid, seems to have ended, too
+		 * a program that runs for a short time may have ended before the collector accepts
+		 * it; the older member, which has the same pid, then seems to have ended, too
 		 */
 		first->has_successor = true;
 		if (first->phase == PHASE_ALIVE && !watch_is_dead(&first->watch))
@@ -652,8 +652,8 @@ static void admit(struct collector *collector, struct guest *guest)
 
 /*
  * Whether all processes that can write to this member's spares belong to the same user, so that
- * forging a spare gives a process no rights. This is certain if the member has no privileges by
- * which one of its children could have changed its user.
+ * forging a spare gives a process no rights. This is certain if the member has no privileges that
+ * would let one of its children change to another user.
  */
 static bool has_spares_of_one_user(struct member *family)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* maximum number of events in a block, which is then about 256 KiB */
+/* maximum number of events in a block, whose size is then about 256 KiB */
 #define EVENTS_MAX 24576u
 
 inline_ bool is_full(const struct htr *htr)
@@ -24,7 +24,7 @@ _Static_assert(COLUMN_ROOM >= (EVENTS_MAX + 1) * 2 * HTR_VARINT_MAX, "numbers of
 
 /*
  * Maps enough memory for all columns, so that the code that adds an event does not check whether
- * there is room. mmap() and not malloc(): a short stream touches few pages of a new mapping, but
+ * there is room. Uses mmap(), since a short stream touches few pages of a new mapping, whereas
  * malloc() may return pages that were touched before.
  */
 static bool make_columns(struct htr *htr)
@@ -251,10 +251,7 @@ static uint32_t shape_number(struct htr *htr, const struct draft *draft, struct 
 
 _Static_assert(HTR_VALUE_COUNT <= 16 && HTR_RULE_COUNT <= 16, "struct htr_key has room");
 
-/*
- * Returns the same as shape_number(), for a call on the fast path. Usually the kind has already
- * stored the shape.
- */
+/* Like shape_number(), but for a call on the fast path. Usually `kind` has the shape already. */
 inline_ uint32_t shape_of_kind(struct htr *htr, const struct draft *draft, struct htr_kind *kind)
 {
 	uint32_t own = draft->has | draft->rules << HTR_VALUE_COUNT |
@@ -273,8 +270,9 @@ _Static_assert(HTR_KIND_SHAPES == 1u << (32 - 28), "shape_of_kind() shifts so fa
 /* ---- events ---- */
 
 /*
- * put_value_time(htr, &draft, value) and so on, one function for each VALUE row of htr.def: writes
- * a value into its column. The values of one column must be written in the order of the rows.
+ * Defines put_value_time(htr, &draft, value) and so on, a function for each VALUE row of htr.def,
+ * which writes a value into its column. The values of one column must be written in the order of
+ * the rows.
  */
 #define VALUE(column, sign, name, description)                                              \
 	inline_ void put_value_##name(struct htr *htr, struct draft *draft, uint64_t value) \
@@ -464,8 +462,8 @@ inline_ void draft_call(struct htr *htr, struct draft *draft, struct htr_model *
 }
 
 /*
- * Does the work of draft_call(). Reads each value where it is needed: a struct with copies of all
- * values would have to be written and read again.
+ * Like draft_call(), but for a call on the fast path. Reads each value where it is needed, since a
+ * struct with copies of all values would have to be written and read again.
  */
 inline_ void draft_fast(struct htr *htr, struct draft *draft, struct htr_model *model,
 			struct htr_site *site, const struct htr_kind *kind,
@@ -571,8 +569,8 @@ void htr_packets(struct htr *htr, const uint8_t *bytes, size_t size, bool is_cal
 
 /*
  * The arguments of calls are added to the column `others` one by one, as texts. The encoded list of
- * a call's arguments is remembered together with the bytes of its record, so that it can be copied
- * if a call has the same arguments again: a server often opens the same files.
+ * a call's arguments is remembered together with the bytes of its record, so that the list can be
+ * copied if a call has the same arguments again: a server often opens the same files.
  */
 #define LIST_BITS 5    /* log2 of the number of remembered lists */
 #define GIVEN_MAX 112u /* maximum bytes of a record's arguments */

@@ -39,8 +39,8 @@ struct htr_key {
 #define HTR_KIND_SHAPES 16u
 
 /*
- * The facts that calls on the fast path have in common: a key whose values, rules and depth are
- * still 0, and the last shapes that were made from the key.
+ * The facts that calls on the fast path have in common: a shape's key in which the values, the
+ * rules and the depth are still 0, and the last shapes that were made from this key.
  */
 struct htr_kind {
 	struct htr_key key;
@@ -84,9 +84,9 @@ bool htr_event(struct htr *htr, const struct htr_event *event);
 void htr_make_kind(struct htr_kind *kind, const struct encode_packet_call *call, uint32_t function);
 
 /*
- * Adds an event by the fast path, while the block is not full. The encoded bytes are the same as
- * for htr_event(); arguments follow in the same way. Returns false if the block is full, or for the
- * reasons for which htr_event() returns false.
+ * Adds an event by the fast path. The encoded bytes are the same as those of htr_event(); the
+ * arguments are added in the same way. Returns false if the block is full, or for the reasons for
+ * which htr_event() returns false.
  */
 bool htr_fast(struct htr *htr, struct htr_kind *kind, const struct fast_call *fast,
 	      uint64_t time_ns, uint64_t lasted_ns);
@@ -114,7 +114,7 @@ void htr_packets(struct htr *htr, const uint8_t *bytes, size_t size, bool is_cal
 bool htr_is_full(const struct htr *htr);
 bool htr_is_empty(const struct htr *htr);
 
-/* Whether an allocation has ever failed; events after that may be incomplete. */
+/* Whether an allocation has ever failed; later events may be incomplete. */
 bool htr_has_failed(const struct htr *htr);
 
 /*

@@ -16,7 +16,7 @@
 #define PATH_MAX_FRAMES WIRE_FRAMES_MAX
 #define HTR_OTHERS_FULL \
 	(192u << 10) /* a block ends when its column `others` or its definitions are this large */
-/* maximum bytes that one event, or one piece of packets, adds */
+/* maximum bytes that one event, or one piece of packets, adds to a column */
 #define HTR_EVENT_MOST (320u << 10)
 
 /*
@@ -28,7 +28,7 @@
 struct node {
 	uint64_t address;
 	uint32_t parent;
-	uint32_t children[2]; /* chosen by a bit of the child's address; 0: none yet */
+	uint32_t children[2]; /* indexed by a bit of the child's address; 0: none yet */
 };
 
 struct name {
@@ -134,8 +134,8 @@ inline_ void put_difference(struct column *to, uint64_t value)
 }
 
 /*
- * Shifts all bits of `value` from number `bit` on by one position to the left. This makes room for
- * the highest bit of a byte, since each byte of a varint has only seven bits of the value.
+ * Shifts those bits of `value` that are at position `bit` or above to the left by one. This makes
+ * room for the highest bit of a byte, since each byte of a varint has only seven bits of the value.
  */
 inline_ uint32_t spread(uint32_t value, int bit)
 {

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 /*
- * A section is a quarter of the time to keep. The file is shortened when it has TIME_MOST sections,
- * which is one and a half times the time to keep.
+ * A section covers a quarter of the time to keep. The file is shortened when it has TIME_MOST
+ * sections, which cover one and a half times that time.
  */
 #define SECTIONS 4u
 /* the file is shortened when it has this many sections */
@@ -49,7 +49,7 @@ enum keep_state { KEEP_WRITING, KEEP_CUTTING, KEEP_SHORTENING };
 struct keeper {
 	struct keep_options options;
 	enum keep_state state;
-	uint64_t cut_ns, cut_size; /* time and file size when the last sections were begun */
+	uint64_t cut_ns, cut_size; /* time and file size when the latest sections began */
 	/* the file has all events from this time on, and perhaps earlier ones */
 	uint64_t oldest_ns;
 	uint64_t grown_ns,

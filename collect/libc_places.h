@@ -4,8 +4,8 @@
 
 /*
  * Finds the offsets of the hooked functions in the collector's libc. Programs of the run usually
- * have the same libc, and looking up 240 names would cost each program more than the rest of its
- * start.
+ * have the same libc, and looking up 240 names would cost each program more than all other work at
+ * its start.
  */
 
 #include "arena.h"

@@ -73,7 +73,7 @@ struct listener {
 	int epoll;
 	/* sockets that listen on an abstract name, on a path, and in another network namespace */
 	int by_name, by_path, by_guest;
-	int path; /* O_PATH descriptor of by_path */
+	int path; /* O_PATH descriptor of by_path's socket file */
 	/*
 	 * spare descriptors, which are closed when a connection must be accepted and no other
 	 * descriptor is free
@@ -180,10 +180,9 @@ static void give_reserve(struct listener *listener)
 }
 
 /*
- * Opens a second socket with the same abstract name in the network namespace of the process that
- * holdtrace attaches to, since programs can only connect to a socket of their own namespace. Does
- * nothing if the process is in the collector's namespace, or if the collector may not enter that
- * namespace.
+ * Opens a second socket with the same abstract name, in the network namespace of the process that
+ * holdtrace attaches to: programs can only connect to sockets in their own namespace. Does nothing
+ * if the process is in the collector's namespace, or if the collector may not enter that namespace.
  */
 static void listen_in_network_of(struct listener *listener, int32_t pid)
 {
@@ -655,7 +654,7 @@ static void watch_visitor(struct listener *listener, int connection)
 }
 
 /*
- * Closes the oldest connection if there are too many. Without this limit, a program that connects
+ * Closes the oldest connection if too many are open. Without this limit, a program that connects
  * and sends nothing could keep others out. Each user has a limit of its own.
  */
 static void make_place(struct listener *listener, uid_t uid)

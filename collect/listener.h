@@ -4,11 +4,11 @@
 
 /*
  * The listener: a socket to which programs send their memory, and holdtrace ctl its requests. Its
- * name contains the session's id; for programs in another network namespace, it also has a path.
- * Each message must contain the run's secret. The sender's identity comes from the kernel, never
- * from the message. The listener has its own thread, so that no program has to wait while the
- * collector is busy. The thread wakes the collector for each message, and when a watched process
- * has ended.
+ * name contains the session's id. The socket also has a path, for programs in another network
+ * namespace. Each message must contain the run's secret. The sender's identity comes from the
+ * kernel, never from the message. The listener has its own thread, so that no program has to wait
+ * while the collector is busy. The thread wakes the collector for each message, and when a watched
+ * process has ended.
  */
 
 #include <stdbool.h>

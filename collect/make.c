@@ -17,9 +17,9 @@
 
 /*
  * Finds the name of a standard descriptor if it is a device in /dev. Each traced program calls
- * stat() on this name when it starts. A name in another directory is not used: it may be on a
- * network file system, a FUSE server or an automounter that does not answer. Pipes and sockets need
- * no name: they are compared by their inode numbers.
+ * stat() on this name when it starts. A name in another directory is not used: that directory may
+ * be on a network file system, a FUSE server or an automounter that does not answer. Pipes and
+ * sockets need no name: they are compared by their inode numbers.
  */
 static void find_standard(int fd, char name[CONTROL_STANDARD_MAX])
 {

@@ -187,8 +187,8 @@ static void classify(struct range *range)
 }
 
 /*
- * Decides the kind of a range, or of the next range, from both ranges and whether they are
- * adjacent.
+ * Decides the kind of a range, or of the next range, from the properties of both and from whether
+ * they are adjacent.
  */
 static void classify_by_neighbours(struct range *range, struct range *next)
 {

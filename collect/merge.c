@@ -12,17 +12,17 @@
 #include <unistd.h>
 
 /*
- * a low watermark that has not changed for this time is ignored, so that it no longer delays
- * events, unless its thread gets no processor (starves())
+ * a low watermark that has not changed for this time no longer delays events, unless its thread
+ * gets no processor (starves())
  */
 #define STUCK_NS 200000000u
-/* after this time, such a low watermark is ignored even if its thread gets no processor */
+/* after this time, the low watermark delays no events even if its thread gets no processor */
 #define STARVED_NS 10000000000u
 /* time between two checks whether a thread starves */
 #define ASK_NS 50000000u
 /*
- * a thread that has run for this time since the first check would have published its record, if it
- * were still in its call
+ * a thread that has run for this time since the first check would have published its record if the
+ * thread were still in the call
  */
 #define RAN_NS 2000000u
 /*
@@ -284,7 +284,7 @@ static void sift_down(struct reader **heap, uint32_t count, uint32_t top)
 	heap[at] = reader;
 }
 
-/* Makes a heap of the readers whose next record is before `limit`. Returns their number. */
+/* Builds a heap from the readers whose next record is before `limit`. Returns their number. */
 static uint32_t make_heap(struct reader **heap, uint32_t count, uint64_t limit)
 {
 	uint32_t ready = 0;
@@ -298,9 +298,9 @@ static uint32_t make_heap(struct reader **heap, uint32_t count, uint64_t limit)
 }
 
 /*
- * Called if the next records of several readers have the same time. Makes entries of the records
- * among them that are still in a ring, since the order of entries with equal times is defined.
- * Returns false if all of them are entries already.
+ * Called if the next records of several readers have the same time. Those that are still in a ring
+ * become entries, since the order of entries with equal times is defined. Returns false if all of
+ * them are entries already.
  */
 static bool part_ties(struct merge *merge, uint32_t count)
 {
@@ -508,9 +508,9 @@ static inline struct reader *open_reader(struct merge *merge, struct process *pr
 }
 
 /*
- * Reads a slot: first its low watermark, then its head. In this order, the head includes all
- * records that the low watermark no longer covers. Records are taken when all low watermarks are
- * known.
+ * Reads a slot: first its low watermark, then its head. Because of this order, the head includes
+ * all records that the low watermark no longer covers. Records are taken when all low watermarks
+ * are known.
  */
 static void look_at_slot(struct merge *merge, struct process *process, struct reader *reader)
 {
@@ -579,8 +579,8 @@ void merge_beat(const struct merge *merge)
 }
 
 /*
- * Finds the next record of each reader, and makes entries of the records that must be copied to
- * find it. Returns false if the time ran out, since this work takes long with thousands of readers.
+ * Finds the next record of each reader. Records that must be copied for this become entries.
+ * Returns false if the time ran out, since this work takes long with thousands of readers.
  */
 static bool begin_all(struct merge *merge, struct process *process)
 {

@@ -3,8 +3,8 @@
 #define COLLECT_MERGE_PARTS_H
 
 /*
- * The merge's internals, shared by its files: merge_take.c copies records from a ring and makes
- * entries of them; merge.c puts the entries of all rings into one order and hands them out.
+ * The merge's internals, shared by its files: merge_take.c copies records from a ring and converts
+ * them to entries; merge.c puts the entries of all rings into one order and hands them out.
  *
  * The traced program can write anything into a ring and its slot at any time. So each byte there is
  * read once, and all later steps read the collector's copy.
@@ -46,8 +46,8 @@ struct entry {
 	const struct record *record; /* the copy in the batch */
 	struct batch *batch;
 	/*
-	 * the entry's own copy of its backtrace: frames[0] is the number of frames that follow;
-	 * NULL: no copy; the record updates the remembered backtrace
+	 * the entry's own copy of its backtrace; frames[0] is the number of frames that follow.
+	 * NULL: there is no copy, and the record updates the remembered backtrace
 	 */
 	uint64_t *frames;
 	uint32_t thread; /* index in the threads of the process */
@@ -90,7 +90,7 @@ struct reader {
 	uint64_t released; /* the last tail that was written to the slot */
 	/* latest possible time of a record, in ticks; a later time in the ring is wrong */
 	uint64_t latest;
-	uint64_t tidied; /* position at the last merge_tidy() */
+	uint64_t tidied; /* position in the ring at the last merge_tidy() */
 	uint64_t watermark;
 	uint64_t watermark_since;
 	/*
@@ -197,9 +197,9 @@ void merge_retire(struct reader *reader);
 void merge_begin(struct merge *merge, struct reader *reader, uint64_t latest);
 
 /*
- * Finds the reader's next record. This is its first entry; without entries, it is the short record
- * at the reader's position in the ring, if no later record in the ring has an earlier time. Makes
- * entries of all records before that position. Stops at a record that is still being written,
+ * Finds the reader's next record. This is its first entry or, if it has none, the short record at
+ * its position in the ring, provided that no later record in the ring has an earlier time. Converts
+ * all records before that position to entries. Stops at a record that is still being written,
  * unless its thread can no longer finish it. Also stops at a record that must wait for a later
  * round, as long as the ring has room for further records.
  */
@@ -222,8 +222,8 @@ void merge_take(struct merge *merge, struct reader *reader);
 
 /*
  * Hands out the reader's next record, which is in the ring, and the records after it that are in
- * order and before the time `before`. Makes an entry of a record that has changed since it was
- * found. Then finds the reader's next record. before: at most the process's limit.
+ * order and before the time `before`. A record that has changed since it was found becomes an entry
+ * instead. Then finds the reader's next record. before: at most the process's limit.
  */
 void merge_hand_out_in_place(struct merge *merge, struct reader *reader, uint64_t before);
 
@@ -246,7 +246,7 @@ void merge_close(struct reader *reader);
  */
 void merge_release(struct reader *reader);
 
-/* Increments the heartbeat, so that a thread that waits for space sees that the collector runs. */
+/* Increments the heartbeat, by which a thread that waits for space sees that the collector runs. */
 void merge_beat(const struct merge *merge);
 
 /* Puts a batch on the list of unused batches. `batch` may be NULL. */
@@ -277,8 +277,8 @@ static inline bool changes_backtrace(const struct record_call *call)
 }
 
 /*
- * Updates the remembered backtrace by one checked record, in the order of the ring. The backtrace
- * ends at the end of the array `stack`.
+ * Updates the remembered backtrace, which ends at the end of the array `stack`, with one checked
+ * record. Must be called in the order of the records in the ring.
  */
 static inline void apply_frames(struct reader *reader, const struct record_call *call,
 				const uint64_t *fresh)

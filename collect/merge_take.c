@@ -129,7 +129,7 @@ static enum rank record_rank(const struct record *record)
 }
 
 /*
- * Makes room for two entries, since a record makes at most two. Returns false if there is no
+ * Makes room for two entries, since a record becomes at most two. Returns false if there is no
  * memory.
  */
 static bool make_room(struct reader *reader)
@@ -162,7 +162,7 @@ static inline bool has_room(struct reader *reader)
  * If the entry at index `at` releases an object, another thread may acquire this object at the same
  * time, so the entry must precede acquisitions of other threads at that time. Acquisitions of this
  * thread that precede the entry and have the same time must then precede those of other threads,
- * too. Therefore this function sets their rank to RANK_GAINS_FIRST.
+ * too. Therefore this function sets the rank of this thread's acquisitions to RANK_GAINS_FIRST.
  */
 static void hurry_gains(struct reader *reader, uint32_t at)
 {
@@ -294,7 +294,7 @@ void merge_collect_lost(struct reader *reader)
 	for (int i = 0; lost && i < LOSS_COUNT; i++) {
 		uint64_t said = __atomic_load_n(&reader->place->lost[i], __ATOMIC_RELAXED);
 
-		/* the library's counts only grow; a smaller number is damage */
+		/* the library's counts only grow; a smaller number shows damage */
 		if (said > reader->lost[i])
 			lost[i] += said - reader->lost[i];
 		reader->lost[i] = said;
@@ -368,8 +368,8 @@ static bool follows(struct reader *reader, const struct record *record)
 }
 
 /*
- * Makes one or two entries of a record. A record with two events updates the remembered backtrace
- * twice, with the same result.
+ * Converts a record to one or two entries. A record with two events updates the remembered
+ * backtrace twice, with the same result.
  */
 static inline void enter_record(struct reader *reader, const struct record *record)
 {
@@ -443,8 +443,8 @@ static inline bool follows_short(struct reader *reader, const struct record_shor
 }
 
 /*
- * Makes an entry of a finished short record. Returns false if there is no memory; the record then
- * stays in the ring.
+ * Converts a finished short record to an entry. Returns false if there is no memory; the record
+ * then stays in the ring.
  */
 static inline bool take_short(struct merge *merge, struct reader *reader, union header header,
 			      const char *from)
@@ -506,7 +506,7 @@ void merge_release(struct reader *reader)
 }
 
 /*
- * Makes an entry of the next record in the ring. Returns false if no record can be taken now, or
+ * Converts the next record in the ring to an entry. Returns false if no record can be taken now, or
  * the ring is damaged.
  */
 static bool take_next(struct merge *merge, struct reader *reader)
@@ -581,8 +581,8 @@ static inline bool is_in_place(const struct reader *reader, const struct record_
 }
 
 /*
- * Makes a record in the ring the reader's next record. Returns whether its time is before the limit
- * of this round.
+ * Sets the reader's next record to a record in the ring. Returns whether its time is before the
+ * limit of this round.
  */
 static inline bool note_next(struct reader *reader, const struct record_short *record)
 {
@@ -592,13 +592,13 @@ static inline bool note_next(struct reader *reader, const struct record_short *r
 }
 
 /*
- * Tries to make the next record in the ring the reader's next record without copying it. This is
+ * Tries to set the reader's next record to the next record in the ring, without a copy. This is
  * possible if no later record in the ring has an earlier time, and all entries of the reader have
- * earlier times. Otherwise returns false, and the caller makes an entry of the record. Also returns
- * false for a record with the same time as an entry, since insert() must decide their order. If the
- * record's time is not before the limit of this round, the reader stops at it as long as the ring
- * has room. So no record is copied only because another thread was preempted in the middle of a
- * call.
+ * earlier times. Otherwise returns false, and the caller converts the record to an entry. Also
+ * returns false for a record with the same time as an entry, since insert() must decide their
+ * order. If the record's time is not before the limit of this round, the reader stops at it as long
+ * as the ring has room. So no record is copied only because another thread was preempted in the
+ * middle of a call.
  */
 static bool finds_place(struct reader *reader)
 {
@@ -695,8 +695,8 @@ static bool hand_out_whole(struct merge *merge, struct reader *reader,
 }
 
 /*
- * Whether the record can take the fast path: the handler has one, the record is not late, and its
- * whole backtrace fits.
+ * Whether the record can take the fast path: the handler has a fast path, the record is not late,
+ * and its whole backtrace fits.
  */
 static inline bool is_fast(const struct merge *merge, const struct reader *reader,
 			   const struct record_short *record)

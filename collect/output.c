@@ -16,7 +16,7 @@
 #define SPARE_MAX  4 /* maximum number of unused buffers that are kept */
 #define IDLE_MAX   8 /* maximum number of threads that wait for a stream */
 #define STACK_SIZE (256u << 10)
-/* packets of fewer bytes are copied, so that a long queue does not keep large buffers */
+/* packets of fewer bytes are copied, so that a long queue does not occupy large buffers */
 #define SMALL	  (OUTPUT_BUFFER / 8)
 #define LEVEL	  1 /* compression level of zstd */
 #define MOST_PART 8u
@@ -27,7 +27,7 @@ struct job {
 	struct job *next;
 	enum job_kind kind;
 	size_t used; /* number of bytes in `packets` */
-	size_t size; /* bytes of memory that the job keeps */
+	size_t size; /* bytes of memory that the job uses */
 	uint8_t *packets;
 	struct htr_block_parts *parts;
 	bool is_copy; /* whether packets is a copy, and not a buffer of OUTPUT_BUFFER bytes */

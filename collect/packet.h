@@ -103,8 +103,8 @@ inline_ uint8_t *put_addresses(uint8_t *at, struct wire_addresses addresses)
 
 /*
  * Encodes a text as a string of a packet, and returns the size of the encoded string. `to` must
- * have room for the length rounded up, plus 4. The function that writes the packet may read
- * PACKET_NAME_COPY bytes of `to`, even if the string is shorter.
+ * have room for the length, rounded up to a multiple of 4, plus 4. The function that writes the
+ * packet may read PACKET_NAME_COPY bytes of `to`, even if the string is shorter.
  */
 static inline uint32_t lay_out(uint8_t *to, const char *text, size_t length)
 {

@@ -141,7 +141,7 @@ static void say_cut(struct collector *collector, struct member *member)
 
 /* ---- the process ---- */
 
-/* Lets a process that waits in exit() for its scan continue. */
+/* Releases a process that waits in exit() for its scan. */
 static void scan_release(struct member *member)
 {
 	uint32_t *released = &member->chunks[0]->head->released;

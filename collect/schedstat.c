@@ -78,7 +78,7 @@ static bool read_times(const struct collector *collector, const struct watch *wa
 {
 	char text[96];
 
-	/* the number of a thread in another pid namespace is not its number in this namespace */
+	/* a thread in another pid namespace has another number in this namespace */
 	if (!watch->our_pid || watch->foreign ||
 	    !read_task(watch, thread, "schedstat", text, sizeof(text)))
 		return false;

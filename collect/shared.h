@@ -46,9 +46,9 @@ int shared_description(const struct shared *shared);
 
 /*
  * Whether no process has the control page mapped any more. Without /proc, returns true without a
- * check; the caller must then know from elsewhere that all processes have ended. keep: if the
- * function returns true, it keeps the lock, so that no process can attach from now on; otherwise it
- * releases the lock.
+ * check; the caller must then know from elsewhere that all processes have ended. keep: keep the
+ * lock if the result is true, so that no process can attach from now on. In all other cases, the
+ * lock is released.
  */
 bool shared_deserted(struct shared *shared, bool keep);
 

@@ -231,8 +231,8 @@ static bool look_at_name(const struct sink *sink, struct stat *st)
 
 /*
  * Whether a file in a directory to which all users can write, such as /tmp, may be a trap. Another
- * user can create a link or a file there under a name that this process will open, so that it
- * follows the link, or writes to that user's file. Linux itself refuses such files if
+ * user can create a link or a file there under a name that this process will open, so that this
+ * process follows the link, or writes to that user's file. Linux itself refuses such files if
  * fs.protected_symlinks, protected_fifos and protected_regular are set, but not all systems set
  * them.
  */
@@ -325,9 +325,8 @@ static bool has_its_name(const struct sink *sink, int flags)
  * Opens and locks an existing file. The lock may belong to another collector that is about to exit,
  * since a launcher does not wait for its collector's exit. So this function waits for the lock, but
  * for a shorter time than traced programs wait for a collector that makes no progress. With --keep,
- * another collector may have replaced the file by a shorter file and write to that file, so the
- * file is opened by its name again before each attempt. Returns 0 or a negative errno; -EBUSY:
- * another collector is writing the file.
+ * another collector may have replaced the file by a shorter one, so each attempt opens the file by
+ * its name again. Returns 0 or a negative errno; -EBUSY: another collector is writing the file.
  */
 static int open_soon(struct sink *sink, bool follow)
 {

@@ -30,7 +30,7 @@ struct sink_place {
 	int directory;
 };
 
-/* The request for a sink: the user's options, and the stream that it is for. */
+/* Options for opening a sink: the user's settings, and facts about the stream. */
 struct sink_options {
 	const struct sink_place *place;
 	bool force; /* overwrite an existing file */

@@ -88,7 +88,7 @@ void stream_section(struct stream *stream);
 /* Whether the start of every section has been written to the file, or the stream has failed. */
 bool stream_has_sections(const struct stream *stream);
 
-/* Schedules the first write of an .htr that has just begun for FLUSH_FIRST_NS after now_ns. */
+/* Schedules the first write of an .htr, which has just begun: FLUSH_FIRST_NS after now_ns. */
 void stream_postpone(struct stream *stream, uint64_t now_ns);
 
 /* Returns for how long the stream could not be written since the last call, in ns. */

@@ -111,7 +111,7 @@ static int open_through(const char *pid, const struct memory *memory)
 
 /*
  * Searches all processes for a descriptor of the control page, and opens the page through it.
- * Traced programs close their descriptor, but their collector has one.
+ * Traced programs close their descriptor of the page, but the collector keeps one.
  */
 static int open_memory(int pid, const struct memory *memory, int *fd, struct error *err)
 {

@@ -77,8 +77,9 @@ struct state {
 	uint64_t stay;	     /* number of calls that are kept */
 	/* numbers of the last and of the second last completed scan; 0: none */
 	uint64_t scanned, scanned_before;
-	ARRAY_OF(struct acquisition) gains; /* live objects, sorted by index */
-	size_t next;			    /* index of the next acquisition to write */
+	/* acquisitions of live objects, sorted by index */
+	ARRAY_OF(struct acquisition) gains;
+	size_t next; /* index of the next acquisition to write */
 	void *writer;
 	/* whether the note about the calls that are left out was written */
 	bool has_told;
@@ -252,7 +253,7 @@ static void learn_descriptor(struct state *state, const struct event *event)
 	map_set(&state->last, OF_GAIN, event->object, index);
 }
 
-/* Remembers a call that is kept only if no later call of the same kind concerns the same object. */
+/* Remembers a call. Only the last call of each kind that concerns an object is kept. */
 static void learn_last(struct state *state, uint32_t kind, uint64_t key)
 {
 	state->stay += !map_find(&state->last, kind, key);

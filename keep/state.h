@@ -5,15 +5,15 @@
 /*
  * Makes a section that replaces the first sections of a stream. It has the identity of the process,
  * its classes and mappings, and the calls that acquired the objects that were live at the end of
- * these sections. A reader of the new section and the sections after it finds the same live
- * objects, acquired by the same calls, as a reader of the whole stream.
+ * these sections. A reader that begins with the new section finds the same live objects, acquired
+ * by the same calls, as a reader of the whole stream.
  */
 
 #include "keep/pieces.h"
 
 /*
- * Makes the section that replaces these pieces, which must be the first pieces of a stream, up to
- * the end of a section. to: a file for the new section. since_ns: start of the part that is kept
+ * Makes the section that replaces these pieces, which must be all pieces of a stream up to the end
+ * of a section. to: a file for the new section. since_ns: start of the part that is kept
  * completely. Returns 0 or a negative errno.
  */
 int state_make(int from, const struct piece *pieces, size_t count, uint64_t since_ns, int to,

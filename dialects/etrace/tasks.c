@@ -325,8 +325,8 @@ void tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *
 }
 
 /*
- * Merges two tasks that are the same child of vfork: parent->vfork_child, to which its calls were
- * assigned while its pid was unknown, and `child`, whose stream may have started by now.
+ * Merges two tasks that are the same child of vfork: parent->vfork_child, which got the child's
+ * calls while the child's pid was unknown, and `child`, whose stream may have started by now.
  */
 static void name_vfork_child(struct task *parent, struct task *child)
 {

@@ -3,9 +3,9 @@
 #define VIEWS_CALLEES_H
 
 /*
- * The called functions, grouped by the file that called them, with numbers that are the same in
- * each run. The executable is file 0; other files are numbered in the order of their mappings, and
- * the functions of a file in the order of their names. The numbers are known only at the end; until
+ * The called functions, grouped by the calling file, and their numbers, which are the same in each
+ * run. The executable is file 0; other files are numbered in the order of their mappings, and the
+ * functions of a file in the order of their names. The numbers are known only at the end; until
  * then, a function is identified by its symbol, an index in `list`.
  */
 

@@ -6,7 +6,7 @@
  * numbers are little-endian. If there are several processes, each has its own directory.
  *
  * Where the document is unclear, this writer does the following. fileID is the number of the
- * calling file, or with --format=scaler:callee of the called file. funcID is the function's number
+ * calling file or, with --format=scaler:callee, of the called file. funcID is the function's number
  * among the functions of that file, sorted by name. A call that did not return gets the end of the
  * trace as its end. All threads with the same pthread_t share a file. Siblings are ordered by time,
  * oldest first. Empty fields are 0.

@@ -132,7 +132,7 @@ static void take_value(struct load *load, const struct wire_value *pair, uint64_
 		take_counters(load, LOAD_SENT, 2, pair->value);
 }
 
-/* Makes the threads of the current sample the previous threads, before the next sample is read. */
+/* Keeps the threads of the current sample as the previous threads, before the next sample. */
 static void keep_threads(struct load *load)
 {
 	struct load_thread *items = load->threads.before;

@@ -4,7 +4,7 @@
 
 /*
  * The state of the machine and of the process, from the ~sample notes that --sample-system records.
- * For counters, the struct also has the increase since the previous sample, and for processor
+ * The struct also has, for counters, the increase since the previous sample and, for processor
  * times, percentages. At the first sample, these are 0.
  */
 

@@ -387,8 +387,8 @@ static void note_recording(struct swap *swap, struct swap_process *process,
 }
 
 /*
- * Writes the messages about the start of a process, unless they were written before, and then only
- * new mappings. Must be called after all notes about the start have been read.
+ * Writes the messages about the start of a process or, if these were written before, only new
+ * mappings. Must be called after all notes about the start have been read.
  */
 static void write_start(struct swap *swap, struct swap_process *process, uint64_t time_ns)
 {

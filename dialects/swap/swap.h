@@ -146,9 +146,8 @@ void swap_shared_after(struct swap *swap, struct swap_process *process, const st
 		       uint64_t fd);
 
 /*
- * Sets *path to the file that a call uses if a descendant of the target made the call and the
- * target has used the file, too; otherwise to NULL. The path is valid until the next call of these
- * functions.
+ * If a descendant of the target made the call, and the target has used the call's file, too, sets
+ * *path to the file; otherwise to NULL. The path is valid until the next call of these functions.
  */
 void swap_shared_path(struct swap *swap, struct swap_process *process, const struct event *event,
 		      uint64_t fd, const char **path);
