@@ -4,6 +4,7 @@
 /* Headers with the types in hooks.def, as in preload/ground/real.h. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,9 +16,11 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/msg.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sem.h>
+#include <sys/sendfile.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/types.h>

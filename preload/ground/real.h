@@ -30,10 +30,12 @@
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sem.h>
+#include <sys/sendfile.h>
 #include <sys/shm.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -66,6 +68,9 @@ int __openat64_2(int dirfd, const char *path, int flags);
 
 /* _FORTIFY_SOURCE makes calls that read into a buffer of known size call these functions. */
 ssize_t __read_chk(int fd, void *buffer, size_t count, size_t room);
+char *__fgets_chk(char *restrict text, size_t room, int count, FILE *restrict stream);
+size_t __fread_chk(void *restrict items, size_t room, size_t size, size_t count,
+		   FILE *restrict stream);
 ssize_t __recv_chk(int fd, void *buffer, size_t count, size_t room, int flags);
 int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room);
 int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,

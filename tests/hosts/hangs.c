@@ -4,12 +4,15 @@
  * moment.
  */
 #include <fcntl.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -71,6 +74,14 @@ static void lock_in_child(void)
 	wait_for_parent();
 }
 
+/* Removes the queue when the parent has ended. */
+static void wait_for_end(int queue)
+{
+	while (getppid() == parent)
+		usleep(10000);
+	msgctl(queue, IPC_RMID, NULL);
+}
+
 static long hang(const char *name)
 {
 	char buffer[65536 * 2] = "";
@@ -127,6 +138,38 @@ static long hang(const char *name)
 	}
 	if (!strcmp(name, "sigwait"))
 		return sigwait(&set, &got);
+	if (!strcmp(name, "splice")) {
+		int others[2];
+
+		return pipe(others) || splice(fds[0], NULL, others[1], NULL, 1, 0);
+	}
+	if (!strcmp(name, "mq_receive")) {
+		struct mq_attr limits = { .mq_maxmsg = 1, .mq_msgsize = 8 };
+		mqd_t queue = mq_open("/hangs", O_RDWR | O_CREAT, 0600, &limits);
+
+		mq_unlink("/hangs");
+		return mq_receive(queue, buffer, sizeof(buffer), NULL);
+	}
+	if (!strcmp(name, "msgrcv")) {
+		int queue = msgget(IPC_PRIVATE, 0600);
+
+		/* a queue exists until it is removed, and this one is needed until SIGINT comes */
+		if (!fork()) {
+			wait_for_end(queue);
+			_exit(0);
+		}
+		return msgrcv(queue, buffer, 8, 0, 0);
+	}
+	if (!strcmp(name, "fgets"))
+		return !fgets(buffer, 8, fdopen(fds[0], "r"));
+	if (!strcmp(name, "getc"))
+		return getc(fdopen(fds[0], "r"));
+	if (!strcmp(name, "getline")) {
+		char *line = NULL;
+		size_t room = 0;
+
+		return getline(&line, &room, fdopen(fds[0], "r"));
+	}
 	fprintf(stderr, "hangs: unknown: %s\n", name);
 	return 1;
 }

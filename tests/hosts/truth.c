@@ -32,11 +32,13 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/msg.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sem.h>
+#include <sys/sendfile.h>
 #include <sys/shm.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -890,6 +892,82 @@ static void wait_for_descriptors(int fd)
 	DO(close, epoll);
 }
 
+static void copies(void)
+{
+	int fds[2], source = DO(open, "/proc/self/exe", O_RDONLY),
+		    sink = DO(open, "/dev/null", O_WRONLY);
+
+	DO(pipe, fds);
+	DO(splice, source, NULL, fds[1], NULL, 1, 0);
+	DO(sendfile, sink, source, NULL, 1);
+	DO(sendfile64, sink, source, NULL, 1);
+	DO(close, fds[0]);
+	DO(close, fds[1]);
+	DO(close, source);
+	DO(close, sink);
+}
+
+static void messages(void)
+{
+	struct mq_attr limits = { .mq_maxmsg = 2, .mq_msgsize = 8 };
+	struct timespec past = { 1, 0 };
+	struct {
+		long kind;
+		char text[8];
+	} message = { 1, "" };
+	int id = msgget(IPC_PRIVATE, 0600);
+	char name[64], bytes[8] = "";
+	mqd_t queue;
+
+	snprintf(name, sizeof(name), "/truth.%d", getpid());
+	queue = DO(mq_open, name, O_CREAT | O_RDWR, 0600, &limits);
+	DO(mq_unlink, name);
+	DO(mq_send, queue, bytes, 1, 0);
+	DO(mq_timedsend, queue, bytes, 1, 0, &past);
+	DO(mq_receive, queue, bytes, sizeof(bytes), NULL);
+	DO(mq_timedreceive, queue, bytes, sizeof(bytes), NULL, &past);
+	DO(mq_close, queue);
+	DO(msgsnd, id, &message, 1, 0);
+	DO(msgrcv, id, &message, 8, 0, 0);
+	msgrcv(id, &message, 8, 0, IPC_NOWAIT); /* cannot block: not recorded */
+	msgctl(id, IPC_RMID, NULL);
+}
+
+/* Each read finds the buffer of its stream empty. */
+static void reads_of_streams(void)
+{
+	char *(*fgets_chk)(char *, size_t, int, FILE *) =
+		(char *(*)(char *, size_t, int, FILE *))find("__fgets_chk");
+	size_t (*fread_chk)(void *, size_t, size_t, size_t, FILE *) =
+		(size_t(*)(void *, size_t, size_t, size_t, FILE *))find("__fread_chk");
+	ssize_t (*delimited)(char **, size_t *, int, FILE *) =
+		(ssize_t(*)(char **, size_t *, int, FILE *))find("__getdelim");
+	ssize_t (*line_of)(char **, size_t *, FILE *) =
+		(ssize_t(*)(char **, size_t *, FILE *))find("getline");
+	FILE *stream = DO(fopen, "/dev/zero", "r");
+	char bytes[8], *line = NULL;
+	size_t room = 0;
+
+	setvbuf(stream, NULL, _IONBF, 0);
+	DO(fread, bytes, 1, 1, stream);
+	if (fread_chk)
+		fread_chk(bytes, sizeof(bytes), 1, 1, stream);
+	DO(fgets, bytes, 3, stream);
+	if (fgets_chk)
+		fgets_chk(bytes, sizeof(bytes), 3, stream);
+	DO(fgetc, stream);
+	DO(getc, stream);
+	DO(getdelim, &line, &room, 0, stream);
+	if (delimited)
+		delimited(&line, &room, 0, stream);
+	DO(fclose, stream);
+	stream = DO(fopen, "/dev/null", "r");
+	if (line_of) /* the header makes getline() a call of __getdelim() */
+		line_of(&line, &room, stream);
+	DO(fclose, stream);
+	DO(free, line);
+}
+
 static void transfers(void)
 {
 	ssize_t (*read_chk)(int, void *, size_t, size_t) =
@@ -929,6 +1007,9 @@ static void transfers(void)
 	DO(lockf, file, F_LOCK, 1);
 	DO(lockf64, file, F_LOCK, 1);
 	DO(close, file);
+	copies();
+	messages();
+	reads_of_streams();
 }
 
 static void clean_up(void)
