@@ -121,9 +121,9 @@ static int take_tables(struct choice *choice, const char *names, struct error *e
 }
 
 /*
- * Whether a fold of the report applies to the input. If the report has folds for directories, those
- * apply only to directories and the others only to traces. Likewise, if it has folds for one
- * object, those apply only with --object and the others only without it.
+ * Whether a fold of the report applies to the input. A fold for directories applies only to
+ * directories, and the report's other folds then apply only to traces. Likewise, a fold for one
+ * object applies only with --object, and the report's other folds only without --object.
  */
 static bool is_due(const struct report *fold, const struct report_row *row,
 		   const struct choice_request *request)
@@ -140,7 +140,7 @@ static bool is_due(const struct report *fold, const struct report_row *row,
 }
 
 /*
- * Adds the folds that fill the requested tables; with `always`, even those that do not apply to the
+ * Adds the folds that fill the requested tables. always: also adds folds that do not apply to the
  * input.
  */
 static int add_folds(struct choice *choice, const struct choice_request *request, bool always,

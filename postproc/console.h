@@ -59,7 +59,7 @@ void console_end(struct console *console);
 void console_plan(struct console *console, struct engine_options *reading);
 
 /*
- * The name to print in messages: "holdtrace" if the launcher started this program, else
+ * The name of this program in messages: "holdtrace" if the launcher started this program, else
  * "holdtrace-postproc".
  */
 const char *console_program(void);

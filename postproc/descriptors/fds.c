@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on descriptors: which calls opened them and how many are still open, the maximum
- * number open at a time, each descriptor open at the end, inherited descriptors, and descriptors
- * that were closed twice or used after they were closed.
+ * The report on descriptors: how many each call site opened and left open, the maximum number open
+ * at a time, each descriptor open at the end, inherited descriptors, and descriptors that were
+ * closed twice or used after close().
  */
 #include <stdio.h>
 #include <stdlib.h>

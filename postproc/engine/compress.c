@@ -23,7 +23,7 @@
 struct compress {
 	bool with_arguments;
 	struct spill_file spill;
-	struct hash_table table; /* the groups, indexed by backtrace */
+	struct hash_table table; /* the groups; key: backtrace */
 	struct pool pool;
 	ARRAY_OF(struct compress_group *) groups;
 };

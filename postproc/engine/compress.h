@@ -3,10 +3,10 @@
 #define ENGINE_COMPRESS_H
 
 /*
- * Groups calls by backtrace. Pass each call to compress_event(), then call compress_finish() once:
- * it puts the groups into the requested order. The output lists every call, but memory grows only
- * with the number of groups: the newest calls of each group stay in memory, the others go to a
- * temporary file in $TMPDIR or /tmp.
+ * Groups calls by backtrace. Pass each call to compress_event(), then call compress_finish() once
+ * to sort the groups. The output lists every call, but memory grows only with the number of groups:
+ * the newest calls of each group stay in memory, the others go to a temporary file in $TMPDIR or
+ * /tmp.
  */
 
 #include <stdbool.h>

@@ -45,7 +45,7 @@ static int begin_stream(struct engine *engine, struct error *err)
 	return engine->listener->begin(engine->listener->user, &engine->stream, err);
 }
 
-/* Ends the stream. rc: result of reading it. */
+/* Ends the stream. rc: result of reading the stream. */
 static int end_stream(struct engine *engine, int rc, struct error *err)
 {
 	struct error later = { 0 };

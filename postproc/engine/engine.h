@@ -43,16 +43,16 @@ struct engine_listener {
 struct engine_options {
 	struct trace_options trace;
 	struct select_options select;
-	/* all inputs are read as one trace */
+	/* merge all inputs into one trace */
 	bool is_merged;
 	/*
-	 * a signal handler sets *stop: reading then stops, and the result has the events read so
-	 * far
+	 * a signal handler may set *stop: reading then stops, and the result covers the events read
+	 * so far
 	 */
 	const volatile sig_atomic_t *stop;
 	/*
-	 * Called after a trace was read to its end, or after reading was stopped. user: trace.user.
-	 * May be NULL.
+	 * Called after a trace was read to its end, or after reading was stopped. user: the member
+	 * trace.user. May be NULL.
 	 */
 	void (*read)(void *user, const char *path, const struct trace *trace);
 };
@@ -61,7 +61,7 @@ struct engine_result {
 	bool has_found;	 /* at least one stream was selected */
 	bool is_damaged; /* a trace was damaged or could not be read, or events were dropped */
 	size_t unread;	 /* number of traces that could not be read to their end */
-	struct instant_base run; /* start of the first run in the traces; 0: not known */
+	struct instant_base run; /* start of the first run in the traces; 0: unknown */
 };
 
 /*

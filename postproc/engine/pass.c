@@ -14,7 +14,7 @@ struct fold {
 	const struct pass_options *options;
 	const struct trace *trace;
 	/*
-	 * the following members belong to the stream that is being printed; a file may have several
+	 * the following members belong to the stream that is being printed: a file may have several
 	 * streams
 	 */
 	struct heap_range heap;
@@ -125,8 +125,8 @@ static int tell_held_back(struct fold *fold, struct error *err)
 }
 
 /*
- * Finishes the views (leaks, groups of calls). If both were requested, the groups are those of the
- * leaks.
+ * Finishes the views (leaks, groups of calls). If both were requested, the calls of the leaks are
+ * grouped.
  */
 static int fold_finish_views(struct fold *fold, struct error *err)
 {

@@ -39,7 +39,7 @@ enum answer { ANSWER_UNKNOWN, ANSWER_NO, ANSWER_YES };
 /* State of --function. The result for each function is cached. */
 struct select_function {
 	struct globs globs;
-	ARRAY_OF(uint8_t) known; /* indexed by the id of the function: enum answer */
+	ARRAY_OF(uint8_t) known; /* enum answer, indexed by id of the function */
 };
 
 struct module_range {
@@ -55,7 +55,7 @@ struct module_range {
 struct select_module {
 	struct globs globs;
 	ARRAY_OF(struct module_range) ranges; /* addresses of all mappings, the newest last */
-	ARRAY_OF(uint8_t) known;	      /* indexed by the id of the backtrace: enum answer */
+	ARRAY_OF(uint8_t) known;	      /* enum answer, indexed by id of the backtrace */
 };
 
 struct named_thread {
@@ -70,7 +70,7 @@ struct select_thread {
 	bool has_id;
 	uint32_t id;
 	struct globs globs;
-	struct hash_table table; /* named threads, by pthread_t and process */
+	struct hash_table table; /* named threads; key: pthread_t and process */
 	struct pool pool;
 	const struct trace_process *process; /* the process for which is_process was computed */
 	bool is_process;
@@ -119,7 +119,7 @@ struct select {
 	bool keeps_calls;      /* no filter removes or changes calls */
 	struct event event;    /* copy of the current event, with a cut backtrace */
 	struct pool pool;      /* memory of cut backtraces */
-	struct hash_table cut; /* the cut backtraces, by their frames */
+	struct hash_table cut; /* the cut backtraces; key: their frames */
 	/* cut backtraces, indexed by id of the whole backtrace; NULL: not cut yet */
 	ARRAY_OF(const struct backtrace *) by_id;
 	struct trace_nodes nodes;  /* frames of the cut backtraces */
@@ -594,7 +594,7 @@ static bool matches(struct select *select, const struct event *call)
 
 /*
  * Whether the call matches the filters or releases an object that a selected call acquired. Updates
- * the list of these objects.
+ * the list of objects that selected calls acquired.
  */
 static bool matches_by_object(struct select *select, const struct event *call)
 {

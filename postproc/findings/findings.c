@@ -4,14 +4,14 @@
 #include "images.h"
 
 /*
- * the peak of memory is reported if it exceeds the amount at the end by PEAK_BYTES or more, and is
- * at least PEAK_TIMES that amount
+ * the peak of memory is reported if it is at least PEAK_BYTES above the amount at the end, and at
+ * least PEAK_TIMES times as large
  */
 #define PEAK_BYTES   1000000u
 #define PEAK_TIMES   4u
 #define BLOCKS_MIN   1000u
 #define SIGNALS_MIN  10u
-#define TEMPS_MANY   100000u /* from this number on, temporary blocks are worse than a small leak */
+#define TEMPS_MANY   100000u /* this many temporary blocks are worse than a small leak */
 #define PILE_OBJECTS 10u
 #define PILE_BLOCKS  100u
 
@@ -231,8 +231,8 @@ static void list_all_waits(struct list *list, const struct summary *summary, uin
 }
 
 /*
- * Adds the live objects of one class if there are many. A large number suggests that a function
- * leaks one object in each call, and not that the objects were left at exit on purpose.
+ * Adds the live objects of one class if there are many. A large number suggests a leak of one
+ * object per call, rather than objects that are left at exit on purpose.
  */
 static void list_pile(struct list *list, const struct summary *summary, enum resource resource,
 		      const char *report)

@@ -56,8 +56,8 @@ static int compare_trouble(const void *left, const void *right)
 }
 
 /*
- * Marks the processes as chosen, in the order of their ranks, until `left` more are marked. Returns
- * what remains of `left`.
+ * Marks up to `left` processes that are not yet marked as chosen, in the order of their ranks.
+ * Returns `left` minus the number of processes that it marked.
  */
 static size_t mark(const struct rank *ranks, size_t count, const struct summary_process *first,
 		   size_t left, bool *is_chosen)

@@ -59,8 +59,8 @@ static void add_site(struct live *live, const struct summary *summary, struct na
 }
 
 /*
- * Order of the rows: system programs last, then by class, then by size. Merging backtraces may have
- * changed the sizes.
+ * Sorts the rows again, because merging backtraces may have changed their sizes: system programs
+ * last, then by class, then by size.
  */
 static int compare_rows(const void *left, const void *right)
 {

@@ -2,7 +2,7 @@
 #ifndef FINDINGS_LIVE_H
 #define FINDINGS_LIVE_H
 
-/* The call sites of objects that are live at exit, as the screen lists them. */
+/* The list of the call sites of objects live at exit, for the screen. */
 
 #include "base/hash_table.h"
 #include "findings.h"
@@ -22,7 +22,7 @@ struct live {
 	struct live_row *items;
 	size_t count;
 	uint64_t sites;		 /* number of backtraces in all rows */
-	struct hash_table table; /* rows by class, process and call site */
+	struct hash_table table; /* the rows; key: class, process and call site */
 	struct findings_leaks leaks;
 };
 

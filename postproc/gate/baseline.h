@@ -20,7 +20,7 @@
 
 struct baseline_entry {
 	uint64_t number;
-	/* while a run is checked: the part of `number` that has not been subtracted yet */
+	/* the part of `number` that was not yet subtracted from a number of the checked run */
 	uint64_t left;
 	const char *key;
 };

@@ -425,8 +425,8 @@ enum reason_part {
 };
 
 /*
- * The effect of missing events, by the part of the events that is missing (reasons.def) and by the
- * time at which the limit's value is taken (enum limit_when).
+ * The effect of missing events. First index: which part of the events is missing (reasons.def);
+ * second index: when the limit's value is taken (enum limit_when).
  */
 static const enum unseen effects[][LIMIT_WHENS] = {
 	/*		     END     EVER    COUNT STATE SCAN */

@@ -116,7 +116,10 @@ void branches_finish(struct branches *branches, size_t top)
 		if (branches->table.slots[i].item)
 			sorted[at++] = branches->table.slots[i].item;
 	qsort(sorted, at, sizeof(*sorted), compare);
-	/* make sorted lists: insert each branch at the front of its list, the last branch first */
+	/*
+	 * insert each branch at the front of its parent's list, beginning with the last branch, so
+	 * that the lists are sorted
+	 */
 	branches->root.children = NULL;
 	for (size_t i = 0; i < at; i++)
 		sorted[i]->children = NULL;

@@ -20,7 +20,7 @@ struct branch {
 	uint64_t total;
 	uint64_t self;			      /* sum of the amounts of the paths that end here */
 	double total_variance, self_variance; /* variance of the sums, if they are estimates */
-	void *user;			      /* for use by the report; NULL at first */
+	void *user;			      /* for the report's own use; initially NULL */
 	/* number of the branch in the order of first appearance */
 	uint64_t order;
 	/* number of functions on the path to the branch; 0: the root, which is not a function */
@@ -30,9 +30,9 @@ struct branch {
 
 struct branches {
 	struct pool pool;
-	struct hash_table table; /* all branches, by parent and function */
+	struct hash_table table; /* all branches; key: parent and function */
 	struct branch root;
-	uint64_t count;	   /* number of branches without the root */
+	uint64_t count;	   /* number of branches, not counting the root */
 	uint64_t left_out; /* number of branches left out; set by branches_finish() */
 };
 

@@ -62,7 +62,10 @@ struct found {
 /* With --growing: the live amount of a call site over time, in a process or in the run. */
 struct curve {
 	struct rises rises;
-	/* number of windows in which the amount rose: the maximum over the processes */
+	/*
+	 * number of windows in which the amount rose; in an entry of the run, the maximum of all
+	 * processes
+	 */
 	unsigned count;
 };
 

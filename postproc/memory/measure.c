@@ -46,7 +46,7 @@ struct measure {
 	uint64_t sample[2]; /* largest sampling interval of each run, in bytes */
 	/* for MEASURE_WAIT */
 	struct sites sites;
-	ARRAY_OF(struct entry) of_process; /* sums of the current process, by site */
+	ARRAY_OF(struct entry) of_process; /* sums of the current process, indexed by site */
 	struct pool pool;
 	struct hash_table table;
 	ARRAY_OF(struct wait *) waits;

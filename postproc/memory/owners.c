@@ -113,7 +113,7 @@ static void add_holders(struct holders_state *state)
 
 /*
  * Returns an array, to be freed, with an element for each block: index + 1 of the root that retains
- * it alone, or number of roots + 1 if several do. Walks each path of dominators only once.
+ * it alone, or number of roots + 1 if several do. Follows each path of dominators only once.
  */
 static uint32_t *find_keepers(const struct scanned *scanned)
 {

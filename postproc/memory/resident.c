@@ -69,7 +69,7 @@ struct resident_use {
 	uint64_t live;	       /* resident bytes of live blocks */
 	uint64_t block_pages;  /* bytes of pages with live blocks */
 	uint64_t former_pages; /* bytes of pages that ever had a block, live or freed */
-	uint64_t mapped;       /* resident bytes of recorded mappings, without former_pages */
+	uint64_t mapped;       /* resident bytes of recorded mappings, not counting former_pages */
 	/*
 	 * before: bytes of resident pages that may have blocks from before an attach or a fork;
 	 * zero: bytes of pages of zeros
@@ -146,7 +146,7 @@ struct resident_state {
 	/* used only by join() */
 	struct map page_of; /* key: number of a page; value: index + 1 in `pages` */
 	ARRAY_OF(struct resident_page) pages;
-	uint32_t *sorted;	   /* indexes in `regions`, by address */
+	uint32_t *sorted;	   /* indexes in `regions`, sorted by address */
 	struct resident_use *uses; /* indexed by mapping */
 	uint64_t steps;	 /* steps left for join(): blocks of a damaged trace may overlap */
 	size_t last_run; /* index of the run of resident pages in which the previous block starts */
@@ -230,7 +230,9 @@ static void resident_move(void *user, const struct ledger_move *move)
 
 /* ---- the time of the scan ---- */
 
-/* Copies the live objects when a scan stops the process: its notes about pages come later. */
+/*
+ * Copies the live objects when a scan stops the process, because the notes about pages come later.
+ */
 static void take_cut(struct resident_state *state, const struct event *event)
 {
 	struct ledger_held held;
@@ -432,7 +434,7 @@ static void count_pages(struct resident_state *state, struct resident_process *p
 	}
 }
 
-/* Adds the block to pinned_count and pinned_live of its site if the site pins its pages. */
+/* Adds a block to its site's pinned_count and pinned_live if the site pins the block's pages. */
 static void count_pinner(struct resident_state *state, const struct resident_block *block)
 {
 	uint64_t end = block->from + (block->size ? block->size : 1);

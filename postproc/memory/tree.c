@@ -84,7 +84,7 @@ static void add_place(struct tree_state *state, const struct measure_place *plac
 
 struct line {
 	uint64_t id;	/* number of the line, from 1 */
-	uint32_t depth; /* depth in the tree, in lines; 0: a line without a parent */
+	uint32_t depth; /* depth in the tree, in lines; 0: the line has no parent */
 };
 
 /*

@@ -158,7 +158,7 @@ static void units_process(void *user)
 	if (state->current == UNIT_POINTS)
 		return;
 	state->labelled_count += at == state->labelled_count;
-	/* all processes of a run are in one file, so a new path is a new run */
+	/* all processes of a run are in one file, so another path is another run */
 	labelled[at].runs += !labelled[at].path || strcmp(labelled[at].path, path) != 0;
 	labelled[at].path = path;
 	labelled[at].units = units;

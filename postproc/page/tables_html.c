@@ -208,7 +208,7 @@ static const char *kind_word(enum table_kind kind, const struct table_cell *cell
 		return "hex";
 	case SHAPE_HUNDREDTHS:
 		return "percent";
-	case SHAPE_STEPS: /* the page draws better curves from the model, so these are left out */
+	case SHAPE_STEPS: /* the page draws better curves from the model, so skip these */
 		return "key";
 	case SHAPE_UNSIGNED:
 		break;
@@ -491,7 +491,9 @@ static int print_gzip(int fd, struct out *out)
 
 /* ---- the page ---- */
 
-/* Prints the model: first as JSON to a memfd, then from there in packed form. */
+/*
+ * Prints the model: writes it as JSON to a memfd, then prints the compressed contents of the memfd.
+ */
 static int print_packed(struct page *page, struct out *out)
 {
 	cleanup_fd int fd = memfd_create("holdtrace-page", MFD_CLOEXEC);

@@ -812,8 +812,8 @@ static size_t common_directory(const struct summary *summary)
 }
 
 /*
- * Adds the name of a file. If the line would be too long, ends it with a backslash and adds the
- * name to a new line.
+ * Adds the name of a file. If the line would get too long, ends the line with a backslash and
+ * begins a new one.
  */
 static void add_file(struct overview *overview, struct line *line, const char *path, size_t length)
 {

@@ -19,7 +19,7 @@
 
 #define OVERVIEW_COLUMN 14 /* column where the text of most rows begins, after their first word */
 
-/* The highest value of `tight`. */
+/* The maximum of overview.tight. */
 #define OVERVIEW_TIGHTEST 2
 
 struct overview {

@@ -188,7 +188,7 @@ size_t line_height(const struct screen *screen, const struct line *line, size_t 
 		if (at > screen->width)
 			return SIZE_MAX;
 		next += strspn(next, " ");
-		/* the rest is indented like the other lines that screen_wrap() continues */
+		/* indent the rest like the other lines that screen_wrap() continues */
 		rest.length = indent + strlen(next);
 		memmove(rest.text + indent, next, strlen(next) + 1);
 		memset(rest.text, ' ', indent);

@@ -24,7 +24,7 @@ struct curve {
 	unsigned lines;
 	uint64_t points[POINTS_MAX];
 	uint64_t most;
-	size_t most_row; /* the first row with the value `most` */
+	size_t most_row; /* the first row whose value is `most` */
 };
 
 static uint64_t value_of(const struct curve *curve, size_t row)

@@ -43,7 +43,9 @@ struct layout {
 	const struct tables_job *job;
 	const struct table *table;
 	size_t widths[COLUMNS_MAX]; /* 0: the column is not shown */
-	/* width of the longest word that is not a path: the last column is at least as wide */
+	/*
+	 * width of the longest word that is not a path; the last column is at least as wide as this
+	 */
 	size_t words[COLUMNS_MAX];
 	unsigned last;		  /* number of the last column */
 	int by;			  /* the column by which the rows are sorted, or -1 */
@@ -92,7 +94,7 @@ unsigned tables_width(const struct tables_job *job);
 
 /*
  * Whether a column is printed below the row. If a table has several columns of backtraces, all but
- * the last are printed there.
+ * the last one are printed below the row.
  */
 bool tables_is_below(const struct layout *layout, unsigned column);
 

@@ -5,7 +5,8 @@
 /*
  * An amount over time, in at most CURVE_STEPS steps of equal length. Each step has its maximum and
  * its last amount, with their exact times. When the curve gets longer, pairs of steps are merged,
- * so its size is fixed. The maximum and the last amount of the whole curve are always exact.
+ * so the size of the struct is fixed. The maximum and the last amount of the whole curve are always
+ * exact.
  */
 
 #include <stdbool.h>

@@ -113,7 +113,7 @@ struct report {
 	 */
 	void (*end)(void *state, struct tables *tables);
 	/*
-	 * Instead of end(), for the format of a viewer: writes the file. Errors of writing are
+	 * For the format of a viewer, instead of end(): writes the file. Errors of writing are
 	 * stored in `out`.
 	 */
 	int (*print)(void *state, struct out *out, struct error *err);
@@ -237,7 +237,7 @@ bool report_has_unseen_zombie(const struct summary *summary, const struct summar
 struct table_cell *report_add(const struct report_run *run, struct table *table, uint32_t class);
 
 /*
- * For begin(): makes a tally with entries of `size` bytes, and passes each move of the ledger to
+ * For begin(): makes a tally with entries of `size` bytes, and makes the ledger pass each move to
  * on_move(). merge() and on_move() receive `state` as their first argument.
  */
 struct tally *report_listen(struct report_run *run, size_t size,

@@ -33,8 +33,8 @@ struct suppress_pattern {
 	enum suppress_kind kind;
 	const char *text, *about;
 	/*
-	 * numbers of the call sites and objects that the pattern suppressed, and their bytes; the
-	 * caller of suppress_find() adds to them
+	 * numbers of suppressed call sites and objects, and the objects' bytes; the caller of
+	 * suppress_find() adds to them
 	 */
 	uint64_t sites, count, bytes;
 };
@@ -43,8 +43,8 @@ struct suppress {
 	struct pool pool;
 	ARRAY_OF(struct suppress_pattern) patterns;
 	/*
-	 * For each symbol, by its id: a bit for each pattern that matches, and one bit that is set
-	 * once the patterns were compared with the symbol.
+	 * Indexed by id of a symbol: a bit for each pattern, set if the pattern matches, and one
+	 * bit that is set once the patterns were compared with the symbol.
 	 */
 	uint64_t *matches;
 	struct naming_symbol last; /* the latest symbol without an id */

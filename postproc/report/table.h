@@ -162,10 +162,7 @@ struct table_group {
 /* Which rows of a group are kept: see tables_bound(). */
 struct table_bound {
 	const char *by;
-	/*
-	 * maximum number of rows of a group to keep: the first ones in the order of column `by`; 0:
-	 * all
-	 */
+	/* number of rows of a group to keep, the first ones in the order of column `by`; 0: all */
 	size_t most;
 };
 

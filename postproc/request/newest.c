@@ -17,7 +17,7 @@
 #include "base/order.h"
 #include "notes.h"
 
-/* maximum number of events to read for the labels of a trace, which are among its first events */
+/* maximum number of events to read to find a trace's labels, which are among the first events */
 #define NOTES_READ 64
 
 /*

@@ -278,7 +278,7 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 		argc--;
 		argv++;
 	}
-	/* started by the launcher at the end of a run: only options and files follow */
+	/* the launcher started this program at the end of a run: only options and files follow */
 	if (options->command && !strcmp(options->command, "run")) {
 		options->command = NULL;
 		options->newest = options->is_screen = true;

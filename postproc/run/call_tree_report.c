@@ -74,7 +74,7 @@ struct calls_state {
 		size_t count, capacity, first;
 	} waves;
 	struct pool pool;	       /* memory of struct thread */
-	struct hash_table threads;     /* threads of the current process, by handle */
+	struct hash_table threads;     /* threads of the current process; key: handle */
 	struct thread *first, *newest; /* the same threads as a list, in order of appearance */
 	struct thread *last;	       /* result of the last lookup; NULL: none */
 	uint64_t thread_count, timed;

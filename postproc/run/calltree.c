@@ -19,7 +19,7 @@ struct calltree_thread {
 	uint32_t handle; /* index of its pthread_t in calltree.handle_list */
 	bool is_announced;
 	uint64_t pthread;
-	/* newest number of a call, and latest time, since this thread has the tid */
+	/* of the thread that now has the tid: number of its newest call, and its latest time */
 	uint64_t newest_call, last_ns;
 };
 

@@ -34,7 +34,7 @@ enum calltree_rank {
 	CALLTREE_CALL, /* the call itself, which has returned */
 	/* another object that the call acquired or released, recorded after its return */
 	CALLTREE_PART,
-	CALLTREE_OPEN, /* the call, which has not returned */
+	CALLTREE_OPEN, /* the call itself, which has not returned */
 	CALLTREE_HALF, /* the first half of the call */
 };
 
@@ -52,8 +52,8 @@ struct calltree_record {
 };
 
 /*
- * A call in the tree. Its times are within those of its parent; it does not begin before its
- * earlier siblings.
+ * A call in the tree. Its times are within those of its parent, and it does not begin before the
+ * siblings that precede it.
  */
 struct calltree_node {
 	uint64_t enter_ns, leave_ns;
@@ -103,8 +103,8 @@ struct calltree_thread; /* this struct is defined in calltree.c */
 
 struct calltree {
 	struct pool pool;
-	struct hash_table threads; /* items: struct calltree_thread, by tid */
-	struct hash_table handles; /* items: struct handle, by pthread_t */
+	struct hash_table threads; /* items: struct calltree_thread; key: tid */
+	struct hash_table handles; /* items: struct handle; key: pthread_t */
 	/* the pthread_t of each handle, indexed by number of the handle */
 	ARRAY_OF(uint64_t) handle_list;
 	uint32_t lives;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The report on the life of one object: a row for each call that acquired it, used it, waited for
- * it or released it. If --object is an address inside a block, the object is that block, from its
+ * it or released it. If --object is an address inside a block, the object is the block, from its
  * allocation to its release.
  */
 #include <errno.h>
@@ -73,8 +73,8 @@ static bool is_of_object(struct history_state *state, const struct event *event)
 		return true;
 	}
 	/*
-	 * For acquisitions of bytes, `related` is not an object: calloc(), for example, has the
-	 * number of elements there.
+	 * For acquisitions of bytes, `related` is not an object: for calloc(), it is the number of
+	 * elements.
 	 */
 	return event->object == state->wanted ||
 	       (!has_bytes(event) && event->related == state->wanted);

@@ -14,7 +14,7 @@
 
 #define SYMBOLS_MAX 64
 
-/* Resolves all backtraces of the run, which finds all modules without names. */
+/* Resolves all backtraces of the run, to find all modules without names. */
 static void look_up(const struct report_run *run)
 {
 	const struct tallies *tallies = &run->summary->tallies;

@@ -4,7 +4,8 @@
 
 /*
  * Amounts over time (levels), in steps of equal length, each with its maximum. There are at most
- * TIMELINE_STEPS steps: when the run gets longer, pairs of steps are merged, so the size is fixed.
+ * TIMELINE_STEPS steps: when the run gets longer, pairs of steps are merged, so the size of the
+ * struct is fixed.
  */
 
 #include <stdbool.h>

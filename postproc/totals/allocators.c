@@ -207,7 +207,7 @@ void allocators_process(struct summary *summary)
 	struct own_memory mapped = { 0 };
 	struct ledger_held held;
 
-	/* a malloc of the program itself was already reported as not recorded */
+	/* an unrecorded malloc of the program itself is reported elsewhere */
 	if (process->allocator)
 		return;
 	for (size_t at = 0; ledger_mapped(summary->ledger, &at, &held);)

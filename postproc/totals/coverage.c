@@ -159,7 +159,7 @@ static void measure(const struct coverage_thread *thread, uint64_t end_ns, struc
 	if (thread->futex + thread->other)
 		sum->unobserved = (uint64_t)((double)rest * (double)thread->futex /
 					     (double)(thread->futex + thread->other));
-	/* all samples were in recorded calls: a small rest is a rounding error */
+	/* all samples were in recorded calls, so a small rest is a rounding error */
 	else if (rest < thread->in_recorded / 4)
 		sum->unobserved = 0;
 	if (sum->unobserved < futex)

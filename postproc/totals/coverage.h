@@ -24,8 +24,8 @@
 /* If a thread's unmeasured time is longer than this, it counts as not observed. */
 #define COVERAGE_SLACK_NS 100000000u
 /*
- * The sums are not more exact than this, because the kernel updates the counters of a running
- * thread only every few ms.
+ * The sums may be wrong by this much, because the kernel updates the counters of a running thread
+ * only every few ms.
  */
 #define COVERAGE_EXACT_NS 10000000u
 
@@ -57,7 +57,7 @@ struct coverage_thread {
 
 struct coverage {
 	ARRAY_OF(struct coverage_thread) threads; /* threads of the current process */
-	struct map by_number; /* key: tid; value: index + 1 of the last thread with that tid */
+	struct map by_number; /* key: tid; value: index + 1 of the last thread with the tid */
 	bool is_partial;      /* filters removed some waits, so only `worst` can be computed */
 };
 

@@ -132,8 +132,8 @@ static bool take_over(struct descriptors *descriptors, struct descriptor *descri
 }
 
 /*
- * Describes the descriptor by the first of the arguments in `names` that the call has, with the
- * prefix of that argument.
+ * Describes the descriptor by an argument of the call: the first in `names` that the call has,
+ * after the prefix in `names`.
  */
 static void describe(struct descriptor *descriptor, const struct event *event)
 {

@@ -19,7 +19,7 @@
 struct lasting_item {
 	const char *what;	/* "shared memory", "segment", "semaphore" or "semaphores" */
 	const char *name;	/* NULL: the object has only a number */
-	uint64_t number, bytes; /* number: its id; bytes: size of a segment */
+	uint64_t number, bytes; /* id of the object, and size of a segment */
 	/*
 	 * times of the last call that created the object, and of the last one that removed it; 0:
 	 * none

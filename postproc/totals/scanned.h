@@ -4,9 +4,9 @@
 
 /*
  * The result of the last scan of a process's memory (notes ~scan, ~root and ~block). For each block
- * that was allocated at the time of the scan, it says whether the block is reachable, which block
- * or root points to the block, and how many bytes the block retains. The stream is not trusted: a
- * path may end without a root, or be a cycle.
+ * that was allocated at the time of the scan, the result says whether the block is reachable, which
+ * block or root points to the block, and how many bytes the block retains. The stream is not
+ * trusted: a path may end without a root, or be a cycle.
  */
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ enum scanned_fate {
 	SCANNED_NOT,
 	SCANNED_KEPT,
 	SCANNED_INSIDE, /* reachable, but only by pointers into the middle of blocks */
-	SCANNED_WEAK,	/* reachable, but only by words that are perhaps not pointers */
+	SCANNED_WEAK,	/* reachable, but only by words that may not be pointers */
 	SCANNED_LOST,
 	SCANNED_INDIRECT, /* unreachable, but another unreachable block points to it */
 	SCANNED_FATES,

@@ -78,9 +78,9 @@ struct summary_class {
 	uint64_t bad_closes, bad_uses;
 	/* for conditions: number of signals (part of `notified`) that had no waiter */
 	uint64_t vain;
-	/* objects, and bytes of objects, that were live at the end of their processes */
+	/* objects that were live at the end of their processes, and their bytes */
 	uint64_t held, held_bytes;
-	/* numbers of the class are estimates, computed from samples */
+	/* the class's numbers are estimates, computed from samples */
 	bool is_estimate;
 	double held_variance;	       /* variance of held_bytes */
 	uint64_t killed, killed_bytes; /* live objects of killed processes, and their bytes */
@@ -90,7 +90,7 @@ struct summary_class {
 	uint64_t held_parts;
 	/* the classes of these other objects, as bits of enum resource */
 	uint32_t parts_of;
-	uint64_t sites;	   /* number of call sites of the live objects, without parts */
+	uint64_t sites;	   /* number of call sites of live objects that are not parts */
 	uint64_t notified; /* number of posts or signals */
 	uint64_t waited;   /* number of successful waits; for threads: joins */
 	struct summary_peak peak;
@@ -425,7 +425,7 @@ struct summary {
 	const struct select_tally *selection;
 	struct ledger *ledger;	/* ledger of the current process */
 	struct tallies tallies; /* sums by call site, which reports also use */
-	/* live objects at the end, by call site; NULL unless summary_watch() was called */
+	/* sums of the live objects at the end; NULL unless summary_watch() was called */
 	struct tally *held;
 	struct locks locks;			/* locks of the current process */
 	struct gil gil;				/* GIL of the current process */
@@ -450,7 +450,7 @@ struct summary {
 		/* functions of all modules whose calls are recorded */
 		ARRAY_OF(struct summary_recorded) recorded;
 		/*
-		 * the first function whose calls could not be recorded, and the number of such
+		 * the first function whose calls could not be recorded, and number of such
 		 * functions
 		 */
 		const char *refused, *reason, *path;

@@ -584,7 +584,7 @@ static bool is_deadlock(const struct summary *summary, const struct fold_open *f
 	return false;
 }
 
-/* Finds a thread that holds the lock; prefers one that is part of the same deadlock. */
+/* Finds a thread that holds the lock, preferably one in the same deadlock. */
 static bool find_holder(const struct summary *summary, const struct fold_open *open,
 			struct locks_holder *found)
 {

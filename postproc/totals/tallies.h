@@ -40,8 +40,8 @@ struct tally {
 	void (*merge)(void *user, void *run, const void *process);
 	void *user;
 	/*
-	 * chunks[TALLY_OF_PROCESS] has the entries by number of the site, chunks[TALLY_OF_RUN] by
-	 * number of the place; NULL: no entry of the chunk was made yet
+	 * chunks of entries: those of chunks[TALLY_OF_PROCESS] are indexed by site, those of
+	 * chunks[TALLY_OF_RUN] by place; NULL: no entry of the chunk was made yet
 	 */
 	ARRAY_OF(char *) chunks[2];
 };

@@ -72,7 +72,7 @@ static uint32_t thread_of(struct threads *threads, const struct event *event)
 
 /* ---- waits ---- */
 
-/* Indexed by class of the hook: enum thread_wait + 1; 0: calls of the class never count. */
+/* enum thread_wait + 1, indexed by class of the hook; 0: calls of the class are never waits. */
 static const unsigned char waits[RESOURCE_COUNT] = {
 	[RESOURCE_LOCK] = THREAD_WAIT_LOCK + 1,
 	[RESOURCE_SEMAPHORE] = THREAD_WAIT_SEMAPHORE + 1,

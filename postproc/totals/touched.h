@@ -18,7 +18,7 @@ struct touched {
 			const struct backtrace *backtrace;
 			uint64_t events; /* number of events of the current process */
 			uint64_t index;	 /* index of its first event in the current process */
-		} * items;		 /* entries by id of the backtrace */
+		} * items;		 /* indexed by id of the backtrace */
 		size_t count, capacity;
 	} backtraces;
 	ARRAY_OF(uint32_t) met; /* ids of backtraces that have events */

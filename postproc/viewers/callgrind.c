@@ -35,7 +35,7 @@ struct callgrind {
 	size_t columns;
 	uint64_t *sum;	  /* sum of each column */
 	bool *has_name;	  /* indexed by function number: whether the name was written */
-	struct map names; /* numbers of files and modules, by address of their names */
+	struct map names; /* numbers of files and modules; key: address of the name */
 	uint32_t name_count;
 };
 

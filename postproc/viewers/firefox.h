@@ -43,7 +43,7 @@ struct firefox {
 	struct stacks stacks;
 	struct pool pool;
 	struct hash_table texts;
-	/* memory; drawn: at most SPANS_MOST spans, sorted by call site */
+	/* spans of memory; drawn: at most SPANS_MOST of these spans, sorted by call site */
 	struct spans spans, drawn;
 	/* for the current process; key: site; value: index in `places` */
 	struct map numbers;

@@ -30,7 +30,7 @@ struct massif {
 	uint64_t now;
 	uint32_t process; /* number of the process with the highest peak */
 	uint64_t last;	  /* live memory of that process when it ended */
-	bool is_best;	  /* the last process that has ended has the highest peak so far */
+	bool is_best;	  /* the process that ended last has the highest peak so far */
 	struct tally *tally;
 	struct rises_axis windows; /* time axis of the process with the peak */
 };

@@ -71,8 +71,7 @@ struct profile {
 void profile_columns(struct profile *profile);
 
 /*
- * Return the values of a call site or of a wait, columns.count numbers that are valid until the
- * next call.
+ * Return the columns.count values of a call site or of a wait. They are valid until the next call.
  */
 const uint64_t *profile_values(struct profile *profile, const struct costs_place *place);
 const uint64_t *profile_wait_values(struct profile *profile, const struct wait_sum *wait);

@@ -260,8 +260,8 @@ static void take_cycle(struct chains *chains, const size_t *way, size_t count, u
 }
 
 /*
- * Adds the open wait with index `first`. Before it, adds the open wait of its waker, before that
- * the open wait of the waker's waker, and so on.
+ * Adds the open wait with index `first`. First adds the open wait of its waker, before that the
+ * open wait of the waker's waker, and so on.
  */
 static void take_open(struct chains *chains, size_t first, uint32_t pid, size_t *way)
 {

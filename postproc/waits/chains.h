@@ -35,8 +35,8 @@ struct chains_link {
 	const struct trace_node *waiter;
 	/* NULL: unknown, or there is no other thread */
 	const struct trace_node *waker;
-	uint32_t next; /* next link; 0: the other thread did not wait, or is_cycle is set */
-	bool is_cycle; /* whether the other thread waits, directly or indirectly, for the waiter */
+	uint32_t next; /* next link; 0: the thread at `waker` did not wait, or is_cycle is set */
+	bool is_cycle; /* the thread at `waker` waits, directly or indirectly, for the waiter */
 	uint32_t steps;
 	enum lane_kind kind;
 	const char *function; /* the function that the waiter called */

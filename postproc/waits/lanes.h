@@ -59,7 +59,7 @@ struct lanes {
 	struct lanes_listener listener;
 	struct locks_listener next; /* the listener before this one; it is called, too */
 	struct wakes conditions, semaphores, futexes, calls;
-	/* the facts about the current event that come from `calls`; waker 0: none */
+	/* facts about the current event from `calls`; waker 0: none */
 	struct wakes_wait call;
 	struct threads threads; /* threads of the current process */
 };

@@ -173,8 +173,8 @@ static uint32_t place_of(struct locks_state *state, uint32_t site)
 }
 
 /*
- * Whether calls used the lock. `contended` also counts calls that have not returned: these have
- * waited, but have not acquired the lock.
+ * Whether calls used the lock. `contended` also counts calls that have not returned, which waited
+ * without acquiring the lock.
  */
 static bool was_used(const struct locks_times *times)
 {
