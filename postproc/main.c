@@ -102,7 +102,7 @@ static void pager_begin(struct options *options)
 	}
 	/*
 	 * ignore Ctrl-C and wait for both child processes: Ctrl-C ends the child that writes the
-	 * report, and the pager handles it itself
+	 * report, and the pager handles Ctrl-C itself
 	 */
 	signal(SIGINT, SIG_IGN);
 	close(ends[0]);
@@ -169,8 +169,8 @@ static void on_interrupt(int number)
 }
 
 /*
- * Makes on_end() the handler of a signal, unless the signal is ignored, as nohup(1) does for its
- * command.
+ * Makes on_end() the handler of a signal, unless the signal is ignored: nohup(1) ignores SIGHUP for
+ * its command.
  */
 static void end_by(int number)
 {
@@ -461,7 +461,7 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 			return STATUS_INTERRUPTED;
 		return rc == -EINVAL ? STATUS_USAGE : failure(options, result.reading.is_damaged);
 	}
-	/* if filters removed all events, the format "text" itself says so */
+	/* if filters removed all events, the format "text" itself reports this */
 	if (!(plan->how.style.format->flags & FORMAT_PEOPLE))
 		console_warn_empty(console, plan->how.reading.select.tally);
 	return report_status(options, plan, &result);

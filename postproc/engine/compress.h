@@ -70,7 +70,7 @@ struct compress_group {
 
 void compress_create(struct compress **compress, bool with_arguments);
 
-/* Ignores events that are not calls. Returns 0 or a negative errno. */
+/* Adds a call to its group. Ignores other events. Returns 0 or a negative errno. */
 int compress_event(struct compress *compress, const struct event *event, struct error *err);
 
 void compress_finish(struct compress *compress, enum sort_order order);

@@ -14,9 +14,7 @@ struct engine {
 	/* the following members belong to the trace that is being read */
 	struct trace *trace;
 	struct select *select;
-	/*
-	 * first process of the run that was read last; if no run was read, its has_tails is false
-	 */
+	/* first process of the run that was read last; has_tails false: no run was read yet */
 	struct trace_process first;
 	/* the EVENT_STREAM to pass to the listener's begin(); process NULL: no stream has begun */
 	struct event stream;
@@ -177,7 +175,7 @@ static int read_trace(struct engine *engine, struct trace *trace, const char *pa
 	return rc;
 }
 
-/* Opens and reads one file, or merges several files into one trace and reads that. */
+/* Opens and reads one file, or merges several files into one trace and reads this trace. */
 static int read_paths(struct engine *engine, const char *const *paths, size_t count,
 		      struct error *err)
 {
@@ -206,8 +204,8 @@ static int read_files(struct engine *engine, const struct inputs *inputs, struct
 		if (rc == 0)
 			continue;
 		/*
-		 * if there are several files and one cannot be read, report that and continue with
-		 * the next file
+		 * if there are several files and one cannot be read, report the error and continue
+		 * with the next file
 		 */
 		if (inputs->count == 1) {
 			error_prefix(err, "%s", name);

@@ -65,8 +65,8 @@ struct engine_result {
 };
 
 /*
- * Reads an open trace, and adds to `result`. The listener also receives the events that precede an
- * error. Returns 0, -EINTR if reading was stopped, or another negative errno.
+ * Reads an open trace, and adds its facts to `result`. The listener also receives the events that
+ * precede an error. Returns 0, -EINTR if reading was stopped, or another negative errno.
  */
 int engine_trace(struct trace *trace, const char *path, const struct engine_options *options,
 		 const struct engine_listener *listener, struct engine_result *result,

@@ -50,8 +50,8 @@ static const struct summary_class *high_peak(const struct summary *summary)
 
 /*
  * Returns the class of conditions if many signals had no waiter. Returns NULL if there were few, or
- * if no thread ever waits for a condition, as in a program with one thread whose libraries support
- * several.
+ * if no thread ever waits for a condition, as in a program with one thread whose libraries signal
+ * conditions.
  */
 static const struct summary_class *vain_signals(const struct summary *summary)
 {

@@ -271,7 +271,7 @@ static void put_item(struct table *table, const struct report_run *run, const st
 		table_backtrace(CELL(row, findings, backtrace), sentence.backtrace);
 }
 
-/* Adds the classes with live objects that are not among the items, in the order of the screen. */
+/* Adds each class that has live objects and is not among the items, in the order of the screen. */
 static size_t add_live(const struct summary *summary, const struct live *live,
 		       struct findings_item *items, size_t count)
 {

@@ -48,8 +48,8 @@ struct baseline_entry *baseline_find(const struct baseline *baseline, const char
 bool baseline_recognises(const char *path);
 
 /*
- * Limits each number to the number of the same key in `other`; sets it to 0 if `other` does not
- * have the key.
+ * Limits each number to the number with the same key in `other`, or to 0 if `other` does not have
+ * the key.
  */
 void baseline_limit(struct baseline *baseline, const struct baseline *other);
 

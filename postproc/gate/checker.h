@@ -4,7 +4,8 @@
 
 /*
  * Checks whether a run keeps its limits. A limit is reported as broken or kept only if this is
- * certain. If events that could change the result were not recorded, it is reported as unknown.
+ * certain. If events that could change the result were not recorded, the limit is reported as
+ * unknown.
  */
 
 #include "baseline.h"

@@ -52,7 +52,7 @@ static bool normalise(const char *path, char *to, size_t size)
 	return length > lowest;
 }
 
-/* Returns the part of `path` below the directory `root`, or NULL. Both are absolute. */
+/* Returns the part of `path` below the directory `root`, or NULL. Both paths are absolute. */
 static const char *beneath(const char *path, const char *root)
 {
 	char plain[sizeof(((struct source_line *)NULL)->path)];
@@ -65,8 +65,8 @@ static const char *beneath(const char *path, const char *root)
 }
 
 /*
- * Whether the path is in the user's source. If it is below a known directory, makes it relative to
- * that directory.
+ * Whether the path is in the user's source. Makes a path below a known directory relative to that
+ * directory.
  */
 static bool shorten_path(const struct source_style *style, char *path)
 {

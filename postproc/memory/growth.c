@@ -46,7 +46,7 @@ struct growth_state {
 	uint64_t step_ns, start_ns, least_ns; /* least_ns: minimum duration of a rise */
 };
 
-/* Evaluates the step of the last change, which has ended. */
+/* Evaluates the step in which the amount changed last; the step has ended. */
 static void evaluate_step(struct entry *entry)
 {
 	/* use bytes if there are any, so that a block that realloc() enlarges counts as growth */

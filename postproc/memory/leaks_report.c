@@ -30,7 +30,7 @@ struct leak {
 	 */
 	uint32_t processes, last;
 	const char *example; /* description of the oldest object; NULL: none */
-	/* children that were not waited for: a list in leaks_state.children; 0: none */
+	/* list, in leaks_state.children, of children that were not waited for; 0: none */
 	uint32_t children;
 };
 

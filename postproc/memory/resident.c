@@ -20,7 +20,7 @@
 #include "wire.h"
 
 #define PAGE	    ((uint64_t)RESIDENCE_PAGE)
-#define FEW_BYTES   (PAGE / 4) /* blocks pin a page if it has at most this number of live bytes */
+#define FEW_BYTES   (PAGE / 4) /* blocks pin a page with at most this number of live bytes */
 #define REGION_BITS 21u	       /* log2 of the size of a struct region in bytes: 2 MiB */
 /* larger blocks are not marked in regions: they are mappings of their own, not in a heap */
 #define COVERED_MAX    (1ull << 30)
@@ -148,7 +148,7 @@ struct resident_state {
 	ARRAY_OF(struct resident_page) pages;
 	uint32_t *sorted;	   /* indexes in `regions`, sorted by address */
 	struct resident_use *uses; /* indexed by mapping */
-	uint64_t steps;	 /* steps left for join(): blocks of a damaged trace may overlap */
+	uint64_t steps;	 /* steps left for join(), which a damaged trace could make slow */
 	size_t last_run; /* index of the run of resident pages in which the previous block starts */
 	/* results; if has_result is set, the last one is that of the current process */
 	ARRAY_OF(struct resident_process) processes;
@@ -279,7 +279,7 @@ static bool is_before(const struct resident_state *state, const struct residence
 	return false;
 }
 
-/* Adds live bytes of a site to a page that they cover in part. */
+/* Adds live bytes of a site to a page that live blocks cover in part. */
 static void add_to_page(struct resident_state *state, uint64_t address, uint32_t mapping,
 			uint32_t site, uint32_t bytes)
 {

@@ -30,13 +30,13 @@ struct unit_growth {
 };
 
 struct unit_point {
-	double units;	  /* number of units done up to its end; increases from point to point */
+	double units;	  /* units done up to the point's end; increases from point to point */
 	double most, low; /* largest and smallest amount at the ends of its units */
 };
 
 /*
- * are_runs: each point is the end of a run that did this number of units. Such points are few, but
- * have no noise, so the rise per unit must not decline from run to run.
+ * are_runs: each point is the end of a run that did `units` units. Such points are few, but have no
+ * noise, so the rise per unit must not decline from run to run.
  */
 struct unit_growth unit_growth_decide(const struct unit_point *points, size_t count, bool are_runs);
 

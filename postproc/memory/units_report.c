@@ -48,7 +48,7 @@ struct units_state {
 		unsigned runs;
 	} labelled[UNIT_POINTS];
 	size_t labelled_count;
-	size_t current; /* index for the current process; UNIT_POINTS: its run has no label */
+	size_t current; /* index of the process's run in `labelled`; UNIT_POINTS: no label */
 };
 
 /* Joins the points in pairs, so that each point covers twice as many marks. */

@@ -63,7 +63,7 @@ struct stay {
 struct stays {
 	struct stay *items;
 	size_t count, capacity;
-	uint64_t least_ns, left_out; /* shorter stays are left out; left_out: their number */
+	uint64_t least_ns, left_out; /* minimum length; number of shorter stays left out */
 };
 
 struct model_state {
@@ -127,8 +127,7 @@ static void model_move(void *user, const struct ledger_move *move)
 		     move->is_acquisition ? bytes : -bytes);
 
 	/*
-	 * a descriptor that was opened before an exec counts for the new program from that
-	 * program's start
+	 * a descriptor that was opened before an exec belongs to the new program from its start on
 	 */
 	if (acquired < start)
 		acquired = start;
@@ -198,7 +197,7 @@ static void model_note(void *user, const struct event *event)
 
 /* ---- the longest waits and holds ---- */
 
-/* Equally long waits are in the order of time, so that a trace always gives the same page. */
+/* Equally long waits are sorted by time, so that a trace always gives the same page. */
 static int by_length(const void *left, const void *right)
 {
 	const struct stay *a = left, *b = right;

@@ -47,7 +47,7 @@ struct overview {
 #define DURATION(ns)   human_time(&(struct human){ { 0 } }, ns)
 #define PLURAL(number) ((number) == 1 ? "" : "s")
 
-/* Returns the maximum number of rows of a list for the value of `tight`. most: that for 0. */
+/* Returns the maximum number of rows of a list. most: the maximum if `tight` is 0. */
 static inline size_t overview_limit(const struct overview *overview, size_t most)
 {
 	return most >> overview->tight ? most >> overview->tight : 1;

@@ -228,7 +228,7 @@ void tables_lay_out(struct layout *layout)
 		add_bar(layout, width);
 		return;
 	}
-	/* a last column of numbers stays in the line of the others, under its heading */
+	/* a last column of numbers stays in the line of the other columns, under its heading */
 	if (!tables_is_left(layout->table->facts.columns[layout->last].kind))
 		layout->last = layout->table->facts.column_count;
 	layout->last_at = 3 * INDENT;

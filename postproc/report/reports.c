@@ -313,8 +313,8 @@ static bool report_is_unmeasured(const struct summary_process *process)
 }
 
 /*
- * Whether resident pages may contain blocks that the process inherited by fork. Its trace does not
- * have these blocks.
+ * Whether resident pages may contain blocks that the process inherited by fork. The trace of the
+ * process does not have these blocks.
  */
 static bool report_has_forked_blocks(const struct summary_process *process)
 {

@@ -55,8 +55,8 @@ static void join_cell(enum table_kind kind, struct table_cell *cell, const struc
 		cell->weight = weight;
 	} else if (kind == TABLE_STEPS) {
 		/*
-		 * both arrays have the steps of the same run; each cell has its own copy of the
-		 * array, so the first array can be changed in place
+		 * both arrays have the steps of the same run; `cell` has its own copy, so its array
+		 * can be changed in place
 		 */
 		for (uint64_t i = 0; i < cell->weight && i < other->weight; i++)
 			((uint64_t *)cell->steps)[i] += other->steps[i];

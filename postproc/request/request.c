@@ -98,8 +98,8 @@ static int check_view(const struct options *options, struct error *err)
 }
 
 /*
- * Adds the names to the inputs. If a name is the pid of a running process, adds the traces that its
- * run has written so far instead.
+ * Adds the names to the inputs. If a name is the pid of a running process, instead adds the traces
+ * that its run has written so far.
  */
 static int add_inputs(struct options *options, char **names, struct error *err)
 {

@@ -43,7 +43,7 @@ struct thread {
 	/* newest call that was counted immediately; further events of this call are ignored */
 	uint64_t counted;
 	uint64_t in_tree; /* number of the newest call with an event in the tree */
-	/* whether nested calls were recorded that may belong to the next outermost call */
+	/* whether recorded nested calls may belong to the next outermost call */
 	bool has_nested;
 	bool has_waiting;
 	struct event waiting;

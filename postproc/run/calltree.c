@@ -100,8 +100,8 @@ static void begin_life(struct calltree *tree, struct calltree_thread *thread, ui
 }
 
 /*
- * Returns the thread of the event. If the event has another pthread_t than the known thread with
- * its tid, the tid was reused: begins another life.
+ * Returns the thread of the event. If the event's pthread_t differs from that of the known thread
+ * with the tid, the tid was reused: begins another life.
  */
 static struct calltree_thread *thread_of(struct calltree *tree, const struct event *event)
 {

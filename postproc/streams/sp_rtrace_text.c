@@ -293,7 +293,7 @@ static void print_line(struct text_writer *writer, const struct event *event)
 	if (writer->options.is_reordered)
 		print_comments(writer, event->index);
 	/*
-	 * If there is only one class, calls do not name it. In traces of holdtrace they do, because
+	 * If there is only one class, calls do not name it, except in traces of holdtrace, where
 	 * more classes may be registered later.
 	 */
 	if (writer->classes.count > 1 ||
@@ -341,9 +341,7 @@ static void print_backtrace(struct text_writer *writer, const struct backtrace *
 
 /* ---- mappings that are printed a second time ---- */
 
-/*
- * Returns the mapping that a program which has read the text up to this line uses for the address.
- */
+/* Returns the mapping that a reader of the text, up to this line, uses for the address. */
 static const struct trace_mapping *last_printed(const struct text_writer *writer, uint64_t address)
 {
 	for (size_t i = writer->again.count; i-- > 0;)

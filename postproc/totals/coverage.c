@@ -124,7 +124,7 @@ void coverage_note(struct coverage *coverage, const struct event *event)
 /*
  * Computes the times of a thread. The first reading of the kernel's counters may include time
  * before the thread's birth event: for a new thread, time in the queue; for the main thread, or a
- * thread that ran before an attach, also time on a processor. How much is not known. So the first
+ * thread that ran before an attach, also time on a processor. The amount is unknown, so the first
  * reading is subtracted, and as much of the time between the birth and that reading counts as
  * unmeasured.
  */

@@ -21,7 +21,7 @@
 #include "base/map.h"
 #include "trace/event.h"
 
-/* If a thread's unmeasured time is longer than this, it counts as not observed. */
+/* The unmeasured time of a thread counts as not observed if it is longer than this. */
 #define COVERAGE_SLACK_NS 100000000u
 /*
  * The sums may be wrong by this much, because the kernel updates the counters of a running thread

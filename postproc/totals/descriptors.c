@@ -132,8 +132,8 @@ static bool take_over(struct descriptors *descriptors, struct descriptor *descri
 }
 
 /*
- * Describes the descriptor by an argument of the call: the first in `names` that the call has,
- * after the prefix in `names`.
+ * Describes the descriptor by the first argument in `names` that the call has, after the argument's
+ * prefix in `names`.
  */
 static void describe(struct descriptor *descriptor, const struct event *event)
 {
@@ -168,7 +168,7 @@ static void identify(struct descriptors *descriptors, struct descriptor *descrip
 		descriptor->kind = kind;
 	if (!take_over(descriptors, descriptor, event))
 		describe(descriptor, event);
-	/* the path may show a more specific kind: a terminal, a device */
+	/* the path may show a more specific kind, such as a terminal or a device */
 	if (descriptor->what && !strcmp(descriptor->kind, "file") && *descriptor->what == '/')
 		descriptor->kind = kind_of(descriptor->what, true);
 	/* the call may have opened a stream and its descriptor */

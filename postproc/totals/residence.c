@@ -36,7 +36,7 @@ size_t residence_after(const struct residence *residence, uint64_t address)
 	return ARRAY_SEARCH(residence->runs.count, at, residence->runs.items[at].to <= address);
 }
 
-/* Adds a mapping. Returns false if it is invalid, or not above the mappings before it. */
+/* Adds a mapping. Returns false if it is invalid, or not above all earlier mappings. */
 static bool take_mapping(struct residence *residence, const struct event *event)
 {
 	const char *kind = event_argument(event, "kind"), *path = event_argument(event, "path");

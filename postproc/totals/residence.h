@@ -61,7 +61,7 @@ void residence_clear(struct residence *residence);
 
 /*
  * Processes a note. All notes must be passed, in the order of the stream. Returns true if the
- * result is complete now; it is valid until the next note.
+ * result is complete now; the result is valid until the next note.
  */
 bool residence_note(struct residence *residence, const struct event *event);
 

@@ -135,7 +135,7 @@ void summary_count(struct summary *summary, const struct event *event)
 	if (event->type == CALL_TYPE_ALLOC && event->resource->known == RESOURCE_THREAD &&
 	    event->pthread && !event->part) {
 		/*
-		 * Until the new thread makes a call, it is counted as silent. That call may already
+		 * Until the new thread makes a call, it is counted as silent. The call may already
 		 * have been recorded.
 		 */
 		bool is_early = map_get(&fold->threads, OF_EARLY, event->object) != 0;

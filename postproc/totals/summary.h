@@ -66,7 +66,7 @@ struct summary_class {
 	const char *description;
 	enum resource known; /* RESOURCE_NONE: another tracer defined the class */
 	bool is_counted;
-	uint64_t acquired, lost, failed; /* numbers of calls; lost: calls that released */
+	uint64_t acquired, lost, failed; /* numbers of calls that acquired, released, failed */
 	uint64_t strays; /* releases of objects whose acquisition was not recorded */
 	/* releases of objects that were acquired before the attach or before --since */
 	uint64_t earlier;
@@ -138,7 +138,7 @@ struct summary_blocked {
 	bool is_inherited;
 	uint32_t joined; /* tid of the thread to be joined; 0: none, or unknown */
 	/*
-	 * for a condition: the last signal before the wait, if no thread waited for it; else NULL
+	 * for a condition: the last signal before the wait, if the signal had no waiter; else NULL
 	 */
 	const struct trace_node *vain_backtrace;
 	uint32_t vain_thread;
@@ -195,7 +195,7 @@ struct summary_process {
 	uint64_t session[2];
 	bool has_tails;
 	uint64_t start_ns, end_ns; /* on CLOCK_MONOTONIC */
-	/* difference between the time in ns since 1970 and these times; 0: unknown */
+	/* the time in ns since 1970 minus the time on that clock; 0: unknown */
 	uint64_t realtime_ns;
 	uint64_t ended_ns; /* time at which the process reported its end; 0: it reported none */
 	uint64_t events, lost, late;
@@ -286,7 +286,7 @@ struct summary_loss {
 struct summary_bypass {
 	/* path of the module; example: one of the functions; NULL: unknown */
 	const char *path, *example;
-	uint64_t functions; /* number of such functions: the maximum over the processes */
+	uint64_t functions; /* number of such functions, the maximum of all processes */
 	uint32_t process;   /* number of the first process with the module */
 	uint32_t processes; /* number of processes with the module */
 };
@@ -391,7 +391,7 @@ struct summary {
 		size_t count, capacity;
 	} blocked;
 	ARRAY_OF(struct summary_loss) losses;
-	ARRAY_OF(struct summary_bypass) bypasses; /* different modules; some hundreds at most */
+	ARRAY_OF(struct summary_bypass) bypasses; /* one for each module; some hundreds at most */
 	struct summary_list left_out, refused;
 	uint64_t sample;    /* sampling interval of memory in bytes; 0: no sampling */
 	const char *follow; /* the argument of --follow; NULL: all programs were recorded */
@@ -436,7 +436,7 @@ struct summary {
 	struct wakes calls;		     /* calls that blocked in the current process */
 	struct descriptors descriptors;	     /* descriptors of the current process */
 	struct summary_calls called;	     /* sums of `calls` of all processes */
-	ARRAY_OF(struct summary_poll) polls; /* until summary_end(), which adds them to `called` */
+	ARRAY_OF(struct summary_poll) polls; /* used until summary_end() adds them to `called` */
 	struct {
 		ARRAY_OF(const struct trace_node *) places; /* call sites that map memory */
 		const char *name, *module;
@@ -545,9 +545,9 @@ void summary_end(struct summary *summary);
 void summary_free(struct summary *summary);
 
 /*
- * If memory was sampled, writes a sentence that says so and how exact the numbers are, for formats
- * without a field for errors; otherwise writes "". Returns `text`, a buffer of SUMMARY_SAMPLES_MAX
- * bytes.
+ * If memory was sampled, writes a sentence that says this, and how exact the numbers are, for
+ * formats without a field for errors; otherwise writes "". Returns `text`, a buffer of
+ * SUMMARY_SAMPLES_MAX bytes.
  */
 #define SUMMARY_SAMPLES_MAX 320
 const char *summary_say_samples(const struct summary *summary, char *text);
@@ -559,7 +559,7 @@ const struct summary_class *summary_class_of(const struct summary *summary, enum
 
 /*
  * Chooses at most `room` sites to show: mostly the sites of memory with the most bytes, but also
- * some of each other class. Writes their indices to `chosen`, and returns their number.
+ * some sites of every other class. Writes their indices to `chosen`, and returns their number.
  */
 size_t summary_top(const struct summary *summary, size_t room, uint32_t *chosen);
 

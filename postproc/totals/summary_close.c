@@ -33,8 +33,8 @@ struct held {
 };
 
 /*
- * Whether the path is a better example than the current one: shorter, or alphabetically first. Thus
- * the choice does not depend on the order of the calls.
+ * Whether the path is a better example than the current one: shorter or, if equally long,
+ * alphabetically first. Thus the choice does not depend on the order of the calls.
  */
 static bool is_example(struct held *held, const char *path)
 {
@@ -468,9 +468,9 @@ static bool has_way(const struct fold_open *open, enum hook_how how)
 }
 
 /*
- * Returns one by one the threads that a call waits for, starting with *at 0; 0 after the last one.
- * A writer waits for all holders. A reader waits for a holder that writes or, if only readers hold
- * the lock, for the writers that wait for it.
+ * Returns one by one the threads that a call waits for; 0 after the last one. *at: 0 at the first
+ * call. A writer waits for all holders. A reader waits for a holder that writes or, if only readers
+ * hold the lock, for the writers that wait for it.
  */
 static uint32_t next_blocker(const struct summary *summary, const struct fold_open *open,
 			     uint32_t *at)

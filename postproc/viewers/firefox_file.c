@@ -391,7 +391,7 @@ static int by_time(const void *a, const void *b)
 
 /*
  * Makes the steps of the thread "memory": each span becomes an allocation and, if it ended, a free.
- * The only purpose of the address is to connect the free with its allocation.
+ * The address of a step only connects a free with its allocation.
  */
 static struct step *make_steps(struct firefox *file, size_t *count)
 {

@@ -46,7 +46,7 @@ struct critical_part {
 
 struct critical {
 	ARRAY_OF(struct lane_wait) waits; /* the last CRITICAL_WAITS waits, as a ring buffer */
-	size_t next;			  /* index of the next wait in the full ring */
+	size_t next;			  /* number of overwritten waits */
 	/* start of the first call and end of the last one; first_ns 0: there was no call */
 	uint64_t first_ns, last_ns;
 	uint32_t last_thread;

@@ -437,7 +437,7 @@ static void put_times(struct table_cell *taken, const struct locks_times *times)
 	}
 }
 
-/* Adds a row for the use of a lock. shared: its use by readers; otherwise exclusive use. */
+/* Adds a row for the use of a lock. shared: the use by readers; otherwise the exclusive use. */
 static struct table_cell *put_lock_row(struct table *table, const struct place *born,
 				       bool is_rwlock, unsigned shared,
 				       const struct locks_times *times)

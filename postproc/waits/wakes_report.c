@@ -361,10 +361,7 @@ static void put_calls(const struct wakes_report *state, struct table *table, boo
 	}
 }
 
-/*
- * Joins the waits of an event loop that were not ended by a thread of the process: the loop was
- * idle.
- */
+/* Joins the idle waits of an event loop: those that no thread of the process ended. */
 static void join_idle(struct wakes_report *state)
 {
 	for (size_t i = 1, count = state->pairs.count; i < count; i++) {
