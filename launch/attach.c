@@ -35,8 +35,8 @@
 
 /*
  * Runs holdtrace-inject with these arguments, in a process group of its own, because only the
- * launcher handles Ctrl-C. Copies its standard output to `line`; with_errors: also its standard
- * error. Returns its exit status.
+ * launcher handles Ctrl-C. Copies the injector's standard output to `line`; with_errors: also its
+ * standard error. Returns its exit status.
  */
 static int inject(char **words, bool with_errors, char *line, size_t room, struct error *err)
 {

@@ -96,10 +96,10 @@ static char *read_names(int fd, const Elf64_Ehdr *header, size_t *size)
 }
 
 /*
- * Refuses programs built with a sanitizer. A sanitizer also replaces malloc and must be the first
- * library: otherwise AddressSanitizer ends the program. If a sanitizer is compiled into the
- * program, it precedes every library. Both cases are recognized by an entry point that the program
- * imports or exports.
+ * Refuses programs built with a sanitizer. Like our library, a sanitizer replaces malloc and must
+ * be the first library: otherwise AddressSanitizer ends the program. If a sanitizer is compiled
+ * into the program, it precedes every library. Both cases are recognized by an entry point that the
+ * program imports or exports.
  */
 static int check_sanitizers(const char *path, int fd, const Elf64_Ehdr *header, struct error *err)
 {

@@ -40,8 +40,8 @@ static bool find_own_path(char *own)
 }
 
 /*
- * Whether a part can be trusted. Normally the part was built or installed with this program; but
- * other users may be able to write to its directory (such as /tmp). So the file must belong to the
+ * Whether a part can be trusted. Normally it was built or installed with this program; but other
+ * users may be able to write to the part's directory (such as /tmp). So the file must belong to the
  * program's owner, to root or to this user, and other users must not be able to write to it.
  */
 static bool is_ours(const char *path, const char *program)

@@ -341,8 +341,8 @@ static bool is_branch(const uint8_t *end)
 static const char *function_name(const struct file *file, const Elf64_Sym *symbol);
 
 /*
- * Whether the bytes that end at an address, which look like the opcode of a branch, are inside an
- * instruction of a function that can be decoded from its start to its end.
+ * Whether the bytes before `end`, which look like the opcode of a branch, are inside another
+ * instruction. This is known only in a function that can be decoded from its start to its end.
  */
 static bool is_in_instruction(const struct file *file, uint64_t end)
 {
@@ -575,8 +575,8 @@ static void add_hook(struct patches *plan, const struct file *file, const char *
 }
 
 /*
- * Plans the functions of one file. Returns the loader of the program if it needs libraries that may
- * contain an allocator; the caller frees it. Otherwise returns NULL.
+ * Plans the functions of one file. If the program needs libraries that may contain an allocator,
+ * returns its loader, which the caller frees. Otherwise returns NULL.
  */
 static char *plan_file(struct patches *plan, const char *path, bool is_program,
 		       const char *const *hooks, size_t hook_count)

@@ -372,9 +372,9 @@ static bool is_readable(const struct session_stream *stream)
 }
 
 /*
- * Runs the post-processor over all trace files of the run. what: its first argument; more: up to
- * five further arguments, followed by NULL, or NULL for none; to: its standard output. Returns its
- * exit status, or -ENODATA if no trace was written to a file.
+ * Runs the post-processor over all trace files of the run. what: its first argument; more: NULL, or
+ * up to five further arguments and a final NULL; to: its standard output. Returns its exit status,
+ * or -ENODATA if no trace was written to a file.
  */
 static int run_over_traces(const struct run *run, const char *what, char *const *more, int to)
 {

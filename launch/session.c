@@ -49,8 +49,8 @@ int session_create(struct session *session, struct error *err)
 }
 
 /*
- * Called in the child: executes the collector, which inherits the descriptors with their present
- * numbers, but no library that is preloaded into the program. (tcmalloc's libunwind closes
+ * Called in the child: executes the collector, with the descriptors at their present numbers, but
+ * without the libraries that are preloaded into the program. (tcmalloc's libunwind closes
  * descriptors that the collector has opened.) Never returns.
  */
 static void become_collector(const char *path, int control, int sink, int report)

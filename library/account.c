@@ -30,7 +30,7 @@ struct library_process {
 	struct wakes conditions, semaphores;
 };
 
-/* A wait for a semaphore that had not returned when its process ended. */
+/* A call that was still waiting for a semaphore when its process ended. */
 struct library_asleep {
 	uint32_t section, thread, backtrace;
 	uint64_t object, since_ns, ns;

@@ -176,10 +176,10 @@ static bool is_in_descriptor(const struct live_process *process, uint64_t addres
 }
 
 /*
- * Whether the thread is in pthread_join(), whose symbol is usually missing. pthread_join() waits
- * for the kernel to clear the thread id of the joined thread, with a futex without
- * FUTEX_PRIVATE_FLAG. A word of the program may have the same value as a thread id, especially if
- * thread ids are small (in containers), so the word must be in a struct pthread.
+ * Whether the thread is in pthread_join(), whose symbol is usually missing. pthread_join() uses a
+ * futex without FUTEX_PRIVATE_FLAG to wait until the kernel clears the joined thread's id. A word
+ * of the program may have the same value as a thread id, especially if thread ids are small (in
+ * containers), so the word must be in a struct pthread.
  */
 static bool is_join(const struct live_process *process, const struct live_thread *thread)
 {

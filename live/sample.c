@@ -23,9 +23,9 @@ static void tick_process(struct watched *watched, double seconds)
 	double passed = (double)(watched->time_ns - watched->seen_ns) / 1e9;
 
 	/*
-	 * The trace file may be up to a second behind, so the events of one second may be read only
-	 * in the next second. If the times of the events advanced by about as much as our clock,
-	 * the rate is computed from the times of the events.
+	 * The trace file may lag by up to a second, so the events of one second may be read only in
+	 * the next second. If the times of the events advanced by about as much as our clock, the
+	 * rate is computed from these times.
 	 */
 	if (watched->seen_ns && passed > seconds / 2 && passed < seconds * 2)
 		seconds = passed;

@@ -503,7 +503,7 @@ static int watch_processes(struct watch *watch, bool is_complete, bool *is_broke
 
 /*
  * Runs the checker for the whole run, which has ended without a broken limit. Prints the limits
- * that are unknown because not all events that they count were recorded.
+ * that are unknown because some events that they count were not recorded.
  */
 static int check_run(const struct watch *watch, bool *is_unknown, struct error *err)
 {

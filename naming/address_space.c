@@ -202,8 +202,8 @@ int space_map(struct address_space *space, const struct trace_mapping *mapping)
 /*
  * Converts an address of the process to the address map. Uses the newest mapping that was made
  * before the call or, if there is none, the oldest mapping that was made after it. Sets *is_certain
- * (if not NULL) to false if several mappings contain the address: the same address may then have
- * another result for another call.
+ * (if not NULL) to false if several mappings contain the address, because another call may then
+ * need a different one.
  */
 static uint64_t map_address(const struct address_space *space, uint64_t address, uint64_t index,
 			    bool *is_certain)

@@ -284,8 +284,8 @@ static const struct naming_found *find_python(struct naming *naming, uint64_t ad
 }
 
 /*
- * Looks up the functions at a return address, once: the function that contains it, and the calls
- * that are inlined there. NULL: no memory.
+ * Looks up, only once, the functions at a return address: the function that contains it, and the
+ * calls that are inlined there. NULL: no memory.
  */
 static const struct naming_found *find_functions(struct naming *naming, uint64_t address)
 {
@@ -484,8 +484,8 @@ static void add_line(struct naming *naming, struct shown *shown, const struct na
 }
 
 /*
- * Adds the function of the runtime or of a library that the program called, unless the function's
- * name is internal. If the library has no names, adds the name of the library.
+ * Adds the function that the program called in the runtime or in a library, unless its name is
+ * internal. If the library has no names, adds the name of the library.
  */
 static void show_called(struct naming *naming, struct shown *shown,
 			const struct naming_frame *frame)

@@ -57,9 +57,9 @@ struct symbol {
 };
 
 /*
- * A mapped file. `from` may be the load bias, or the start of the executable mapping with or
- * without its file offset subtracted. Writers of traces differ; layout_bias() determines from the
- * file which of these it is.
+ * A mapped file. `from` may be the load bias, the start of the executable mapping, or that start
+ * minus the mapping's file offset. Writers of traces differ; layout_bias() finds out with the file
+ * which one it is.
  */
 struct resolve_module {
 	const char *path;

@@ -332,8 +332,8 @@ static int by_kind(const void *one, const void *two)
 /*
  * ---- unreachable blocks ----
  *
- * Blocks that lead to each other are one component. If no other component leads to a component, the
- * component's oldest block is reported as the leak, and all blocks to which this block leads are
+ * Blocks that lead to each other are one component. If a component is reached from no other
+ * component, its oldest block is reported as the leak, and all blocks to which this block leads are
  * indirect (Tarjan's algorithm, without recursion).
  */
 

@@ -104,8 +104,8 @@ uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *str
 uint64_t graph_end(const struct graph *graph, uint32_t block);
 
 /*
- * Finds the pointers between blocks. slack(): returns the usable size of a block of the given size;
- * the bytes beyond the requested size are searched, too. NULL: there are no such bytes.
+ * Finds the pointers between blocks. slack(): converts a requested size to the usable size; the
+ * extra bytes are searched, too. NULL: there are no such bytes.
  */
 void graph_connect(struct graph *graph, const struct words *words,
 		   uint64_t (*slack)(uint64_t size));

@@ -40,7 +40,7 @@ static void put_hex(struct out *out, const char *name, uint64_t number)
 	put_string(out, text);
 }
 
-/* Writes a pair with a text from a file or the kernel, cut to the size that a note can have. */
+/* Writes a name, and a text that a file or the kernel supplied, cut to the limit of a note. */
 static void put_text(struct out *out, const char *name, const char *text)
 {
 	char cut[NAME_MOST];

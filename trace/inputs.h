@@ -18,10 +18,10 @@ struct inputs {
 };
 
 /*
- * Replaces each path of a file with several streams by one item per stream. Other paths, and those
- * that cannot be opened, are added unchanged. options->bundles caches the streams that were found;
- * if it is NULL, all paths are added unchanged. Waits for writers as trace_open() does. Returns 0,
- * -EINTR or -ENOMEM.
+ * Replaces each path of a file with several streams by one item per stream. Paths of other files,
+ * and of files that cannot be opened, are added unchanged. options->bundles caches the streams that
+ * were found; if it is NULL, all paths are added unchanged. Waits for writers as trace_open() does.
+ * Returns 0, -EINTR or -ENOMEM.
  */
 int inputs_expand(struct inputs *inputs, const char *const *paths, size_t count,
 		  const struct trace_options *options, struct error *err);

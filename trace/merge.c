@@ -125,8 +125,8 @@ merge_resource(struct merge_ids *ids, struct merge_classes *classes, struct regi
 /* ---- inputs ---- */
 
 /*
- * True for names that end in a number, as those of further processes or program images do: x.htr.1,
- * x.htr.sh.4711.
+ * True for names that end in a number, such as those of further processes and program images:
+ * x.htr.1, x.htr.sh.4711.
  */
 static bool ends_in_number(const char *text)
 {

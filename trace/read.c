@@ -45,8 +45,8 @@ static bool follow_name(int fd, const char *path)
 }
 
 /*
- * The collector locks a file until it is complete. A reader that starts earlier needs the whole
- * file, too, so it waits for the lock. After a second it calls options->waiting.
+ * The collector locks a file until the file is complete. A reader needs the whole file, so it waits
+ * for the lock, and after a second calls options->waiting.
  */
 int trace_wait(int fd, const char *path, const struct trace_options *options, bool *is_live,
 	       struct error *err)
@@ -272,7 +272,7 @@ static void trace_place_window(struct trace *trace, const struct instant_base *b
 }
 
 /*
- * For a stream without tails, the run starts with its first call, at the time that its header
+ * In a stream without tails, the first call is the start of the run, at the time that the header
  * states.
  */
 bool trace_base(const struct trace *trace, const struct event *event, struct instant_base *base)
@@ -475,7 +475,7 @@ static bool notes_are_next(const struct trace *trace, int rc, const struct event
 	       (rc == 0 || (rc > 0 && event_is_call(event) && event->index >= notes->index));
 }
 
-/* Whether the event is a note of the stream that an inserted note with the same name replaces. */
+/* Whether the event is a note that an inserted note with the same name replaces. */
 static bool is_replaced(const struct trace *trace, const struct event *event)
 {
 	if (event->kind != EVENT_NOTE)
@@ -704,8 +704,8 @@ const char *event_target(const struct event *event)
 	const char *name = event_argument(event, "path") ?: event_argument(event, "name");
 
 	/*
-	 * the argument "address" is the address of a peer, or that of a mapping, which is a number
-	 * and therefore not a name
+	 * the argument "address" is the address of a peer or of a mapping; the latter is a number,
+	 * not a name
 	 */
 	name = name ?: event_argument(event, "address");
 	return name && strncmp(name, "0x", 2) != 0 ? name : "";

@@ -237,8 +237,8 @@ static inline enum got take_values(struct container *container, struct shape **s
 }
 
 /*
- * The node of the event. If the block does not state the node, it is the node that followed the
- * previous event's node last time.
+ * Returns the node of the event. If the block does not state the node, it is the node that came
+ * next when the previous event's node last occurred.
  */
 static inline uint32_t follow(struct htr_model *model, const struct shape *shape, uint64_t node)
 {

@@ -161,7 +161,7 @@ static bool backtrace_equal(const void *item, const void *key)
 	       same_texts(one->texts, two->texts, one->count);
 }
 
-/* Start of the file in memory, or of its code if a hostile trace puts the code before it. */
+/* Returns the start of the file in memory, or of its code if that is lower (in a hostile trace). */
 static uint64_t start_of(const struct trace_mapping *mapping)
 {
 	return mapping->has_tail && mapping->code < mapping->from ? mapping->code : mapping->from;
@@ -422,8 +422,8 @@ static bool is_same_module(const struct trace_mapping *one, const struct trace_m
 }
 
 /*
- * Replaces the older half of the contests by a summary. It is then no longer known which mappings
- * existed at that time, but new backtraces are still distinguished from backtraces of that time.
+ * Replaces the older half of the contests by a summary. Afterwards, the mappings of their time are
+ * unknown, but backtraces of their time are still distinguished from later backtraces.
  */
 static void forget_contests(struct registry *registry)
 {
@@ -512,7 +512,7 @@ static int clear_ranges(struct registry *registry, const struct mapping_range *r
 
 /*
  * Adds a range and removes the ranges that overlap the new file's mapping, including the part
- * before its code. A partly covered range is removed as a whole.
+ * before the file's code. A partly covered range is removed as a whole.
  */
 static int range_put(struct registry *registry, struct mapping_range range)
 {

@@ -3,8 +3,8 @@
 #define STATE_H
 
 /*
- * The internals of a trace, shared by read.c, which opens it and returns its events, merge.c, and
- * the readers of packets, containers and text. No other file includes this.
+ * The internals of a trace, shared by read.c (which opens a trace and returns its events), merge.c,
+ * and the readers of packets, containers and text. No other file includes this.
  */
 
 #include <stdbool.h>

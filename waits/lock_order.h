@@ -43,7 +43,7 @@ struct lock_order_way {
 	bool has_more_threads;
 	bool is_from_shared, is_to_shared;
 	uint8_t gate_count;
-	uint32_t gates[LOCK_ORDER_GATES]; /* serials, in the order in which they were taken */
+	uint32_t gates[LOCK_ORDER_GATES]; /* serials of locks, in the order of their acquisition */
 	uint64_t count;
 };
 

@@ -222,10 +222,10 @@ static bool outdoes(const struct locks_past *later, const struct locks_past *ear
 }
 
 /*
- * Drops past holds that no wait needs. A wait is attributed to the hold of another thread that
- * overlaps it longest. A past hold can no longer be that hold if a later hold of the same thread
- * outdoes it, or if later holds of two other threads do (one of them may be the waiting thread's
- * own). Few holds remain, because each is longer than those that follow it.
+ * Drops past holds that no wait needs. A wait is attributed to the hold, by another thread, that
+ * overlaps it longest. A past hold can no longer be the longest one if a later hold of the same
+ * thread outdoes it, or if later holds of two other threads do (one of them may be the waiting
+ * thread's own). Few holds remain, because each is longer than those that follow it.
  */
 static void drop_past(struct locks_lock *lock, const struct locks_past *later)
 {
@@ -424,7 +424,8 @@ static bool was_busy(const struct locks *locks, const struct event *event)
 }
 
 /*
- * Adds a call for a lock to the statistics of its site and lock, whether or not it took the lock.
+ * Adds a call for a lock to the statistics of its site and lock, whether or not the call took the
+ * lock.
  */
 static void add_call(struct locks *locks, uint32_t lock, uint32_t site, enum locks_way way,
 		     uint32_t thread, const struct event *event)

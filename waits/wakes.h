@@ -15,17 +15,17 @@
  * returns without a signal is spurious. A thread that was signalled but immediately waits for the
  * same condition again was woken for nothing.
  *
- * Futexes: only waits that slept and wakes that woke threads are recorded, the latter with the
- * number of these threads. The kernel wakes the thread that waited first. So the wake that ended a
- * wait is the oldest wake whose call had not returned when the wait began and whose number of woken
- * threads is not used up by other waits. A call may also move waiters to a second futex; a later
- * wake of that futex ends their waits.
+ * Futexes: only waits that slept are recorded, and only wakes that woke threads, with the number of
+ * threads. The kernel wakes the thread that waited first. So the wake that ended a wait is the
+ * oldest wake whose call had not returned when the wait began and whose number of woken threads is
+ * not used up by other waits. A call may also move waiters to a second futex; a later wake of that
+ * futex ends their waits.
  *
  * Calls that block: reads, polls, sleeps and the like that lasted for 1 ms or longer, and waits in
- * calls of other classes (open, accept, waitpid). A call that wrote to the other end of a pipe
- * ended the wait in the same way. A site is the idle wait of an event loop if it waits for several
- * descriptors (HOW_POLLS), at least WAKES_IDLE_MIN times, mostly while no other thread of the
- * process made a recorded call.
+ * calls of other classes (open, accept, waitpid). As for futexes, the oldest unused call that wrote
+ * to a pipe ended a wait at its other end. A site is the idle wait of an event loop if it waits for
+ * several descriptors (HOW_POLLS), at least WAKES_IDLE_MIN times, mostly while no other thread of
+ * the process made a recorded call.
  *
  * Memory grows with the numbers of objects, sites and threads. The number of tokens per object is
  * limited.
@@ -181,8 +181,8 @@ void wakes_finish(struct wakes *wakes, uint64_t end_ns);
 bool wakes_is_call(const struct event *event);
 
 /*
- * Whether the call site is that of an event loop; its waits that no thread of the process ended are
- * idle. site: its sums over all processes.
+ * Whether the call site is that of an event loop. If so, its waits that no thread of the process
+ * ended are idle. site: its sums over all processes.
  */
 bool wakes_is_loop(const struct hook *hook, const struct wakes_site *site);
 
