@@ -44,7 +44,7 @@ static int plan_format(struct tables_style *style, const struct options *options
 	char list[320] = "";
 
 	style->format = tables_at(0);
-	/* without --report, the screen is printed, which is text */
+	/* without --report, the screen is printed, in the format text */
 	if (!options->format || !options->report)
 		return 0;
 	for (unsigned i = 0; (style->format = tables_at(i)) != NULL; i++) {

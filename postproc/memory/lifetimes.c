@@ -6,7 +6,7 @@
 
 #include "postproc/report/report.h"
 
-#define BUCKETS	 13u /* upper bounds: 1 us, 10 us ...; the last bucket has none */
+#define BUCKETS	 13u /* their upper bounds are 1 us, 10 us ...; the last bucket has none */
 #define HELD	 BUCKETS
 #define FIRST_NS 1000ull
 

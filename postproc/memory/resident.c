@@ -25,7 +25,7 @@
 /* larger blocks are not marked in regions: they are mappings of their own, not in a heap */
 #define COVERED_MAX    (1ull << 30)
 #define FRAMES	       4u
-#define PARTS_SEARCHED 1000u /* add_part() searches this number of parts, the newest ones */
+#define PARTS_SEARCHED 1000u /* add_part() searches only this number of the newest parts */
 #define NAMES_MAX      300u
 
 /* Sums for a call site of blocks or of mappings, in bytes except `count` and pinned_count. */

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #define SEGMENTS    8u
-#define CAP_RETURNS 3u	 /* if a cache is full, each half has this many points at the maximum */
+#define CAP_RETURNS 3u	 /* a full cache has at least this many maximum points in each half */
 #define EVEN_MIN    0.5	 /* minimum rise of a segment, relative to the largest rise */
 #define FALL_MAX    0.5	 /* maximum fall, relative to the mean rise of a segment */
 #define END_MIN	    0.25 /* minimum rise per unit at the end (is_steady()), relative to the mean */

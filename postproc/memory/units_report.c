@@ -165,8 +165,8 @@ static void units_process(void *user)
 }
 
 /*
- * If the process has marks, keeps the result of the process that grew most. If its run has a label,
- * adds the live amount of the process to that of the run.
+ * With marks, keeps the result of the process that grew most. With a label, adds the live amount of
+ * the process to that of its run.
  */
 static void units_merge(void *user, void *of_run, const void *of_process)
 {

@@ -65,7 +65,7 @@ struct page {
 	struct json json;
 	struct pool pool;
 	struct hash_table text_index, frame_index;
-	struct map node_index; /* key: parent and frame; value: number + 1 */
+	struct map node_index; /* key: parent and frame; value: number of the node + 1 */
 	ARRAY_OF(const char *) texts;
 	ARRAY_OF(const struct frame *) frames;
 	ARRAY_OF(struct node) nodes;

@@ -276,7 +276,7 @@ void table_group(struct table *table, struct table_cell *cell, const char *name,
 int tables_finish(struct tables *tables, const char *by, size_t top, struct error *err);
 
 /*
- * Adds a cell to a sum. kind: the kind of their column. For errors (TABLE_ERROR) the sum is the
+ * Adds a cell to a sum. kind: the kind of the column. For errors (TABLE_ERROR) the sum is the
  * square root of the sum of the squares.
  */
 void table_add_to(enum table_kind kind, struct table_cell *sum, const struct table_cell *cell);

@@ -46,7 +46,7 @@ int newest_scan(struct newest *newest, const char *directory, const struct trace
 int newest_run(const struct newest *newest, bool takes_written, const char ***paths, size_t *count,
 	       struct error *err);
 
-/* Returns the trace with that path if the directory also has traces of other runs, else NULL. */
+/* Returns the trace with that path if its directory also has traces of other runs, else NULL. */
 const struct newest_trace *newest_guess(const struct newest *newest, const char *path);
 
 void newest_free(struct newest *newest);

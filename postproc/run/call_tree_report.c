@@ -40,7 +40,7 @@ struct thread {
 	struct thread *next; /* the next thread in the order of appearance */
 	uint64_t handle;     /* the handle that calltree_next_thread() returns */
 	uint64_t number;
-	/* newest call that was counted immediately; further events of this call are ignored */
+	/* number of the newest call that was counted immediately; its further events are ignored */
 	uint64_t counted;
 	uint64_t in_tree; /* number of the newest call with an event in the tree */
 	/* whether recorded nested calls may belong to the next outermost call */

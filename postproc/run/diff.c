@@ -20,7 +20,7 @@
 #define INNER	  2u
 #define WAITED_NS 1000000u /* in ns: smaller sums of waits are ignored */
 
-/* All call sites of both runs with the same path. */
+/* The call sites, in both runs, that have the same path. */
 struct spot {
 	/* the place's backtrace is that of the new run if the call site exists there */
 	struct measure_place place;

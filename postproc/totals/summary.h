@@ -195,7 +195,7 @@ struct summary_process {
 	uint64_t session[2];
 	bool has_tails;
 	uint64_t start_ns, end_ns; /* on CLOCK_MONOTONIC */
-	/* the time in ns since 1970 minus the time on that clock; 0: unknown */
+	/* CLOCK_REALTIME minus CLOCK_MONOTONIC, in ns; 0: unknown */
 	uint64_t realtime_ns;
 	uint64_t ended_ns; /* time at which the process reported its end; 0: it reported none */
 	uint64_t events, lost, late;
@@ -385,7 +385,7 @@ struct summary {
 	struct {
 		/*
 		 * sorted by summary_end(): deadlocks, lost wakeups and waits for locks first, idle
-		 * waits last; otherwise the longest wait first
+		 * waits last; among waits of the same kind, the longest first
 		 */
 		struct summary_blocked *items;
 		size_t count, capacity;

@@ -178,8 +178,8 @@ void threads_event(struct threads *threads, const struct event *event)
 }
 
 /*
- * Processes the notes ~open (a call that had not returned at the end) and ~process (from the first
- * thread).
+ * Processes the notes ~open (a call that had not returned at the end) and ~process (which shows the
+ * first thread).
  */
 void threads_note(struct threads *threads, const struct event *event)
 {

@@ -67,7 +67,7 @@ struct firefox {
 	 * to its index in frame_list, + 1
 	 */
 	struct map nodes, frames;
-	ARRAY_OF(uint64_t) node_list; /* number of the caller's stack, and frame */
+	ARRAY_OF(uint64_t) node_list; /* of each stack: number of the caller's stack, and frame */
 	ARRAY_OF(const struct stacks_frame *) frame_list;
 };
 

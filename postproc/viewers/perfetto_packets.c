@@ -11,7 +11,7 @@
 #define STATE_NEEDED 2 /* flag: the packet uses interned data */
 #define NUMBER_SIZE  5 /* size of a varint whose value is set later */
 #define NUMBER_LATER (1u << 28)
-#define PIECE	     (256u << 10) /* approximate bytes of a packet of interned data */
+#define PIECE	     (256u << 10) /* approximate size of a packet of interned data in bytes */
 
 /* Field numbers of InternedData and its messages. */
 enum {

@@ -253,7 +253,7 @@ struct owed {
 	bool is_unseen;	 /* the call site of the holder is unknown */
 	bool has_thread; /* the tid of the holder is known */
 	bool is_cycle;	 /* the thread at the call site is in a cycle of waits */
-	/* if the waker is unknown, the function in which its thread waited; else NULL */
+	/* if the waker is unknown, the function that the waiter called; else NULL */
 	const char *function;
 	uint64_t waits, waited_ns, passed_ns, owed_ns;
 };
