@@ -86,9 +86,8 @@ struct ledger_move {
 	bool is_no_call; /* The move does not count as a call: a wait unlocks a mutex or locks it
 			    again, or a descriptor stayed open over an exec. */
 	/*
-	 * Change of the number of objects: 1 or -1, or a larger number for a sampled block. The
-	 * release of a part of a mapping changes the number by 0, or by 1 if it cuts the mapping in
-	 * two.
+	 * Change of the number of objects: 1 or -1, or a larger number for a sampled block. For a
+	 * released part of a mapping: 0, or 1 if the mapping was cut in two.
 	 */
 	int count;
 	uint64_t bytes;	 /* bytes acquired or released */

@@ -34,8 +34,7 @@ struct limit {
 	const struct limit_row *row;
 	const char *text; /* the limit as the user wrote it, `length` characters */
 	size_t length;
-	bool is_equal_enough; /* written with ">=": a value equal to the limit breaks the limit, too
-			       */
+	bool is_equal_enough; /* written with ">=": an equal value breaks the limit, too */
 	uint64_t value;
 };
 

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* Returns the next character that is not blank, without reading it; 0 at the end or after an error.
- */
+/* Skips blanks and returns the next character without reading it. 0: the end, or an error. */
 static char peek(struct json_reader *reader)
 {
 	while (reader->at < reader->end && memchr(" \t\r\n", *reader->at, 4))
@@ -31,7 +30,9 @@ bool json_enter(struct json_reader *reader, char bracket)
 	return take(reader, bracket);
 }
 
-/* Reads what precedes the next item: nothing after the opening bracket, a comma after an item. */
+/*
+ * Reads the comma that must precede each item but the first. Returns false at the closing bracket.
+ */
 static bool next_item(struct json_reader *reader, char opening, char closing)
 {
 	const char *before = reader->at - 1;

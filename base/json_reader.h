@@ -20,17 +20,17 @@ struct json_reader {
 };
 
 /*
- * Begins an object ('{') or a list ('['): the functions below then read its items. Returns false if
- * the next value is something else; it remains the next value.
+ * Begins an object ('{') or a list ('['): the functions below then read its items. Returns false,
+ * without reading the next value, if that is something else.
  */
 bool json_enter(struct json_reader *reader, char bracket);
 
-/* Goes to the next item of a list. Returns false after the last one, which ends the list. */
+/* Goes to the next item of a list. At the end of the list, leaves the list and returns false. */
 bool json_read_item(struct json_reader *reader);
 
 /*
- * Reads the next key of an object; its value must be read or skipped. Returns false after the last
- * one, which ends the object. A key that is too long is cut.
+ * Reads the next key of an object; the caller must then read or skip the value. At the end of the
+ * object, leaves the object and returns false. A key that is too long is cut.
  */
 bool json_read_key(struct json_reader *reader, char *key, size_t size);
 

@@ -55,9 +55,7 @@ void *pool_zalloc(struct pool *pool, size_t size);
 /* Copies a text and terminates it with NUL. */
 char *pool_text(struct pool *pool, const char *text, size_t length);
 
-/*
- * The texts that were copied last, so that a repeated text is stored once. Initialise with zeros.
- */
+/* The texts copied last, so that a repeated text is stored once. Initialise with zeros. */
 struct pool_recent {
 	const char *texts[POOL_RECENT];
 };

@@ -86,9 +86,7 @@ static bool close_files(const struct sandbox_options *options)
 
 	if (ruleset < 0 || (!options->opens_nothing && !allow_directory(ruleset, "/", everywhere)))
 		return false;
-	/*
-	 * only rights of files: the kernel refuses a rule that gives a file rights of directories
-	 */
+	/* the kernel refuses a rule that gives a file rights of directories */
 	allow_directory(ruleset, "/dev/null",
 			LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
 	for (int i = 0; i < SANDBOX_WRITABLE_MAX && options->writable[i]; i++)

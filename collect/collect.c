@@ -295,10 +295,7 @@ static bool starves(void *context, void *owner, int32_t thread, uint64_t *ran_ns
 
 static void on_growth(void *context, void *owner)
 {
-	/*
-	 * finds further spares (struct arena_spare), which a process took because it needs more
-	 * memory
-	 */
+	/* finds further spares (struct arena_spare), taken when a process needs more memory */
 	collect_receive(context);
 	collect_extend(context, owner);
 }

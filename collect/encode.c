@@ -422,10 +422,7 @@ static bool put_htr_call(struct encoder *encoder, const struct merge_event *even
 	return true;
 }
 
-/*
- * Converts a packet of realloc() or a similar call to the first of its two events, which frees
- * `related` at entry.
- */
+/* Converts a packet of realloc() and the like to the first of two events: `related` was freed. */
 static void make_moved_part(struct encode_packet_call *packet)
 {
 	packet->type = CALL_TYPE_FREE;

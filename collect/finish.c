@@ -322,8 +322,7 @@ void collect_say_past(struct collector *collector, struct member *member)
  * Adds to the note whether the kernel ended the process because memory ran out. The status of a
  * process that SIGKILL ended does not show who sent the signal. But the kernel counts, for each
  * control group, the processes that it has killed for lack of memory. If this count has grown by at
- * least the number of processes that SIGKILL has ended in this run, the kernel has killed all of
- * them.
+ * least the number of processes that SIGKILL has ended in this run, the kernel killed them.
  */
 static void add_killer(struct collector *collector, struct facts *facts)
 {

@@ -126,7 +126,7 @@ static void say_settings(const struct collector *collector, struct member *membe
 			(struct encode_note){ .name = NOTE_SETTINGS, .time = member->hello.start });
 }
 
-/* Writes the labels of the run, NAME=VALUE,NAME=VALUE; the library does not check their form. */
+/* Writes the labels of the run as NAME=VALUE,NAME=VALUE; the library does not check their form. */
 static void say_labels(const struct collector *collector, struct member *member)
 {
 	struct facts facts = { .count = 0 };
@@ -203,8 +203,7 @@ static void begin_stream(struct collector *collector, struct member *member)
 /*
  * Ends the earlier member that has the same pid as `later`. `later` is a new image of the same
  * process, or another process that got the pid later. If one of the two attached by the socket and
- * the other by a spare, `later` may have started earlier; if so, this function ends `later`
- * instead.
+ * the other by a spare, `later` may have started earlier, and is then ended instead.
  */
 static void end_predecessor(struct collector *collector, struct member *later)
 {
@@ -316,9 +315,8 @@ static void leave_out(struct collector *collector, const struct guest *guest)
 	find_left_out(collector, name)->count++;
 	count_unsaid(collector);
 	/*
-	 * Ends the image that executed the excluded program, if that image was recorded. Ends no
-	 * image if the guest is in doubt: another process may have sent the message, or may have
-	 * the pid by now.
+	 * Ends the image that executed the excluded program, if it was recorded, unless the guest
+	 * is in doubt: another process may have sent the message, or may have the pid by now.
 	 */
 	while (!guest->doubt && guest->pid &&
 	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)guest->pid, member)) !=
@@ -527,9 +525,7 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	__atomic_store_n(&newcomer->chunk->head->stream, member->number + 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&control->alive, 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&control->attached, 1, __ATOMIC_RELEASE);
-	/*
-	 * only a process's first chunk (0) shows that an earlier member with the same pid has ended
-	 */
+	/* only a process's first chunk (0) shows that an earlier member with this pid has ended */
 	if (!newcomer->hello->chunk)
 		end_predecessor(collector, member);
 	return true;

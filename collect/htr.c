@@ -270,9 +270,8 @@ _Static_assert(HTR_KIND_SHAPES == 1u << (32 - 28), "shape_of_kind() shifts so fa
 /* ---- events ---- */
 
 /*
- * Defines put_value_time(htr, &draft, value) and so on, a function for each VALUE row of htr.def,
- * which writes a value into its column. The values of one column must be written in the order of
- * the rows.
+ * Defines put_value_time(htr, &draft, value) and so on, one for each VALUE row of htr.def. Each
+ * writes a value into its column. The values of a column must be written in the order of the rows.
  */
 #define VALUE(column, sign, name, description)                                              \
 	inline_ void put_value_##name(struct htr *htr, struct draft *draft, uint64_t value) \

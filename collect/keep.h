@@ -7,8 +7,7 @@
  * objects that were live when that part began. Streams are written as sections, which are readable
  * without the sections before them. When the file is too long, the program holdtrace-keep (keep/)
  * writes another file with the last sections and the objects that were live at the end of the older
- * sections. That file then replaces the old file, so that the name always leads to a complete
- * trace.
+ * sections. That file then replaces the old file, so the name always leads to a complete trace.
  */
 
 #include <stdint.h>

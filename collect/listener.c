@@ -88,10 +88,7 @@ struct listener {
 	struct guest *first, **last;
 	/* numbers of waiting guests, by user: [0] with memory, [1] with only a message; atomic */
 	uint32_t waiting_of[2][USERS];
-	/*
-	 * processes and guests that listener_crowd() counts: [0] the owner's, [1] other users';
-	 * atomic
-	 */
+	/* counts of listener_crowd(): [0] for the owner, [1] for all other users; atomic */
 	uint32_t crowd[2];
 	uint64_t refused[REFUSAL_COUNT]; /* atomic counts; listener_refused() resets them */
 };
@@ -593,10 +590,9 @@ static void forget_visitor(struct visitor **at)
 }
 
 /*
- * Receives the messages of all users if `only` is NULL, otherwise those of the user `*only` and of
- * the owners, so that a crowd of other users does not delay that user. Receives in the order of
- * arrival: a process that executes another program has sent its message before that program
- * connects.
+ * Receives the messages of all users or, if `only` is set, of this user and the owners, so that a
+ * crowd of others does not delay this user. Receives in the order of arrival: a process that
+ * executes another program has sent its message before that program connects.
  */
 static void receive_all(struct listener *listener, const uid_t *only)
 {

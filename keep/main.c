@@ -287,9 +287,7 @@ static int put_stream(struct keep *keep, const struct piece *pieces, size_t coun
 	return rc;
 }
 
-/*
- * Returns the index of the first piece after the pieces of a stream, which begin at index `first`.
- */
+/* Returns the index after the last piece of the stream whose first piece is at index `first`. */
 static size_t stream_end(const struct pieces *pieces, size_t first)
 {
 	size_t end = first + 1;

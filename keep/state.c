@@ -45,10 +45,7 @@ enum {
 	OF_GAIN,
 	/* key: the event that made a copy; value: the event that opened the original */
 	OF_ORIGINAL,
-	/*
-	 * key: the event that opened an original; value: the event that closed it, or 1 if it is
-	 * open
-	 */
+	/* key: the event that opened an original; value: the event that closed it; 1: none yet */
 	OF_LOSS,
 	/* key: an event that is kept because it opened or closed an original */
 	OF_STAY,

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the format of the etrace tracer, as its document defines it: lines of text about the files
- * and descriptors that the processes of a run use, and about the creation and end of processes.
- * Each line has a task, a processor and a time. Where the document is unclear, this writer assumes
- * that a task is a thread, numbered as the tracer numbers it, that markers end with `|`, that each
- * line of the file has a later time than the line before, and that the lines of a call are
- * consecutive.
+ * Writes the format of the etrace tracer, as its document defines it: lines about the files and
+ * descriptors that processes use, and about the creation and end of processes. Each line has a
+ * task, a processor and a time. Where the document is unclear, this writer assumes that a task is a
+ * thread, numbered as the tracer numbers it, that markers end with `|`, that each line of the file
+ * has a later time than the line before, and that the lines of a call are consecutive.
  */
 #include "dialects/etrace/etrace.h"
 
