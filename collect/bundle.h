@@ -49,10 +49,9 @@ int bundle_write(struct bundle_stream *stream, const void *bytes, size_t size, s
 uint64_t bundle_size(struct bundle *bundle);
 
 /*
- * Replaces the file by `next`, a copy without the unwanted pieces. done->read: the size of the old
- * file when the copy was made; streams[done->streams]: how much of each stream was left out. Copies
- * the pieces that were written since. Closes `next` in any case. Returns 0, or a negative errno;
- * then the old file remains.
+ * Replaces the file by `next`, a copy of its first done->read bytes without the unwanted pieces,
+ * and copies the pieces written since. streams[done->streams]: how much of each stream was left
+ * out. Closes `next` in any case. Returns 0, or a negative errno; then the old file remains.
  */
 int bundle_shorten(struct bundle *bundle, struct sink_next *next, const struct keep_done *done,
 		   const struct keep_stream *streams, struct error *err);

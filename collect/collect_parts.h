@@ -54,9 +54,9 @@ struct member {
 	uint32_t number; /* number of the member's stream */
 	struct user *user;
 	/*
-	 * Why it is uncertain which process this is; NULL if the kernel confirmed the process. A
-	 * member in doubt gets a new stream, ends no other member's stream, and the collector
-	 * neither scans nor stops its process.
+	 * Why it is uncertain which process this is; NULL if the kernel confirmed the process. For
+	 * a member in doubt, the collector begins a new stream and ends no other member's stream.
+	 * It neither scans nor stops the process.
 	 */
 	const char *doubt;
 	/*

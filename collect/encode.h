@@ -25,7 +25,7 @@
 
 /* Facts that a hook's latest calls on the fast path had in common. */
 struct encode_kind {
-	uint64_t key; /* key of the facts that `kind` was made from (kind_key()); 0: not made yet */
+	uint64_t key; /* the key for which `kind` was made, see kind_key(); 0: not made yet */
 	struct htr_kind kind;
 };
 

@@ -30,10 +30,9 @@ struct fast_call {
 	const uint64_t *frames;	       /* the backtrace, innermost frame first */
 	uint32_t frame_count;
 	/*
-	 * How many outer frames are the same as in the previous call. `memory` identifies a
-	 * remembered backtrace, and `turn` counts its updates: `kept` is valid only if the previous
-	 * call had the same `memory` and the previous `turn`. If `memory` is NULL, `kept` is
-	 * unknown.
+	 * kept: how many outer frames are the same as in the previous call. Valid only if that call
+	 * had the same `memory`, which identifies a remembered backtrace, and a `turn`, the number
+	 * of its updates, that is lower by 1. memory NULL: unknown.
 	 */
 	uint32_t kept;
 	const void *memory;

@@ -39,8 +39,8 @@ struct htr_key {
 #define HTR_KIND_SHAPES 16u
 
 /*
- * The facts that calls on the fast path have in common: a shape's key in which the values, the
- * rules and the depth are still 0, and the last shapes that were made from this key.
+ * A kind of calls on the fast path: the part of a shape's key that these calls have in common (the
+ * values, rules and depth in `key` are 0), and their last shapes.
  */
 struct htr_kind {
 	struct htr_key key;

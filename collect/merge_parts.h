@@ -62,9 +62,9 @@ struct entry {
 
 /*
  * The records of one slot. Entries are sorted by time. The first entries may have copies of their
- * frames. The entries after these have no copy and are also in the order of the ring, so each of
- * them updates the remembered backtrace when it is handed out. That backtrace is the last
- * frame_count items of `stack`, innermost frame first.
+ * frames. All later entries have no copy and are also in the order of the ring, so each of them
+ * updates the remembered backtrace when it is handed out. This backtrace is the last frame_count
+ * items of `stack`, innermost frame first.
  */
 struct reader {
 	uint32_t number; /* number of the reader in its process */
@@ -94,8 +94,8 @@ struct reader {
 	uint64_t watermark;
 	uint64_t watermark_since;
 	/*
-	 * when starves() last read the thread's state, and how long the thread had run at the first
-	 * reading for this low watermark
+	 * when starves() last read the thread's state, and how long the thread had run when its
+	 * state was first read for this low watermark
 	 */
 	uint64_t asked_ns, ran_ns;
 	bool is_starving;
@@ -103,8 +103,8 @@ struct reader {
 	struct entry *entries;
 	uint32_t begin, end, room;
 	/*
-	 * first item of the list of the slot's earlier threads, whose entries may still wait;
-	 * NO_THREAD: the list is empty
+	 * head of the list of the slot's earlier threads, whose entries may still be waiting;
+	 * NO_THREAD: empty
 	 */
 	uint32_t retired;
 	/* number of frames that are remembered once all records taken so far are handed out */
