@@ -408,9 +408,12 @@ static void print_allocators(struct overview *overview)
 	else if (summary->inner.bytes)
 		screen_say(&overview->screen, 8,
 			   "UNSEEN  blocks that %s may keep in %s of mappings of its own: they are "
-			   "not counted here",
+			   "not counted here%s",
 			   summary->inner.mapper ? summary->inner.mapper : "the program",
-			   BYTES(summary->inner.bytes));
+			   BYTES(summary->inner.bytes),
+			   summary->inner.is_later
+				   ? ", since a file that is loaded after the start is not patched"
+				   : "");
 }
 
 /* Warns of Python objects that are not recorded, and of backtraces without lines of Python. */
@@ -469,7 +472,7 @@ static void print_modules(struct overview *overview)
 		if (report_made_directly(other) & KIND_MEMORY && !other->has_go &&
 		    !other->has_namespace) {
 			screen_say(&overview->screen, 8,
-				   "UNSEEN  blocks that may be in memory that %s maps by "
+				   "UNSEEN  blocks that %s may keep in memory that it maps by "
 				   "syscall(2): they are not counted here",
 				   overview_name(other));
 			break;

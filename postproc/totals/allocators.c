@@ -169,7 +169,7 @@ static bool is_of_recorded(const struct summary *summary, const struct trace_nod
 
 struct own_memory {
 	uint64_t bytes, largest;
-	const char *by; /* file that mapped the largest piece; NULL: unknown */
+	const struct space_module *by; /* file that mapped the largest piece; NULL: unknown */
 };
 
 static void take_mapping(struct summary *summary, const struct ledger_held *held,
@@ -191,7 +191,7 @@ static void take_mapping(struct summary *summary, const struct ledger_held *held
 		mapped->bytes += held->size;
 		if (held->size > mapped->largest) {
 			mapped->largest = held->size;
-			mapped->by = module ? module->path : NULL;
+			mapped->by = module;
 		}
 	}
 	for (size_t i = 0; i < summary->inner.places.count; i++)
@@ -216,7 +216,9 @@ void allocators_process(struct summary *summary)
 	    mapped.bytes <= summary->inner.bytes)
 		return;
 	summary->inner.bytes = mapped.bytes;
-	summary->inner.mapper = mapped.by;
+	summary->inner.mapper = mapped.by ? mapped.by->path : NULL;
+	summary->inner.is_later =
+		mapped.by && !process->is_attached && space_is_later(&summary->space, mapped.by);
 }
 
 /* ---- the run ---- */

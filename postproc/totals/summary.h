@@ -447,6 +447,7 @@ struct summary {
 		 */
 		uint64_t bytes;
 		const char *mapper;
+		bool is_later; /* this file was loaded after the start of the program */
 		/* functions of all modules whose calls are recorded */
 		ARRAY_OF(struct summary_recorded) recorded;
 		/*
