@@ -7,13 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/memory.h"
 #include "base/pool.h"
 #include "notes.h"
 #include "postproc/report/report.h"
 #include "unit_growth.h"
 
-#define LABEL "units="
+#define LABEL	   "units="
+#define FRAMES_MAX 256
 
 struct entry {
 	/*
@@ -49,6 +51,10 @@ struct units_state {
 	} labelled[UNIT_POINTS];
 	size_t labelled_count;
 	size_t current; /* index of the process's run in `labelled`; UNIT_POINTS: no label */
+	/* of --growth=NAME(): length of NAME; 0: units end at marks */
+	size_t name_length;
+	struct map known;   /* key: address of a backtrace; value: INSIDE or OUTSIDE of NAME */
+	struct map threads; /* key: thread; value: the same, of its last call */
 };
 
 /* Joins the points in pairs, so that each point covers twice as many marks. */
@@ -113,6 +119,15 @@ static void on_move(void *user, const struct ledger_move *move)
 	entry->amount += move->is_acquisition ? amount : -amount;
 }
 
+static void end_unit(struct units_state *state)
+{
+	/* at the first unit of a process, the previous process has been merged: free its points */
+	if (!state->marks)
+		pool_free(&state->pool);
+	state->marks++;
+	state->shift += state->marks > (uint64_t)UNIT_POINTS << state->shift;
+}
+
 static void units_note(void *user, const struct event *event)
 {
 	struct units_state *state = user;
@@ -121,11 +136,61 @@ static void units_note(void *user, const struct event *event)
 	if (strcmp(event->function->name, NOTE_MARK) != 0 || !text ||
 	    (wanted && *wanted && strcmp(wanted, text) != 0))
 		return;
-	/* at the first mark of a process, the previous process has been merged: free its points */
-	if (!state->marks)
-		pool_free(&state->pool);
-	state->marks++;
-	state->shift += state->marks > (uint64_t)UNIT_POINTS << state->shift;
+	end_unit(state);
+}
+
+/* Whether the name is that of --growth=NAME(). */
+static bool is_of_unit(const struct units_state *state, const char *name)
+{
+	return name && !strncmp(name, state->run->options->unit, state->name_length) &&
+	       (!name[state->name_length] || name[state->name_length] == '(');
+}
+
+enum { OUTSIDE = 1, INSIDE };
+
+/* Whether the call was made by the function of --growth=NAME(), or by a function that it called. */
+static unsigned where_is(struct units_state *state, const struct event *event)
+{
+	struct naming_symbol symbols[FRAMES_MAX];
+	struct map_entry *entry;
+	const struct trace_node *backtrace;
+	size_t count;
+
+	if (!event->backtrace || !state->run->naming)
+		return OUTSIDE;
+	backtrace = space_backtrace(&state->run->summary->space, event->backtrace, event->index);
+	entry = map_put(&state->known, 0, (uintptr_t)backtrace);
+	if (entry->value)
+		return entry->value;
+	entry->value = OUTSIDE;
+	count = naming_symbols(state->run->naming, backtrace, symbols, FRAMES_MAX);
+	for (size_t i = 0; i < count; i++)
+		if (is_of_unit(state, symbols[i].function))
+			entry->value = INSIDE;
+	return entry->value;
+}
+
+/*
+ * With --growth=NAME(), a unit ends with a recorded call of the function, or, if it is one of the
+ * program, with the first call of a thread outside it.
+ */
+static void units_event(void *user, const struct event *event)
+{
+	struct units_state *state = user;
+	struct map_entry *thread;
+	unsigned where;
+
+	if (!state->name_length || event->part || event->moment == MOMENT_HALF)
+		return;
+	if (is_of_unit(state, event->function->name)) {
+		end_unit(state);
+		return;
+	}
+	where = where_is(state, event);
+	thread = map_put(&state->threads, 0, (uint64_t)event->process->pid << 32 | event->thread);
+	if (where == OUTSIDE && thread->value == INSIDE)
+		end_unit(state);
+	thread->value = where;
 }
 
 static const char *find_label(const char *labels)
@@ -268,8 +333,14 @@ static void units_end(void *user, struct tables *tables)
 static int units_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct units_state *state = user;
+	const char *unit = run->options->unit;
+	size_t length = unit ? strlen(unit) : 0;
 
 	(void)err;
+	map_init(&state->known);
+	map_init(&state->threads);
+	if (length > 2 && !strcmp(unit + length - 2, "()"))
+		state->name_length = length - 2;
 	state->tally = report_listen(run, sizeof(struct entry), units_merge, on_move, state);
 	return 0;
 }
@@ -278,6 +349,8 @@ static void units_destroy(void *user)
 {
 	struct units_state *state = user;
 
+	map_clear(&state->known);
+	map_clear(&state->threads);
 	pool_free(&state->pool);
 }
 
@@ -285,6 +358,7 @@ const struct report report_units = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct units_state),
 	.begin = units_begin,
+	.event = units_event,
 	.note = units_note,
 	.process = units_process,
 	.end = units_end,
