@@ -88,11 +88,11 @@
  * event is dropped.
  */
 #define ARENA_RINGS_BUDGET (6u << 20)
-#define ARENA_SLOTS_FIRST  2u /* slots in a first chunk; each further chunk has twice as many */
+#define ARENA_SLOTS_FIRST  2u /* slots in the first chunk; later chunks double the number */
 /* maximum number of slots in a chunk */
 #define ARENA_SLOTS_MOST  512u
 #define ARENA_CHUNKS	  64u /* maximum number of chunks of a process */
-#define ARENA_SPARES	  64u /* number of spares of a first chunk */
+#define ARENA_SPARES	  64u /* number of spares in the first chunk */
 #define ARENA_SPARES_MOST 512u
 #define ARENA_FRAMES_MAX  500u
 /* maximum of `kept` plus `fresh` frames of a record, including frames that `cut` removes */
@@ -147,12 +147,13 @@ struct control_page {
 	uint64_t contract;
 	uint64_t size;	     /* size of the memfd in bytes */
 	uint64_t session[2]; /* random number that identifies the run */
-	uint64_t secret[2];  /* random; a process proves by it that it belongs to the run */
+	uint64_t secret[2];  /* random; proves that a process belongs to the run */
 	uint32_t clock;	     /* enum control_clock; final once state is CONTROL_RUNNING */
 	uint32_t machine;    /* ELF machine number of the traced programs */
 	/* written by the collector */
 	uint32_t state __attribute__((aligned(64))); /* enum control_state; futex */
-	int32_t collector;			     /* the collector's pid as its parent sees it */
+	/* the collector's pid in its parent's pid namespace */
+	int32_t collector;
 	/*
 	 * changes whenever the collector has read or written something, or has found nothing to
 	 * read
@@ -171,7 +172,7 @@ struct control_page {
 	 */
 	uint64_t lasting;
 	uint32_t left_out;    /* number of processes that --follow excluded */
-	uint32_t left_unsaid; /* number of these processes that no stream has reported yet */
+	uint32_t left_unsaid; /* number of excluded processes that no stream has reported yet */
 	/*
 	 * futex; 1: told_pid is set, and `attached` and `alive` include all processes that attached
 	 * before told_pid was set
@@ -356,7 +357,7 @@ struct arena_own {
 
 #define ARENA_OWN 20u /* number of ranges; most processes use about ten */
 
-/* The children that a process had when it ended. */
+/* The state of the children of a process when the process ended. */
 enum arena_children {
 	CHILDREN_UNKNOWN,
 	CHILDREN_NONE,
@@ -721,9 +722,9 @@ enum short_form {
 _Static_assert(RESOURCES_MAX < SHORT_SPLIT, "the flags need bits that no resource uses");
 
 /*
- * The part of a short record for a call that took time, has arguments or failed. In other short
- * records this part is missing, which means that all its values are 0. The arguments follow as in
- * record_call, padded to 8 bytes, at most SHORT_VALUES_MAX bytes.
+ * An optional part of a short record, for a call that took time, failed, or has arguments. If this
+ * part is missing, all its values are 0. The arguments follow as in record_call, padded to 8 bytes,
+ * at most SHORT_VALUES_MAX bytes.
  */
 struct short_more {
 	/* ticks from entry to return; record.time is one of these two times */

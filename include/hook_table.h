@@ -109,7 +109,7 @@ static inline enum hook_blocks hook_blocks(const struct hook *hook)
 }
 
 /*
- * Whether the hook is one of the exec functions. A call of these is recorded before the exec,
+ * Whether the hook is one of the exec functions. A call of such a hook is recorded before the exec,
  * because a successful exec does not return.
  */
 static inline bool hook_is_exec(const struct hook *hook)

@@ -164,10 +164,10 @@ static inline uint64_t htr_unzigzag(uint64_t number)
 }
 
 /*
- * The values from which the next event of a thread is predicted: those of the thread, and those of
- * the call sites of its events. The writer and the reader both keep these values within a block.
- * Each site belongs to one backtrace. A new site replaces the site whose backtrace has the same
- * number modulo HTR_SITES.
+ * The values of a thread, and of the call sites of its events, from which the next event of the
+ * thread is predicted. The writer and the reader both keep these values within a block. Each site
+ * belongs to one backtrace. A new site replaces the site whose backtrace has the same number modulo
+ * HTR_SITES.
  */
 #define HTR_SITES    256u
 #define HTR_CLASSES  33u

@@ -26,7 +26,7 @@ enum scan_message {
 	 * the ranges of the library's memory.
 	 */
 	SCAN_CUT = 'c',
-	/* text: the name of the file of the stream, from which the cut can now be read */
+	/* text: the name of the stream's file, from which the cut can now be read */
 	SCAN_READY = 'r',
 };
 

@@ -295,8 +295,8 @@ static void set_mask(struct remote *remote, uint64_t mask)
 }
 
 /*
- * Stops the thread again, by PTRACE_INTERRUPT. After such a stop the kernel repeats an interrupted
- * system call; it does not do so after a stop at a system call that we made.
+ * Stops the thread again, by PTRACE_INTERRUPT. After such a stop, unlike after a stop at a system
+ * call that we made, the kernel repeats an interrupted system call.
  */
 static void stop_as_before(struct remote *remote)
 {

@@ -78,10 +78,9 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
 
 /*
  * Lets the thread continue as if it had not been stopped. A thread that is still in a call of ours
- * (is_left) finishes the call and restores its registers from the frame. A sleeping thread may need
- * another system call to continue its sleep, which its seccomp filter possibly forbids. Such a
- * thread stays traced, with the filter suspended, until we exit: PTRACE_DETACH would interrupt the
- * sleep.
+ * (is_left) finishes the call and restores its registers from the frame. To continue its sleep, a
+ * thread may need another system call, which its seccomp filter possibly forbids. Such a thread
+ * stays traced, with the filter suspended, until we exit: PTRACE_DETACH would interrupt the sleep.
  */
 void remote_release(struct remote *remote);
 

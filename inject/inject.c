@@ -173,9 +173,9 @@ static int turn_of(const struct stopping *stopping, const char **where)
 }
 
 /*
- * Whether the process has background threads of jemalloc. jemalloc gives each thread that allocates
- * an arena, and may start a background thread for the arena, which would remain after the attach.
- * The first thread already has an arena; the others may not.
+ * Whether the process has background threads of jemalloc. jemalloc gives an arena to each thread
+ * that allocates memory, and may start a background thread for the arena; that thread would remain
+ * after the attach. The first thread already has an arena; other threads may have none.
  */
 static bool has_arena_threads(pid_t pid)
 {

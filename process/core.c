@@ -18,7 +18,7 @@
 #define THREADS_MAX   100000u
 #define ARGUMENTS_MAX (1u << 20) /* maximum number of words of arguments and environment */
 #define HEADERS_MAX   64u	 /* maximum number of program headers of a module */
-#define STACK_TOP     (8u << 20) /* size of the top of a stack, which has the arguments, in bytes */
+#define STACK_TOP     (8u << 20) /* bytes at the top of a stack that may contain the arguments */
 
 /* Processors whose core files this build can read. */
 #if defined(__x86_64__)
@@ -258,7 +258,7 @@ static bool is_memory(const char *path)
 	       !strncmp(path, "/dev/zero", 9) || !strncmp(path, "/dev/shm/", 9);
 }
 
-/* Directories whose files are read-only to programs. */
+/* Whether the path is in a directory of the system, whose files are read-only to programs. */
 static bool is_of_system(const char *path)
 {
 	return !strncmp(path, "/usr/", 5) || !strncmp(path, "/lib", 4);

@@ -184,7 +184,7 @@ struct holdtrace_object {
 	uint32_t thread;    /* the kernel's id of the thread that acquired the object */
 	/*
 	 * for a counted class: number of acquisitions without a release; for sampled memory:
-	 * estimated number of blocks that this block represents, and `bytes` is their total size
+	 * estimated number of blocks that this block represents (`bytes`: their total size)
 	 */
 	uint32_t count;
 	/* 1: the object is part of another live object, such as the descriptor of a stream */
@@ -221,8 +221,8 @@ long holdtrace_trace_sites(struct holdtrace_trace *trace, const struct holdtrace
 			   struct holdtrace_error *error);
 
 /*
- * The waits of one process that have the same call site and the same call site of the waker, and
- * that ended in the same way.
+ * The waits of one process with the same call site of the waiting thread, the same call site of the
+ * waker, and the same kind of end.
  */
 struct holdtrace_wait {
 	/* mutex, read or write (of a reader-writer lock), spin, condition, semaphore */
@@ -234,7 +234,7 @@ struct holdtrace_wait {
 	const char *ended;
 	uint64_t count, total_ns; /* number of waits, and their total duration */
 	uint64_t longest_ns;
-	/* these members describe the longest wait */
+	/* the following members describe the longest wait */
 	uint64_t since_ns, object;
 	/*
 	 * thread: the thread that waited; waker_thread: the thread that held the lock or woke the

@@ -37,7 +37,7 @@ extern struct loader loader;
 
 /*
  * libc's flag for a process with one thread (sys/single_threaded.h); points to 0 before
- * loader_begin() and where libc has none. glibc does not count threads that were made by a bare
+ * loader_begin(), and if libc lacks the flag. glibc does not count threads that were made by a bare
  * clone(2); glibc's allocator is not safe with such threads either.
  */
 extern const char *loader_is_alone;

@@ -107,8 +107,8 @@ int epoll_pwait2(int fd, struct epoll_event *events, int count, const struct tim
 		 const sigset_t *mask);
 
 /*
- * _FORTIFY_SOURCE replaces mq_open by __mq_open_2; the other two are old names of setmntent and
- * endmntent.
+ * _FORTIFY_SOURCE replaces mq_open by __mq_open_2. __setmntent and __endmntent are old names of
+ * setmntent and endmntent.
  */
 int __mq_open_2(const char *name, int flags);
 FILE *__setmntent(const char *path, const char *mode);

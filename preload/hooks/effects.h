@@ -18,7 +18,7 @@
 #include "preload/record/proof.h"
 #include "stub.h"
 
-/* A socket address as text: a path, @name, 127.0.0.1:80, [::1]:80. */
+/* Sizes of a socket address as text, which is a path, @name, 127.0.0.1:80 or [::1]:80. */
 #define ADDRESS_FAMILY_MAX 24
 #define ADDRESS_TEXT_MAX   (sizeof(struct sockaddr_un) + 8)
 

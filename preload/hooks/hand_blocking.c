@@ -17,7 +17,7 @@ int fd_other_end(int fd)
 	return fd >= 0 && fd < FDS_MAX ? other_ends[fd] - 1 : -1;
 }
 
-/* Does nothing in a child of vfork: it shares this memory, but not its parent's descriptors. */
+/* Does nothing in a child of vfork, which shares this memory, but not its parent's descriptors. */
 void fd_join(const struct call *call, int one, int other)
 {
 	if (one >= 0 && one < FDS_MAX && !call->thread->vfork_return)

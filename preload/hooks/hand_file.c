@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Effects of descriptors. */
+/* Effects (effects.h) of calls that open or close descriptors. */
 #include "effects.h"
 
 #include "preload/ground/sys.h"
@@ -24,7 +24,10 @@ void fd_replaced(struct call *call, struct call_event *event, int oldfd, int new
 	event->object = event->result;
 }
 
-/* Records the second end of a pair. The first value of each end is the other end's descriptor. */
+/*
+ * Records the second end of a pair. The first value of each event is the descriptor of the other
+ * end.
+ */
 void fd_pair(struct call *call, struct call_event *event, const int *one, const int *other)
 {
 	struct call_argument arguments[HOOK_ARGUMENTS_MAX + 1] = { event->arguments[0] };

@@ -31,8 +31,8 @@ __asm__(ARCH_DLOPEN);
 
 /*
  * dlmopen(3) has a stub in assembly, too. Calls of a library in another link namespace are not
- * recorded. The stub notes this immediately, because limits that are checked while the process runs
- * depend on it.
+ * recorded. The stub notes each new namespace immediately, because limits that are checked while
+ * the process runs depend on this note.
  */
 typedef __typeof__(dlmopen) *open_in_function;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Effects of mappings and of the program break. */
+/* Effects (effects.h) of calls that change mappings or the program break. */
 #include "effects.h"
 
 /* Records that the call unmapped the mappings in this range. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooked by hand: functions that free memory. Blocks of the pool were allocated before the real
- * allocator was known, and are never passed to it. Also: effects of moving a block.
+ * Hooked by hand: functions that free memory. Also: effects of moving a block. Blocks of the pool
+ * were allocated before the real allocator was known, and are never passed to that allocator.
  */
 #include "hand.h"
 #include "preload/record/sampling.h"

@@ -472,8 +472,8 @@ EXPORT int prctl(int option, ...)
 	va_end(list);
 	if (option != PR_SET_NAME) {
 		/*
-		 * After these two calls, even reading the processor's counter ends the program, and
-		 * clock_gettime() in the vDSO reads the counter.
+		 * After a call with either option, the program ends if it reads the processor's
+		 * counter, and clock_gettime() in the vDSO reads the counter.
 		 */
 		bool seals = (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) ||
 			     (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Effects of shared memory. */
+/* Effects (effects.h) of calls that open, attach or remove shared memory. */
 #include "effects.h"
 
 #include <sys/shm.h>

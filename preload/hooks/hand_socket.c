@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Effects of sockets: their addresses. Hooked by hand: calls that receive messages with
- * descriptors.
+ * Effects (effects.h) of calls on sockets, which record addresses. Hooked by hand: calls that
+ * receive messages with descriptors.
  */
 #include "hand.h"
 
@@ -61,8 +61,8 @@ static unsigned int group_of(const struct sockaddr_in6 *address, int i)
 }
 
 /*
- * Returns the index of the first group of the longest run of two or more zero groups, which is
- * written as :: (RFC 5952), or -1 if the address has no such run.
+ * Returns the index at which the longest run of two or more zero groups begins, or -1 if the
+ * address has no such run. RFC 5952 writes this run as `::`.
  */
 static int longest_zeros(const struct sockaddr_in6 *address, int *count)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Effects of streams and directories. The FILE or DIR is part 0, its descriptor part 1. */
+/*
+ * Effects (effects.h) of calls on streams and directories. Part 0 of a call is the FILE or DIR,
+ * part 1 its descriptor.
+ */
 #include "effects.h"
 
 /* glibc declares these parameters nonnull, but programs pass NULL. */

@@ -15,10 +15,7 @@
 #include "preload/ground/real.h"
 #include "preload/ground/sys.h"
 
-/*
- * Limit of reported modules. If more modules than these bypass the stubs, they do so in the same
- * way.
- */
+/* Maximum number of reported modules. Further modules would bypass the stubs in the same way. */
 #define TOLD_MAX 64
 
 /* The last module in the loader's list when the program began; NULL: unknown. */

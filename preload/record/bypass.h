@@ -23,8 +23,9 @@ struct bypass {
 	bool is_one; /* find nothing after `next` */
 	/* number of hooked functions that the module calls without their stubs */
 	unsigned int functions;
-	const char *example;   /* the name of one of these functions */
-	const char *allocator; /* a malloc with a prefix, which is not recorded; NULL: none */
+	const char *example; /* name of a function that is called without its stub */
+	/* name of a malloc with a prefix, whose calls are not recorded; NULL: none */
+	const char *allocator;
 };
 
 /*

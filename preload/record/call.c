@@ -249,8 +249,8 @@ static bool note_more(struct short_more *more, const struct call *call,
 }
 
 /*
- * Counts the other dropped events of a call. ring_reserve() has found the ring full and counted one
- * event. Returns false.
+ * Called when ring_reserve() has found the ring full and has counted one dropped event: counts the
+ * other events of the call. Returns false.
  */
 static __attribute__((noinline)) bool drop_full(struct thread *thread,
 						const struct call_event *event)
@@ -388,7 +388,7 @@ write_record(const struct call *call, const struct call_event *event, const stru
 	return is_written;
 }
 
-/* write_record() as a function of its own, for rare records. */
+/* write_record(), not inlined, for rare records. */
 static __attribute__((noinline)) bool
 write_rarely(const struct call *call, const struct call_event *event, const struct change *change)
 {

@@ -42,7 +42,7 @@ struct call {
 	bool is_undated;
 	bool walked;	    /* the thread's remembered backtrace is that of this call */
 	uint8_t walk_flags; /* CALL_CUT or 0, if `walked` */
-	uint32_t serial;    /* `walked` is valid as long as thread->serial equals this */
+	uint32_t serial;    /* `walked` is valid only while thread->serial equals this member */
 };
 
 /* A recorded value; a row's list ends with kind ARGUMENT_NONE. */

@@ -15,8 +15,9 @@
 #include "ring.h"
 #include "thread.h"
 
-#define STEP_MS	   10
-#define BUSY_TIMES 4 /* a wait for a step of the scan lasts at most this many times --patience */
+#define STEP_MS 10
+/* a wait for progress of the scan lasts at most this many times --patience */
+#define BUSY_TIMES 4
 
 /*
  * Whether a system call is allowed: not in a child that runs on its parent's stack, and not under a

@@ -10,8 +10,8 @@ void ending_look(void);
 
 /*
  * With --scan=exit: waits at the very end of the process until its memory has been scanned. Waits
- * as long as the scan makes progress. Without progress it waits --patience, on a busy machine at
- * most four times that long.
+ * as long as the scan makes progress. Without progress, the wait ends after --patience, on a busy
+ * machine after at most four times that time.
  */
 void ending_await_scan(void);
 

@@ -405,10 +405,10 @@ static int take_spare(struct chunk *chunk, uint32_t number)
 /* ---- memory from before a detach ---- */
 
 /*
- * The number of chunks from before a detach. Private pages have replaced their memory. Their
- * private blocks still belong to the threads that had them, and these threads may still be in a
- * hooked call. So memory_begin() makes each chunk again at its old address, and gives no thread the
- * block of another living thread.
+ * The number of chunks that existed before a detach. Private pages have replaced their memory.
+ * Their private blocks still belong to the threads that had them, and these threads may still be in
+ * a hooked call. So memory_begin() makes each chunk again at its old address, and gives no thread
+ * the block of another living thread.
  */
 static uint32_t resumable;
 

@@ -43,8 +43,8 @@ bool memory_begin(const struct memory_image *image);
 
 /*
  * Takes a block for the thread and sets its slot, ring and owner; the other members are as the
- * block's last thread left them. *fresh: no thread has used the block's ring. Returns NULL if all
- * blocks are in use: the caller counts the event as dropped.
+ * block's last thread left them. *fresh: set to true if no thread has used the block's ring.
+ * Returns NULL if all blocks are in use: the caller counts the event as dropped.
  */
 struct thread *memory_take(int32_t tid, bool *fresh);
 

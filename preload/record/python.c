@@ -20,19 +20,20 @@
  * 64-bit builds with a GIL. Members do not move within a minor version.
  */
 struct layout {
-	uint16_t thread_id; /* in PyThreadState */
-	uint16_t cframe;    /* in PyThreadState */
+	uint16_t thread_id; /* offset in PyThreadState */
+	uint16_t cframe;    /* offset in PyThreadState */
 	uint16_t cframe_previous;
-	/* pointer to the innermost frame, in the cframe or in PyThreadState */
+	/* offset of the pointer to the innermost frame, in the cframe or in PyThreadState */
 	uint16_t current;
-	bool is_in_cframe;	     /* `current` is a member of the cframe */
-	bool is_instruction;	     /* `at` is a pointer to the instruction, not an offset */
-	uint8_t scale;		     /* unit of the offset `at`, in bytes */
-	uint16_t previous, code, at; /* in the frame */
-	uint16_t is_entry;	     /* in the frame: it is the outermost frame of its cframe */
-	/* in the frame: from OWNED_BY_C on, the frame is an entry frame */
+	bool is_in_cframe;   /* `current` is a member of the cframe */
+	bool is_instruction; /* `at` leads to a pointer to the instruction, not to an offset */
+	uint8_t scale;	     /* unit, in bytes, of the offset that `at` leads to */
+	uint16_t previous, code, at; /* offsets in the frame */
+	/* offset of a flag in the frame, set in the outermost frame of a cframe */
+	uint16_t is_entry;
+	/* offset of the owner in the frame; from OWNED_BY_C on, the owner marks an entry frame */
 	uint16_t owner;
-	uint16_t file, name, first, lines, instructions; /* in PyCodeObject */
+	uint16_t file, name, first, lines, instructions; /* offsets in PyCodeObject */
 	uint8_t ascii, compact; /* sizes of PyASCIIObject and PyCompactUnicodeObject */
 };
 
@@ -152,13 +153,13 @@ static struct {
 	const char *(*version)(
 		void); /* Py_GetVersion(), for versions before 3.11, which lack Py_Version */
 	const struct module *module;
-	uint32_t is_full; /* 1: a function had no free entry in `functions` */
+	uint32_t is_full; /* 1: `functions` had no free entry for a function */
 	uint32_t begun;	  /* 1: a thread has called python_look_at() for `module` */
 	/*
 	 * number of calls of python_pause() in progress; unless it is 0, no thread begins to read
 	 */
 	uint32_t pauses;
-	uint32_t readers; /* threads that read the interpreter's memory, if it may be unloaded */
+	uint32_t readers; /* number of threads that read the interpreter's memory, if may_unload */
 	bool may_unload;  /* the interpreter is in a library, not in the program */
 	/* changed by python_renew(), so that each function is described again to a new collector */
 	uint32_t life;

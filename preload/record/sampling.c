@@ -91,8 +91,9 @@ void sampling_forked(void)
  * one cache line, rarely two, and a small number of blocks uses a small number of cache lines. One
  * atomic store sets or clears an entry. Only the thread that owns a block looks it up.
  */
-#define BUCKET	   8u
-#define LEVELS	   5u /* the last level is the neighbouring bucket in the table of the level before */
+#define BUCKET 8u
+/* the last level is the neighbour of a block's bucket in the table of the level before */
+#define LEVELS	   5u
 #define FIRST_BITS 6u
 #define STEP_BITS  3u
 /* in a bucket's first entry: some blocks of this bucket are stored in the next level */

@@ -69,7 +69,7 @@ struct thread {
 	struct thread_inner {
 		/* number of the innermost open call to a function in hand_allocators.c */
 		uint64_t call;
-		uintptr_t address; /* address of that function's entry */
+		uintptr_t address; /* entry of the allocator's function that was called */
 	} inner;
 	bool has_python; /* the remembered backtrace includes Python frames and is in `python` */
 	/* libunwind is walking this thread's stack; calls that libunwind makes are not recorded */

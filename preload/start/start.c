@@ -293,8 +293,8 @@ static void toggle_recording(int number)
 
 /*
  * Installs the handler by libc's sigaction. The bare system call would need another function that
- * returns from the handler (SA_RESTORER), but unwinders know only libc's. The function is looked up
- * by name, so that the library depends on it only if the options name a signal.
+ * returns from the handler (SA_RESTORER), but unwinders know only that of libc. sigaction is looked
+ * up by name, so that the library depends on it only if the options name a signal.
  */
 static void install_toggle(int number)
 {

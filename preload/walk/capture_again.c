@@ -58,7 +58,7 @@
 struct recall {
 	struct capture_memory *memory;
 	struct capture_step *next, *end; /* space for more frames */
-	struct capture_step *solid;	 /* frames from here on can be reused */
+	struct capture_step *solid;	 /* frames from this one outwards can be reused */
 	struct position at;
 	uintptr_t key;
 	uint32_t generation;
@@ -479,7 +479,7 @@ static __attribute__((noinline)) void keep_path(struct capture_memory *memory, u
 	uint32_t idle = place->idle++;
 	bool is_below = true;
 
-	/* if no path was used for some time, store only one path of eight */
+	/* if no path was used for some time, store only every eighth path */
 	if ((idle >= PATHS_IDLE && idle & 7) || fresh > CAPTURE_PATH_FRAMES ||
 	    slot_count > CAPTURE_PATH_SLOTS || maps_is_loader(innermost->ip))
 		return;
@@ -558,7 +558,7 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
 
 /*
  * Whether a walk from the origin would take this path to the innermost of the kept frames, and then
- * continue as remembered.
+ * continue through the remembered frames.
  */
 static inline __attribute__((always_inline)) bool path_leads(const struct capture_memory *memory,
 							     const struct capture_path *path,
@@ -623,7 +623,10 @@ static __attribute__((noinline)) uint32_t recall_path(struct capture_memory *mem
 	struct capture_place *place = &memory->places[number];
 	uint16_t way = place->way;
 
-	/* if no path was used for some time, try a path only soon after a path was stored */
+	/*
+	 * if no path was used for some time, try paths only in the few walks after a path was
+	 * stored
+	 */
 	if ((place->idle >= PATHS_IDLE && place->idle & 4) || memory->end == CAPTURE_DEPTH ||
 	    origin->cfa - stack->low >= stack->high - stack->low ||
 	    memory->generation != __atomic_load_n(&maps_generation, __ATOMIC_RELAXED))

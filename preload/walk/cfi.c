@@ -26,7 +26,7 @@ struct cfi_table *cfi_table_now = &first_table;
 #if defined(__x86_64__)
 /*
  * Whether the row's CFA is the expression of a PLT: CFA = sp + 8 + (((ip & 15) >= n) << 3), where n
- * is the offset in the entry at which a word has been pushed.
+ * is the offset in a PLT entry from which on one word has been pushed.
  */
 static bool is_plt(const struct dwarf_row *row, uintptr_t pc, int32_t *cfa)
 {

@@ -24,8 +24,8 @@ enum cfi_form {
 
 enum cfi_fp {
 	CFI_FP_SAME,   /* the caller's frame pointer is unchanged */
-	CFI_FP_AT_CFA, /* saved at CFA + fp */
-	CFI_FP_AT_FP   /* saved at the callee's frame pointer + fp */
+	CFI_FP_AT_CFA, /* the caller's frame pointer is saved at CFA + fp */
+	CFI_FP_AT_FP   /* the caller's frame pointer is saved at that of the callee + fp */
 };
 
 /* Set in a rule's key if the key is the pc of an interrupted function, not a return address. */

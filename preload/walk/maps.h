@@ -5,8 +5,8 @@
 /*
  * The modules that contain captured frames, in the order in which they were first seen. A module is
  * one executable segment of one ELF file, for as long as it is loaded at one address. The list is
- * append-only and lock-free: code that reads it up to maps_count(), by an index of its own, misses
- * no module. A child of fork keeps the list and reports it again from the start.
+ * append-only and lock-free: code that reads it up to maps_count(), with an index of its own,
+ * misses no module. A child of fork keeps the list and reports it again from the start.
  */
 
 #include <stdbool.h>
@@ -66,8 +66,8 @@ static inline unsigned int maps_count(void)
 const struct module *maps_get(unsigned int number);
 
 /*
- * Changes whenever a module is found to be unloaded: rules from before the change may describe its
- * code.
+ * Changes whenever a module is found to be unloaded: rules from before the change may describe the
+ * module's code.
  */
 extern uint32_t maps_generation;
 
