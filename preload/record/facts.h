@@ -53,7 +53,7 @@ void facts_tell_file(int fd);
 void facts_tell_link(int dirfd, const char *path);
 
 /*
- * At the start, with --unwind=libunwind: writes a ~unwind note that says whether libunwind was
+ * At the start, with --unwind=libunwind: writes a ~unwind note, which reports whether libunwind was
  * found.
  */
 void facts_tell_walker(bool is_there);

@@ -118,7 +118,7 @@ void life_note_past(uint32_t past)
 
 /*
  * Libraries in another link namespace call that namespace's libc, which no stub precedes. The
- * loader increases r_version when it makes a namespace, and never decreases it (glibc's
+ * loader increases r_version when it creates a namespace, and never decreases it (glibc's
  * elf/dl-debug.c).
  */
 void life_note_namespaces(void)

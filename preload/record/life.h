@@ -107,7 +107,7 @@ struct call;
  */
 int life_child_of(int pid, const struct call *call);
 
-/* Called in a new process, however it was made: makes an arena and sets life.fork_mark again. */
+/* Called in a new process, however it was made: creates an arena and sets life.fork_mark again. */
 void life_forked(void);
 
 /*
@@ -125,7 +125,7 @@ void life_note_end(bool is_over);
 /* Notes operations of this process that no hook saw. past: bits of enum arena_past. */
 void life_note_past(uint32_t past);
 
-/* Notes PAST_NAMESPACE if the loader has made another link namespace. */
+/* Notes PAST_NAMESPACE if the loader has created another link namespace. */
 void life_note_namespaces(void);
 
 /* Counts a dropped event that belongs to no slot. */

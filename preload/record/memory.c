@@ -18,13 +18,13 @@
 #include "wire.h"
 
 #define BLOCK_SIZE  ((sizeof(struct thread) + 0xfff) & ~0xfffull)
-#define GROWTH_WAIT 20 /* maximum wait for a thread that makes a chunk, in steps of 100 ms */
+#define GROWTH_WAIT 20 /* maximum wait for a thread that creates a chunk, in steps of 100 ms */
 /*
  * The maximum wait if system calls are forbidden, in reads of `growth`; some tens of milliseconds.
  */
 #define GROWTH_READS 50000000u
 
-/* Number of slots of the chunk that memory_prepare() makes. */
+/* Number of slots of the chunk that memory_prepare() creates. */
 #define PREPARED 64u
 
 /* An array of private blocks (struct thread) and the array of their owners. */
@@ -54,8 +54,8 @@ static uint32_t chunk_last; /* number of the last chunk in the memfd */
 static struct own_marks marks = { .magic = OWN_MARKS_MAGIC };
 static uint64_t file_left;   /* bytes of the memfd after chunk_last */
 static uint32_t chunk_count; /* number of chunks; some may not be ready yet */
-static uint32_t growth;	     /* a futex; odd while a thread is making a chunk */
-/* the thread that is making a chunk, as the address of its thread-local variables */
+static uint32_t growth;	     /* a futex; odd while a thread is creating a chunk */
+/* the thread that is creating a chunk, as the address of its thread-local variables */
 static uintptr_t grower;
 static uint64_t granted; /* sum of the sizes of all rings, in bytes */
 static uint32_t holders; /* number of threads that have a ring and have not announced their end */
@@ -64,8 +64,8 @@ static struct arena_hello self;
 
 /*
  * The first chunk of this process, or, if the process may use spares, the first chunk of the
- * ancestor that made them. An ancestor's chunk may have empty private pages in place of everything
- * before the spares.
+ * ancestor that created the spares. An ancestor's chunk may have empty private pages in place of
+ * everything before the spares.
  */
 static struct chunk family;
 static bool is_vacant; /* new memory may be mapped over the family's addresses */
@@ -98,7 +98,7 @@ void memory_refund(uint64_t from, uint64_t to)
 	__atomic_sub_fetch(&granted, to - from, __ATOMIC_RELAXED);
 }
 
-/* ---- making memory ---- */
+/* ---- creating memory ---- */
 
 static uint64_t limit_of(int which)
 {
@@ -257,7 +257,7 @@ static bool split_blocks(struct blocks *from, struct blocks *blocks, uint32_t co
 	return true;
 }
 
-/* Takes blocks for a chunk. Only the thread that is making a chunk (growth) may call this. */
+/* Takes blocks for a chunk. Called only by the thread that is creating a chunk (growth). */
 static int take_blocks(struct blocks *blocks, uint32_t count)
 {
 	for (uint32_t i = 0; i < idle_count; i++)
@@ -407,7 +407,7 @@ static int take_spare(struct chunk *chunk, uint32_t number)
 /*
  * The number of chunks that existed before a detach. Private pages have replaced their memory.
  * Their private blocks still belong to the threads that had them, and these threads may still be in
- * a hooked call. So memory_begin() makes each chunk again at its old address, and gives no thread
+ * a hooked call. So memory_begin() creates each chunk again at its old address, and gives no thread
  * the block of another living thread.
  */
 static uint32_t resumable;
@@ -457,7 +457,7 @@ static void add_chunk(const struct chunk *chunk, uint32_t number)
 }
 
 /*
- * Makes a chunk in the process's own memory, or takes a spare if that is impossible. Returns 0 or
+ * Creates a chunk in the process's own memory, or takes a spare if that is impossible. Returns 0 or
  * -errno.
  */
 static int make_chunk(struct chunk *chunk, uint32_t number, uint32_t slots)
@@ -526,8 +526,8 @@ static void end_growth(void)
 }
 
 /*
- * Waits until another thread has made its chunk, which changes `growth` from the value `seen`. If
- * system calls may be forbidden, reads `growth` in a loop: taking a spare needs a microsecond,
+ * Waits until another thread has created its chunk, which changes `growth` from the value `seen`.
+ * If system calls may be forbidden, reads `growth` in a loop: taking a spare needs a microsecond,
  * unless the other thread has lost its processor. Returns false if the limit has passed.
  */
 static bool wait_for_growth(uint32_t seen)
@@ -546,7 +546,7 @@ static bool wait_for_growth(uint32_t seen)
 }
 
 /*
- * Makes a chunk, or waits until another thread has made one. Returns whether there may be more
+ * Creates a chunk, or waits until another thread has created one. Returns whether there may be more
  * slots now.
  */
 static bool grow_or_wait(void)
@@ -596,9 +596,7 @@ static bool begin_in_spare(void)
 	return true;
 }
 
-/*
- * Makes the first chunk. Maps it over the old chunk `family` if nothing uses that memory any more.
- */
+/* Creates the first chunk, over the old chunk `family` if nothing uses that memory any more. */
 static bool begin_alone(void)
 {
 	struct chunk chunk = { 0 };

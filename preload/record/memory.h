@@ -6,8 +6,8 @@
  * The memory of this process image: chunks with slots and rings, which the collector maps, too, and
  * a block of private memory for each slot. A message hands the first chunk to the collector,
  * without waiting for an answer; the other chunks follow as threads need them. A child of fork
- * stops using this memory, which is its parent's, and makes new memory. If it may not make memory,
- * it takes spares that an ancestor made.
+ * stops using this memory, which is its parent's, and maps new memory. If it may not map memory, it
+ * uses spares that an ancestor created.
  */
 
 #include <stdbool.h>
@@ -38,7 +38,7 @@ struct memory_image {
 	bool is_attached; /* the process was running before the library was attached */
 };
 
-/* Makes the first chunk. If it cannot be made, returns false, and the process is not traced. */
+/* Creates the first chunk. If that fails, returns false, and the process is not traced. */
 bool memory_begin(const struct memory_image *image);
 
 /*
@@ -71,7 +71,7 @@ bool memory_grant(uint64_t from, uint64_t to);
 void memory_refund(uint64_t from, uint64_t to);
 
 /*
- * Called before the program forbids itself system calls: makes the memory that its threads and
+ * Called before the program forbids itself system calls: maps the memory that its threads and
  * children will probably need.
  */
 void memory_prepare(void);

@@ -195,7 +195,7 @@ static const char resource_words[RESOURCE_COUNT][RESOURCE_WORD_MAX] = {
 };
 /* clang-format on */
 
-/* Whether the hook opens a file by name, or makes a symbolic link. */
+/* Whether the hook opens a file by name, or creates a symbolic link. */
 static bool names_file(enum hook_number hook)
 {
 	const struct arming *arming = &armings[hook];

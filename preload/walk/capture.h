@@ -50,9 +50,9 @@ enum capture_end {
  * Walks from the origin outwards. Stores return addresses from the stack in `frames`, innermost
  * first; frames[0] is origin->ip. For a function that a signal interrupted, it stores the exact pc.
  * The frames are the same as those of libunwind's unw_step. depth: number of entries of `frames`,
- * at least 1. Returns the number of stored frames, at least 1; *end says why the walk ended. On an
- * unknown stack, the walk checks each page, except that of the origin's cfa, by a system call, up
- * to 1 MiB above the origin.
+ * at least 1. Returns the number of stored frames, at least 1; *end: the reason why the walk ended.
+ * On an unknown stack, the walk checks each page, except that of the origin's cfa, by a system
+ * call, up to 1 MiB above the origin.
  */
 unsigned int capture_walk(const struct origin *origin, const struct stack_bounds *stack,
 			  uintptr_t *frames, unsigned int depth, enum capture_end *end);
