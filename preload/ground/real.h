@@ -60,7 +60,7 @@ extern __typeof__(pthread_rwlock_destroy) __pthread_rwlock_destroy;
 extern __typeof__(pthread_rwlock_rdlock) __pthread_rwlock_rdlock, __pthread_rwlock_tryrdlock,
 	__pthread_rwlock_wrlock, __pthread_rwlock_trywrlock, __pthread_rwlock_unlock;
 
-/* _FORTIFY_SOURCE, which this library does not use, replaces open and openat by these. */
+/* _FORTIFY_SOURCE, which this library does not use, replaces open and openat by these functions. */
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int dirfd, const char *path, int flags);
@@ -84,7 +84,7 @@ void cfree(void *ptr);
 void free_sized(void *ptr, size_t size);
 void free_aligned_sized(void *ptr, size_t alignment, size_t size);
 
-/* glibc has these functions since 2.36. Headers that declare them declare them like this. */
+/* glibc has these functions since 2.36, with these declarations. */
 int pidfd_open(pid_t pid, unsigned int flags);
 int pidfd_getfd(int pidfd, int theirfd, unsigned int flags);
 int open_tree(int dirfd, const char *path, unsigned int flags);

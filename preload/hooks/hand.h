@@ -79,7 +79,7 @@ enum hand_blocks {
 		return __VA_ARGS__;                               \
 	}
 
-/* An event with the row's constants and these members of struct call_event. */
+/* An event with the row's constants and the given members of struct call_event. */
 #define EVENT_OF(name, ...)                                               \
 	((struct call_event){ .resource = (enum resource)CLASS_OF_##name, \
 			      .operation = (enum operation)DOES_##name,   \

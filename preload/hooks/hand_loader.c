@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Public functions that are not hooks but exist for the loaders. */
+/*
+ * Public names that are not hooks: stubs of dlopen and dlmopen, names for musl's loader, and older
+ * versions of functions.
+ */
 #include "hand.h"
 
 #include "preload/ground/loader.h"

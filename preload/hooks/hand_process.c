@@ -192,8 +192,8 @@ __attribute__((used)) struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr
 }
 
 /*
- * Parent and child both call this after vfork. In the parent, the function restores the thread's
- * state and records the call.
+ * Parent and child both call this function after vfork. In the parent, the function restores the
+ * thread's state and records the call.
  */
 __attribute__((used)) uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintptr_t fp)
 {

@@ -12,7 +12,7 @@
 #include <netinet/in.h>
 #include <sys/un.h>
 
-/* Space for any address; the program's buffer may be unaligned and the address truncated. */
+/* Space for a copy of any address: in the program's buffer, it may be unaligned or truncated. */
 union address {
 	struct sockaddr any;
 	struct sockaddr_un local;

@@ -424,8 +424,7 @@ static inline uint32_t count_frames(const struct thread *thread)
 }
 
 /*
- * Replaces the thread's remembered backtrace by the backtrace of this call, unless it is that
- * already.
+ * Replaces the thread's remembered backtrace by the backtrace of this call, unless both are equal.
  */
 static inline __attribute__((always_inline)) void walk_and_remember(struct call *call)
 {
@@ -437,7 +436,7 @@ static inline __attribute__((always_inline)) void walk_and_remember(struct call 
 	if (call->walked && call->serial == thread->serial)
 		return;
 	if (unlikely(life.is_remote)) {
-		/* borrow the buffer for steps, which only our own walk uses */
+		/* use the buffer for steps, which only our own walk needs */
 		uintptr_t *frames = (uintptr_t *)(void *)memory->steps;
 		uint32_t count = walk_by_libunwind(call, frames, &end);
 

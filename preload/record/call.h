@@ -49,7 +49,9 @@ struct call {
 struct call_argument {
 	enum argument_kind kind;
 	int64_t number;
-	/* read only if the kernel or libc has read it, or if it is readable (proof.h) */
+	/*
+	 * the text is read only if the kernel or libc has read it, or if proof.h finds it readable
+	 */
 	const char *text;
 	const struct timespec *time;
 };

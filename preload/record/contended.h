@@ -59,7 +59,7 @@ static inline bool contended_forget(enum hook_number hook, uint64_t lock)
 	return false;
 }
 
-/* Adds a lock that a recorded call has acquired to the list. */
+/* Adds a lock to the list. A recorded call has acquired the lock. */
 static inline void contended_note(struct thread *thread, uint64_t lock)
 {
 	if (thread->taken_count < THREAD_TAKEN_MAX)

@@ -82,7 +82,7 @@ static void note_end(const struct note *note)
 	record->record.time = thread->last;
 	record->text = note->used;
 	record->pad = 0;
-	/* plain loops: a short program may never touch the page of libc's memcpy() otherwise */
+	/* plain loops: a short program may otherwise never need libc's page with memcpy() */
 	for (; i + 8 <= note->used; i += 8)
 		__builtin_memcpy(at + i, note->text + i, 8);
 	for (; i < note->used; i++)

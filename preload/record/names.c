@@ -5,7 +5,7 @@
 #include "preload/ground/clock.h"
 #include "ring.h"
 
-#define CONTEXTS 32u /* the context of a record has one bit for each */
+#define CONTEXTS 32u /* maximum number of contexts; each has one bit in a record */
 #define CLASSES \
 	(RESOURCES_MAX - (RESOURCE_COUNT - 1)) /* number of classes that the program may create */
 #define CLASS_BIT	32u		       /* first bit of the classes in `untold` */

@@ -138,7 +138,7 @@ static const struct layout layouts[] = {
 #define TEXT_COMPACT 0x20u
 #define TEXT_ASCII   0x40u
 
-/* how often python_pause() lets other threads run while it waits for readers */
+/* number of times that python_pause() lets other threads run while it waits for readers */
 #define PAUSE_YIELDS 10000
 
 /* maximum line number: the addresses of a function's lines must fit into its range */

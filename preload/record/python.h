@@ -64,8 +64,8 @@ struct python_line {
 
 /* A thread's last backtrace with its Python frames. */
 struct python_memory {
-	uint32_t count;	       /* number of `frames` */
-	uint32_t merged_count; /* number of `merged` */
+	uint32_t count;	       /* number of elements of `frames` */
+	uint32_t merged_count; /* number of elements of `merged` */
 	/* the thread's PyThreadState, which find_state() has checked */
 	uintptr_t state;
 	struct python_frame frames[PYTHON_FRAMES_MAX]; /* outermost frame first */

@@ -52,7 +52,7 @@ static void prepare_block(struct thread *thread, bool fresh)
 		ring_settle(thread);
 	}
 	thread->busy.frame = 0;
-	/* the lowest watermark: the collector waits for records of this thread with any time */
+	/* the lowest watermark: the collector waits for any record of this thread */
 	thread_set_watermark(thread, 1);
 	thread_set_open(thread, 0);
 	thread->slot->stack_count = 0;

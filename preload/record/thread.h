@@ -37,12 +37,12 @@ struct busy {
 struct thread {
 	struct slot *slot; /* the part that the collector reads */
 	char *ring;
-	uint64_t watermark;  /* copy of the slot's member */
-	uint32_t open_count; /* copy of the slot's member */
+	uint64_t watermark;  /* copy of slot->watermark */
+	uint32_t open_count; /* copy of slot->open_count */
 	uint32_t unheaded;   /* ring: number of reservations without a complete header */
 	/* ring: bytes ever reserved, with or without headers; encoded like slot.head */
 	uint64_t reserved;
-	uint64_t head;	    /* ring: copy of the slot's member */
+	uint64_t head;	    /* ring: copy of slot->head */
 	uint64_t tail_seen; /* ring: the collector's tail when last read */
 	/* ring: 1 + the tail when the thread last gave up a wait; 0: it never gave up */
 	uint64_t given_up;
@@ -50,7 +50,7 @@ struct thread {
 	uint32_t ring_most; /* ring: maximum size in bytes */
 	struct owner *owner;
 	uint64_t pthread;
-	uint32_t stack_serial; /* copy of the slot's member */
+	uint32_t stack_serial; /* copy of slot->stack_serial */
 	uint32_t told;	       /* number of outermost frames that the collector has received */
 	uint32_t shown;	       /* number of outermost frames that slot.stack shows */
 	uint32_t shown_all;    /* number of all frames in slot.stack */
@@ -96,7 +96,7 @@ extern __thread struct thread *thread_self;
 
 /*
  * The number of modules that threads of this process have reported. A new thread does not report
- * these again.
+ * these modules again.
  */
 extern uint32_t thread_modules_told;
 

@@ -28,7 +28,7 @@ struct stack_bounds {
 };
 
 enum capture_end {
-	CAPTURE_COMPLETE, /* the outermost frame is marked as such */
+	CAPTURE_COMPLETE, /* the walk reached a frame that is marked as outermost */
 	CAPTURE_DEPTH,	  /* there are more frames than the caller's limit */
 	CAPTURE_NO_RULE, /* the last frame's code has no unwind table, or one that we cannot read */
 	CAPTURE_LEFT_STACK, /* the next word to read is outside of the stack or not readable */

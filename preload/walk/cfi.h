@@ -65,8 +65,8 @@ static inline struct cfi_table *cfi_table(void)
 struct cfi_rule *cfi_find(struct cfi_table *table, uintptr_t ip, struct cfi_rule *scratch);
 
 /*
- * Returns the entry in ip's home slot, which is nearly always the rule of ip, rarely that of
- * another address.
+ * Returns the entry in ip's home slot: nearly always the rule of ip, rarely that of another
+ * address.
  */
 static inline struct cfi_rule *cfi_guess(const struct cfi_table *table, uintptr_t ip)
 {
