@@ -317,9 +317,7 @@ struct slot {
 	uint32_t state; /* enum slot_state */
 	/* dropped events by reason, summed over all threads that have used the slot */
 	uint64_t lost[LOSS_COUNT];
-	/*
-	 * number of locks that threads with this slot acquired without a wait (--locks=contended)
-	 */
+	/* number of locks acquired without a wait by threads of this slot (--locks=contended) */
 	uint64_t uncontended;
 	/* the collector writes the following members, except `waiting` */
 	/* number of bytes consumed so far; a futex on which a producer with a full ring waits */

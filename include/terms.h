@@ -178,9 +178,7 @@ enum loss {
 	LOSS_SAMPLE,
 	/* the contents of the ring were invalid, for example after a wild store of the program */
 	LOSS_DAMAGED,
-	/*
-	 * like LOSS_FULL, for a record that is not an event, such as a name or the end of a thread
-	 */
+	/* like LOSS_FULL, for a record that is not an event: a name or the end of a thread */
 	LOSS_NOTE,
 	LOSS_COUNT
 };

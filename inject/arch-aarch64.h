@@ -90,9 +90,7 @@ static inline int64_t arch_number(const struct arch_state *state)
 	return state->is_at_call ? (int64_t)state->regs.regs[8] : -1;
 }
 
-/*
- * Returns the link register, which may be the only place that has a leaf function's return address.
- */
+/* Returns the link register, maybe the only copy of a leaf function's return address. */
 static inline uint64_t arch_link(const struct arch_state *state)
 {
 	return state->regs.regs[30];

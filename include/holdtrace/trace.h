@@ -21,9 +21,7 @@
 extern "C" {
 #endif
 
-/*
- * A function that fails fills this struct. The text is one sentence without a full stop or newline.
- */
+/* Filled by a function that fails. The text is one sentence without a full stop or newline. */
 struct holdtrace_error {
 	int number; /* a positive errno value */
 	char text[1020];
@@ -316,9 +314,7 @@ struct holdtrace_process {
 int holdtrace_trace_process(const struct holdtrace_trace *trace, uint32_t id,
 			    struct holdtrace_process *process);
 
-/*
- * Counts of what was read so far, and of what could not be read. Check them after the last event.
- */
+/* Counts of what was read and what could not be read. Check them after the last event. */
 struct holdtrace_tally {
 	/* events of calls that were read, including events that the options exclude */
 	uint64_t events;

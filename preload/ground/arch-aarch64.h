@@ -29,9 +29,7 @@ static inline long arch_call3(long number, long a, long b, long c)
 	return arch_call6(number, a, b, c, 0, 0, 0);
 }
 
-/*
- * A call leaves the return address in x30; the pc of a signal frame has a DWARF number of its own.
- */
+/* A call leaves the return address in x30; the pc of a signal frame has its own DWARF number. */
 #define ARCH_WALKS	1
 #define DWARF_REGISTERS 33
 #define DWARF_FP	29

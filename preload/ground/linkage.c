@@ -135,9 +135,7 @@ static bool is_default(const struct linkage *linkage, uint32_t number, bool is_v
 	       !(linkage->versions && linkage->versions[number] & HIDDEN_VERSION);
 }
 
-/*
- * Whether the module may have the symbol, according to the Bloom filter that precedes the buckets.
- */
+/* Whether the module may have the symbol, according to the Bloom filter before the buckets. */
 static bool may_have(const uint32_t *head, uint32_t hash)
 {
 	const uint64_t *bloom = (const void *)(head + 4);

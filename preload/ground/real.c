@@ -12,9 +12,7 @@
 #include "plain.h"
 #include "sys.h"
 
-/*
- * The pool, in bytes. dlsym itself needs a few hundred bytes; an early constructor may need more.
- */
+/* The pool, in bytes. dlsym needs a few hundred bytes; an early constructor may need more. */
 #define POOL_SIZE (256u << 10)
 #define POOL_STEP 16u
 

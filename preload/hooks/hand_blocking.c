@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Effects of calls that block: what they wait for, and which calls end the waits of other threads.
- */
+/* Effects of calls that block: what they wait for, and which calls end other threads' waits. */
 #include "effects.h"
 
 #define FDS_MAX 1024 /* the other ends of higher descriptors are not tracked */

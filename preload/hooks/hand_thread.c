@@ -57,9 +57,7 @@ static bool is_detached(const pthread_attr_t *attributes)
 	return state == PTHREAD_CREATE_DETACHED;
 }
 
-/*
- * Releases the creator's reference, and, if no thread was created, the new thread's reference, too.
- */
+/* Releases the creator's reference; if no thread was created, also the new thread's reference. */
 static int leave_birth(struct birth *birth, int result)
 {
 	if (birth)

@@ -395,9 +395,7 @@ write_rarely(const struct call *call, const struct call_event *event, const stru
 	return write_record(call, event, change);
 }
 
-/*
- * Makes a walk by libunwind. Blocks signals, so that no handler records an event during the walk.
- */
+/* Makes a walk by libunwind, with signals blocked, so that no handler records an event. */
 static __attribute__((noinline)) uint32_t
 walk_by_libunwind(const struct call *call, uintptr_t *frames, enum capture_end *end)
 {
@@ -423,9 +421,7 @@ static inline uint32_t count_frames(const struct thread *thread)
 	return unlikely(thread->has_python) ? thread->python.merged_count : thread->memory.count;
 }
 
-/*
- * Replaces the thread's remembered backtrace by the backtrace of this call, unless both are equal.
- */
+/* Replaces the thread's remembered backtrace by that of this call, unless both are equal. */
 static inline __attribute__((always_inline)) void walk_and_remember(struct call *call)
 {
 	struct thread *thread = call->thread;

@@ -50,7 +50,7 @@ struct call_argument {
 	enum argument_kind kind;
 	int64_t number;
 	/*
-	 * the text is read only if the kernel or libc has read it, or if proof.h finds it readable
+	 * the text is read only if the kernel or libc has read it, or if it is readable (proof.h)
 	 */
 	const char *text;
 	const struct timespec *time;
@@ -106,9 +106,7 @@ void call_must_wait(struct call *call);
 /* Closes all open calls of the thread, which is about to end or will never return from them. */
 void call_give_up(struct thread *thread);
 
-/*
- * Whether the thread holds the mutex, according to the mutex; false if the mutex is not readable.
- */
+/* Whether the thread holds the mutex, according to the mutex; false if that is not readable. */
 bool call_owns_mutex(const struct thread *thread, uint64_t mutex);
 
 /*

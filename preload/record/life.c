@@ -97,9 +97,7 @@ void life_count_sealed(enum hook_number hook)
 		life_drop(LOSS_SEALED);
 }
 
-/*
- * A new child has no arena until its first hooked call; until that call, early_past has the bits.
- */
+/* A new child has no arena until its first hooked call; before that, early_past has the bits. */
 void life_note_past(uint32_t past)
 {
 	const struct thread *thread = thread_self;

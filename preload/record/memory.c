@@ -19,9 +19,7 @@
 
 #define BLOCK_SIZE  ((sizeof(struct thread) + 0xfff) & ~0xfffull)
 #define GROWTH_WAIT 20 /* maximum wait for a thread that creates a chunk, in steps of 100 ms */
-/*
- * The maximum wait if system calls are forbidden, in reads of `growth`; some tens of milliseconds.
- */
+/* GROWTH_WAIT without system calls, in reads of `growth`: some tens of milliseconds. */
 #define GROWTH_READS 50000000u
 
 /* Number of slots of the chunk that memory_prepare() creates. */
