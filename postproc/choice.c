@@ -139,10 +139,7 @@ static bool is_due(const struct report *fold, const struct report_row *row,
 	       (!has_of_object || fold->wants_object == request->has_object);
 }
 
-/*
- * Adds the folds that fill the requested tables. always: also adds folds that do not apply to the
- * input.
- */
+/* Adds the folds that fill the requested tables. always: even if they do not apply to the input. */
 static int add_folds(struct choice *choice, const struct choice_request *request, bool always,
 		     struct error *err)
 {

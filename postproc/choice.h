@@ -19,10 +19,7 @@ struct choice {
 	unsigned row_count;
 	const struct report *folds[CHOICE_MAX];
 	unsigned count;
-	/*
-	 * the tables of the first `shown` folds are printed; the other folds are needed only for
-	 * limits
-	 */
+	/* the tables of the first `shown` folds are printed; limits need the others */
 	unsigned shown;
 	bool tables[TABLE_ID_COUNT]; /* indexed by table_id: whether the table is printed */
 	bool is_of_tables;	     /* the tables were selected by --table */

@@ -143,10 +143,7 @@ static void on_end(int number)
 		_exit(128 + number);
 }
 
-/*
- * Called when an allocation fails: removes an incomplete file, as on_end() does, and ends the
- * program.
- */
+/* Called when an allocation fails: removes an incomplete file, as on_end() does, and exits. */
 static void end_without_memory(void)
 {
 	if (getpid() != writer_pid)

@@ -17,10 +17,7 @@
 
 struct entry { /* sums of a call site, in a process or in the run */
 	const char *kind;
-	/*
-	 * target of the oldest descriptor that is still open; if none is open, target of the first
-	 * one
-	 */
+	/* target of the oldest open descriptor or, if none is open, of the first descriptor */
 	const char *example;
 	uint64_t opened, now, most;
 	uint64_t age_ns; /* age of the oldest open descriptor */

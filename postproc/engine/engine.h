@@ -45,10 +45,7 @@ struct engine_options {
 	struct select_options select;
 	/* merge all inputs into one trace */
 	bool is_merged;
-	/*
-	 * a signal handler may set *stop: reading then stops, and the result covers the events read
-	 * so far
-	 */
+	/* a signal handler may set *stop: the result then covers the events read so far */
 	const volatile sig_atomic_t *stop;
 	/*
 	 * Called after a trace was read to its end, or after reading was stopped. user: the member

@@ -226,10 +226,7 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	if (!event_is_call(event))
 		return fold_write(fold, event, err);
 	heap_range_event(&fold->heap, event);
-	/*
-	 * the views need calls from packets in the order of the stream, so pass these calls on at
-	 * once
-	 */
+	/* the views need calls from packets in the order of the stream: pass these on at once */
 	if (!fold->is_sorting || (!event->process->is_text && (fold->leaks || fold->compress)))
 		return tell_call(fold, event, err);
 	hold_back(fold, event);

@@ -31,10 +31,7 @@ struct select_options {
 	const char *classes;
 	uint64_t contexts;
 	int64_t depth; /* maximum number of frames of a backtrace; -1: all */
-	/*
-	 * file with call indices: the calls to keep or, if the name follows "!", to leave out; or
-	 * NULL
-	 */
+	/* file with indices of calls to keep or, if the name follows "!", to leave out; or NULL */
 	const char *calls;
 	const char *functions; /* patterns of names of functions, or NULL */
 	const char *paths;     /* patterns of paths, names and addresses, or NULL */

@@ -78,10 +78,7 @@ static void say_deadlock(struct sentence *sentence)
 	say_site(sentence, blocked->holder_backtrace);
 }
 
-/*
- * Finds the wait that kept the program from ending: a lost wakeup, or a wait of the main
- * thread.
- */
+/* Finds the wait that kept the program from ending: a lost wakeup or the main thread's wait. */
 static const struct summary_blocked *find_hang(const struct summary *summary)
 {
 	const struct summary_blocked *items = summary->blocked.items;

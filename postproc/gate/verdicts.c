@@ -64,10 +64,7 @@ static const char *beneath(const char *path, const char *root)
 	return !strncmp(path, plain, length) && path[length] == '/' ? path + length + 1 : NULL;
 }
 
-/*
- * Whether the path is in the user's source. Makes a path below a known directory relative to that
- * directory.
- */
+/* Whether the path is in the user's source. Makes a path below a known directory relative to it. */
 static bool shorten_path(const struct source_style *style, char *path)
 {
 	const char *rest = NULL;

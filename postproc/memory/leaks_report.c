@@ -13,10 +13,7 @@
 #define KEEPER_MAX  300u
 #define NOTE_MAX    600u
 
-/*
- * The result of a scan for a block: enum scanned_fate, or UNSURE for a block that may be
- * unreachable.
- */
+/* The result of a scan for a block: enum scanned_fate, or UNSURE: the block may be unreachable. */
 enum { UNSURE = SCANNED_FATES, FATES };
 
 /* Sums of the live objects of a call site, in a process or in the run. */
@@ -39,10 +36,7 @@ struct leak {
  * memory: most runs have no scans, and there may be many call sites.
  */
 struct found {
-	/*
-	 * number of blocks with each result of a scan (fates), their bytes, and the bytes that they
-	 * retain (with)
-	 */
+	/* for each result of a scan: number of blocks, their bytes, and the bytes they retain */
 	uint64_t fates[FATES], fate_bytes[FATES], with[FATES];
 	uint64_t handles; /* number of unreachable handles */
 	/*
@@ -62,10 +56,7 @@ struct found {
 /* With --growing: the live amount of a call site over time, in a process or in the run. */
 struct curve {
 	struct rises rises;
-	/*
-	 * number of windows in which the amount rose; in an entry of the run, the maximum of all
-	 * processes
-	 */
+	/* number of windows in which the amount rose; for the run, the maximum of all processes */
 	unsigned count;
 };
 

@@ -641,10 +641,7 @@ static void model_end(void *user, struct tables *tables)
 	}
 	fold_places(state, &folding);
 	split_processes(state, &folding);
-	/*
-	 * model_end() may be called again, with another limit: free the results of the previous
-	 * call
-	 */
+	/* model_end() may be called again with another limit: free the results so far */
 	spans_free(&state->drawn);
 	spans_free(&state->drawn_waits);
 	spans_settle(&state->spans, folding.renumber, most_spans(state), &state->drawn);

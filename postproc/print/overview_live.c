@@ -126,10 +126,7 @@ static void fill_held(const struct overview *overview, struct line *line,
 	else
 		line_add(line, "none");
 	if (is_fd) {
-		/*
-		 * add how many descriptors are parts of other live objects, and the classes of
-		 * these objects
-		 */
+		/* add how many descriptors are parts of other live objects, and of which classes */
 		const char *between = " by ";
 
 		if (class->held_parts)
@@ -406,10 +403,7 @@ void overview_sites(struct overview *overview, size_t room)
 		overview->first = live.items[0].site->process;
 	for (; live.count && wanted; wanted--) {
 		overview->screen = (struct screen){ .width = above.width };
-		/*
-		 * count only the frames of call sites that are on the screen: print_missing() needs
-		 * these counts
-		 */
+		/* print_missing() needs the counts of the frames that are on the screen */
 		naming_restart(overview->naming);
 		print_entries(overview, &live, wanted);
 		if (overview->has_rows || overview->screen.count <= room || wanted == 1)

@@ -150,10 +150,7 @@ static size_t break_of(const char *text, size_t length, size_t indent, size_t wi
 
 	if (length <= width)
 		return length;
-	/*
-	 * do not break a word that is longer than the line, such as a path, so that it can be
-	 * copied
-	 */
+	/* do not break a word longer than the line, such as a path, so that it can be copied */
 	for (size_t at = indent + 1; at <= width || (at < length && !blank); at++) {
 		if (text[at] != ' ')
 			continue;

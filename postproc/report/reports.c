@@ -242,10 +242,7 @@ static bool is_listed(const char *list, const char *class)
 	return false;
 }
 
-/*
- * Returns the kinds of events whose classes are in the list. Kinds with the class "-" are never in
- * it.
- */
+/* Returns the kinds of events whose classes are in the list; never kinds with the class "-". */
 static unsigned kinds_listed(const char *list)
 {
 	unsigned kinds = 0;

@@ -54,16 +54,10 @@ enum table_kind {
 	/* like TABLE_PERCENT, but the shares of all rows of a group add up to 100 % */
 	TABLE_SHARE,
 	TABLE_BAR, /* like TABLE_PERCENT; drawn as a bar if there is space */
-	/*
-	 * a number that depends on the first column; a table with such columns is printed as a
-	 * chart
-	 */
+	/* a number that depends on the first column; such a table is printed as a chart */
 	TABLE_CURVE,
 	TABLE_CURVE_BYTES,
-	/*
-	 * a sequence of amounts: drawn as a small curve in text, printed as numbers in other
-	 * formats
-	 */
+	/* a sequence of amounts: a small curve in text, numbers in other formats */
 	TABLE_STEPS,
 	TABLE_KEY,	 /* a number by which programs identify a row; not printed in text */
 	TABLE_OBJECT,	 /* an address or handle */
@@ -115,10 +109,7 @@ struct table_column {
 
 struct table_facts {
 	const char *name, *title;
-	/*
-	 * column to sort by, the largest number first; "": rows stay in the order in which they
-	 * were added
-	 */
+	/* column to sort by, the largest number first; "": rows stay in the order of addition */
 	const char *by;
 	const struct table_column *columns;
 	unsigned column_count;

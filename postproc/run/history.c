@@ -72,10 +72,7 @@ static bool is_of_object(struct history_state *state, const struct event *event)
 		state->has_base = false;
 		return true;
 	}
-	/*
-	 * For acquisitions of bytes, `related` is not an object: for calloc(), it is the number of
-	 * elements.
-	 */
+	/* For acquisitions of bytes, `related` is no object, but calloc()'s number of elements. */
 	return event->object == state->wanted ||
 	       (!has_bytes(event) && event->related == state->wanted);
 }

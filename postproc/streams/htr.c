@@ -25,10 +25,7 @@ struct htr_writer {
 	struct packets packets;
 	struct htr *htr;
 	struct pack *pack;
-	/*
-	 * indexed by function id: 1 + number of the function in the .htr file; 0: it has no number
-	 * yet
-	 */
+	/* indexed by function id: number of the function in the .htr file, + 1; 0: none yet */
 	ARRAY_OF(uint32_t) functions;
 	uint64_t frames[DECODE_FRAMES_MAX];
 };

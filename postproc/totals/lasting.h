@@ -20,10 +20,7 @@ struct lasting_item {
 	const char *what;	/* "shared memory", "segment", "semaphore" or "semaphores" */
 	const char *name;	/* NULL: the object has only a number */
 	uint64_t number, bytes; /* id of the object, and size of a segment */
-	/*
-	 * times of the last call that created the object, and of the last one that removed it; 0:
-	 * none
-	 */
+	/* times of the last calls that created and that removed the object; 0: none */
 	uint64_t created_ns, removed_ns;
 };
 

@@ -450,10 +450,7 @@ struct summary {
 		bool is_later; /* this file was loaded after the start of the program */
 		/* functions of all modules whose calls are recorded */
 		ARRAY_OF(struct summary_recorded) recorded;
-		/*
-		 * the first function whose calls could not be recorded, and number of such
-		 * functions
-		 */
+		/* the first function whose calls could not be recorded; number of such functions */
 		const char *refused, *reason, *path;
 		uint64_t refusals;
 	} inner; /* an allocator that is not hooked, see allocators.h; name NULL: none was found */
@@ -461,10 +458,7 @@ struct summary {
 		uint64_t hidden; /* number of processes whose small objects are not recorded */
 		/* number of processes for which frames of Python were not requested */
 		uint64_t off;
-		/*
-		 * number of processes whose Python frames are not recorded, because the layout is
-		 * unknown
-		 */
+		/* number of processes whose Python has an unknown layout: no frames are recorded */
 		uint64_t unknown;
 		const char
 			*version; /* version of Python in the first such process; NULL: unknown */

@@ -60,10 +60,7 @@ void touched_process(struct touched *touched, const struct address_space *space)
 		look_at(touched, space, &touched->backtraces.items[number]);
 		touched->backtraces.items[number].events = 0;
 	}
-	/*
-	 * clear the array only if most of it was used; the backtraces of the next process have new
-	 * ids
-	 */
+	/* clear the array only if most of it was used; the next process has new backtrace ids */
 	if (touched->met.count > touched->backtraces.count / 2)
 		ARRAY_CLEAR(&touched->backtraces);
 	ARRAY_CLEAR(&touched->met);

@@ -77,10 +77,7 @@ static void put_head(struct dhat *file)
 	json_add_text(json, "tu", "µs");
 	json_add_text(json, "Mtu", "s");
 	json_add_unsigned(json, "tuth", 10);
-	/*
-	 * the viewer shows no other text than the command, so the note on sampling is appended to
-	 * the command
-	 */
+	/* the viewer shows only the command, so the note on sampling is appended to the command */
 	summary_say_samples(run, samples);
 	snprintf(command, sizeof(command), "%.250s%s%s%s", profile_command(file->profile),
 		 *samples ? " [" : "", samples, *samples ? "]" : "");

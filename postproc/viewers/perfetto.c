@@ -217,10 +217,7 @@ static void perfetto_on_wait(void *user, const struct lane_wait *wait)
 {
 	struct perfetto *file = user;
 	uint64_t track = thread_track(file, wait->thread);
-	/*
-	 * a wait without duration gets 1 ns, because at equal times its end would precede its
-	 * beginning
-	 */
+	/* a wait without duration gets 1 ns: at equal times its end would precede its beginning */
 	uint64_t until_ns = wait->until_ns > wait->since_ns ? wait->until_ns : wait->since_ns + 1;
 
 	put_slice(file, wait, track, until_ns);
