@@ -90,7 +90,9 @@ static int find_entry(struct library *library, struct error *err)
 	if (!at || header->e_phentsize != sizeof(Elf64_Phdr) ||
 	    header->e_phoff > library->size - SEGMENTS_MOST * sizeof(Elf64_Phdr) ||
 	    header->e_phnum > SEGMENTS_MOST || offset > library->size - sizeof(struct late_entry))
-		return error_set(err, ENOEXEC, "libholdtrace.so has no entry point for attaching");
+		return error_set(err, ENOEXEC,
+				 "libholdtrace.so has no entry point for attaching: install "
+				 "holdtrace again");
 	library->entry_point = offset;
 	library->used = 0;
 	for (unsigned i = 0; i < header->e_phnum; i++) {
@@ -108,7 +110,8 @@ static int find_entry(struct library *library, struct error *err)
 	}
 	return library->address ? 0
 				: error_set(err, ENOEXEC,
-					    "libholdtrace.so has no entry point for attaching");
+					    "libholdtrace.so has no entry point for attaching: "
+					    "install holdtrace again");
 }
 
 /* ---- the library if it is loaded ---- */

@@ -516,9 +516,10 @@ int read_binary_piece(struct trace *trace, const unsigned char *bytes, size_t si
 		int rc = framing_handshake_size(bytes, size) ? begin_stream(trace, bytes, err)
 							     : -EBADMSG;
 
-		return rc == -EBADMSG ? error_set(err, EBADMSG, "has a damaged handshake")
-		       : rc	      ? rc
-				      : 1;
+		return rc == -EBADMSG
+			       ? error_set(err, EBADMSG, "has a damaged first packet (handshake)")
+		       : rc ? rc
+			    : 1;
 	}
 	binary->index = calls;
 	binary->has_call = false;

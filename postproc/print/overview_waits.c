@@ -181,8 +181,8 @@ static void print_holder(struct overview *overview, const struct summary_blocked
 	if (blocked->joined)
 		screen_say(&overview->screen, 8,
 			   blocked->joined == blocked->thread
-				   ? "      which is the waiting thread itself"
-				   : "      which is thread %" PRIu32,
+				   ? "      the joined thread is the waiting thread itself"
+				   : "      the joined thread is thread %" PRIu32,
 			   blocked->joined);
 	if (!blocked->has_holder)
 		return;

@@ -278,7 +278,7 @@ void report_note_samples(const struct report_run *run, struct table *table, cons
  */
 void report_note_coverage(const struct report_run *run, struct table *table);
 
-#define REPORT_SAMPLED_CALLS   "of the calls for memory, only those for samples are included"
+#define REPORT_SAMPLED_CALLS   "calls for memory are included only if their block is in the sample"
 #define REPORT_SAMPLED_AMOUNTS "the amounts are estimates"
 #define REPORT_SAMPLED_TEMP    "the temporary blocks are unknown"
 

@@ -223,8 +223,9 @@ const char *coverage_say(const struct coverage_sum *sum, char text[COVERAGE_TEXT
 	struct human human[5];
 
 	snprintf(text, COVERAGE_TEXT_SIZE,
-		 "blocked %s in all threads: %s in recorded waits, %s in other system calls, %s "
-		 "not observed; %s of the threads' time was not measured",
+		 "all threads together were blocked for %s: %s in recorded waits, %s in other "
+		 "system calls, %s "
+		 "not observed; %s of their time was not measured",
 		 human_time(&human[0], sum->blocked), human_time(&human[1], sum->recorded),
 		 human_time(&human[2], sum->other), human_time(&human[3], sum->unobserved),
 		 human_time(&human[4], sum->unmeasured));
