@@ -315,7 +315,8 @@ bool space_is_later(const struct address_space *space, const struct space_module
 
 		if (space_module_at(space, mapping->start + mapping->move) != module)
 			continue;
-		if (!mapping->since)
+		/* the modules of the start are the first mappings, without a call between them */
+		if (mapping->since == space->mappings.items[0].since)
 			return false;
 		is_found = true;
 	}
