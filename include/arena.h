@@ -143,7 +143,10 @@ struct libc_places {
  */
 struct control_page {
 	uint64_t magic;
-	/* hash of the tables; it differs between builds that would misread each other's memory */
+	/*
+	 * hash of the shared definitions: builds that would misread each other's memory differ in
+	 * it
+	 */
 	uint64_t contract;
 	uint64_t size;	     /* size of the memfd in bytes */
 	uint64_t session[2]; /* random number that identifies the run */

@@ -25,7 +25,7 @@ struct frames {
 
 /* ---- files ---- */
 
-/* Copies the vdso, which the kernel maps into the process without a file, to a memfd. */
+/* Copies the vdso to a memfd, because the kernel maps the vdso without a file. */
 static int copy_vdso(const struct subject *subject, const struct mapping *mapping)
 {
 	uint8_t bytes[VDSO_MAX];

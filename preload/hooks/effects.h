@@ -138,7 +138,7 @@ void fd_join(const struct call *call, int one, int other);
 /* Whether a call that sends may block, or may end the wait of another thread. */
 #define MAY_SEND(fd, flags) (!((flags)&MSG_DONTWAIT) || fd_other_end(fd) >= 0)
 
-/* The descriptor of a stream; below 0: it has none. A stream reads it if the buffer is empty. */
+/* A stream's descriptor (negative: none), and whether a read of the stream reads from it. */
 #define STREAM_FD(stream) ((stream)->_fileno)
 #define STREAM_READS(stream) \
 	((stream)->_IO_read_ptr >= (stream)->_IO_read_end && STREAM_FD(stream) >= 0)

@@ -440,7 +440,7 @@ static inline __attribute__((always_inline)) void walk_and_remember(struct call 
 	} else {
 		same = capture_again(memory, call->origin, &thread->stack, life.depth, &end);
 	}
-	/* has_python: the process had an interpreter, which may have been unloaded */
+	/* if has_python, the process had an interpreter, which may have been unloaded */
 	if (unlikely(python_is_found || thread->has_python)) {
 		/* the backtrace with Python frames replaces that of C frames alone */
 		uint32_t merged = thread->has_python ? thread->python.merged_count : 0;

@@ -379,8 +379,8 @@ static enum late_result detach_by_order(struct late_order *order)
 }
 
 /*
- * Executes an order in a thread that the injector has borrowed. Its errno stays unchanged, because
- * the library's own system calls do not set errno.
+ * Executes an order in a thread that the injector has borrowed. The thread's errno stays unchanged,
+ * because the library's own system calls do not set errno.
  */
 static void obey_order(struct late_order *order)
 {

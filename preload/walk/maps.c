@@ -23,8 +23,8 @@
  * _dl_find_object's table and holds its lock, so the object is surely absent. Therefore
  * capture_walk() runs maps_check() for calls that the loader makes (at the start, in dlopen and
  * dlclose, for a thread's TLS; 25 ns a module). If malloc's hooks are off, the hook of dlclose runs
- * maps_check(). Objects that glibc then unloads by itself (iconv, NSS) are noticed when a new
- * address is seen in their range.
+ * maps_check(). In that case, objects that glibc unloads by itself (iconv, NSS) are noticed when a
+ * new address is seen in their range.
  *
  * Alternatives that were tried: the loader's counters of loads can be read only under its lock
  * (dl_iterate_phdr), the list of link maps may be freed while we read it, and _dl_find_object for
@@ -92,7 +92,7 @@ static void *keep_memory(size_t size)
 /* ---- the table of modules ---- */
 
 #define MODULES_PER_PAGE 1024u
-#define PAGES_MAX	 63u /* so that no number equals MAPS_MODULE_NONE */
+#define PAGES_MAX	 63u /* maximum, so that no module has the number MAPS_MODULE_NONE */
 
 /*
  * The pointers to the first FEW modules are in a small table, so that most processes touch no page
@@ -180,7 +180,7 @@ static unsigned int look_up(uintptr_t address, const struct loaded *found)
 
 /*
  * Publishes a module under the next free number. If another thread has already published the same
- * module, returns the number that it used.
+ * module, returns the existing number.
  */
 static unsigned int append_module(struct module *module)
 {
@@ -424,9 +424,9 @@ static uintptr_t address_of(const struct linkage *linkage, const char *name)
 }
 
 /*
- * Describes the Python interpreter in a module. Returns NULL if the module has no interpreter.
- * Debug builds (Py_REF_DEBUG) and builds without a GIL export functions for counts of references
- * that other builds lack.
+ * Describes the Python interpreter in a module. Returns NULL if the module has no interpreter. Only
+ * debug builds (Py_REF_DEBUG) and builds without a GIL export certain functions for reference
+ * counts.
  */
 static const struct maps_python *find_python(const struct link_map *map)
 {
