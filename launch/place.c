@@ -29,8 +29,7 @@ static const struct {
 
 /*
  * Writes the path of this program's file to `own` (PATH_MAX bytes). If /proc is not mounted, uses
- * the name that was passed to exec, of which the kernel keeps a copy. Returns false if the path is
- * unknown.
+ * the kernel's copy of the name that was passed to exec. Returns false if the path is unknown.
  */
 static bool find_own_path(char *own)
 {

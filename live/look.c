@@ -255,8 +255,8 @@ static void find_file_ring(struct look *look)
 }
 
 /*
- * Removes the inferred cycles if one of their threads has run since they were found, or if no owner
- * in them was inferred.
+ * Removes the inferred cycles if one of their threads has run since they were found, or if none of
+ * their owners was inferred.
  */
 static void settle_inferred(struct look *look)
 {

@@ -245,8 +245,8 @@ static int hex_digit(char c)
 }
 
 /*
- * Reads 0x and hexadecimal digits. Returns the number of bytes read, or 0 if there is no such
- * number.
+ * Reads 0x and hexadecimal digits. Returns the number of bytes read, or 0 if the text is something
+ * else.
  */
 static size_t read_number(const char *text, size_t size, uint64_t *number)
 {

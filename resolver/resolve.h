@@ -41,14 +41,14 @@ int resolve_create(struct resolve **resolve, const struct resolve_options *optio
 		   struct error *err);
 
 /*
- * Returns the last map ("[OLD=]NEW") without OLD, which is the root directory for all files. NULL:
- * there is none.
+ * Returns the root directory for all files: the NEW of the last map ("[OLD=]NEW") without OLD.
+ * NULL: there is none.
  */
 const char *resolve_root(const char *const *maps, size_t count);
 
 /*
- * Returns the last map of /usr/lib/debug, which is the directory for separate debug files. NULL:
- * there is none.
+ * Returns the directory of separate debug files: the NEW of the last map whose OLD is
+ * /usr/lib/debug. NULL: there is none.
  */
 const char *resolve_debug_dir(const char *const *maps, size_t count);
 

@@ -58,8 +58,8 @@ struct symbol {
 
 /*
  * A mapped file. `from` may be the load bias, the start of the executable mapping, or that start
- * minus the mapping's file offset. Writers of traces differ; layout_bias() finds out with the file
- * which one it is.
+ * minus the mapping's file offset. Writers of traces differ; the file shows which one it is
+ * (layout_bias()).
  */
 struct resolve_module {
 	const char *path;

@@ -266,7 +266,7 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 			unknown = "the trace of a parent is too long to be read for each child";
 			break;
 		}
-		/* a fork of which only the end was timed may seem to start after the child */
+		/* if a fork's start was not timed, the fork may seem to start after the child */
 		if (is_about_child(event, child, CALL_TYPE_ALLOC) &&
 		    (event->enter_ns <= child->start_ns || event->enter_ns == event->leave_ns)) {
 			is_found = true;

@@ -110,7 +110,7 @@ uint64_t graph_end(const struct graph *graph, uint32_t block);
 void graph_connect(struct graph *graph, const struct words *words,
 		   uint64_t (*slack)(uint64_t size));
 
-/* Adds a word of a root, if it leads to a block. `like` has the other members of the hit. */
+/* Adds a word of a root, if it leads to a block. The hit's other members are those of `like`. */
 void graph_hit(struct graph *graph, uint64_t word, const struct graph_hit *like);
 
 /* Marks all reachable blocks, starting at the hits, whose roots must be set. */

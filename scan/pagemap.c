@@ -88,7 +88,7 @@ static bool list_runs(const struct pagemap *pagemap, uint64_t from, uint64_t to,
 		beat(user);
 		/*
 		 * continue after the last region: walk_end is wrong if the kernel's own buffer was
-		 * full before that of this request
+		 * full before the buffer of this request
 		 */
 		if (count < (int)REGIONS)
 			return true;

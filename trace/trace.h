@@ -67,7 +67,7 @@ struct trace_options {
 	struct instant since, until;
 	/* notes to insert, which must live as long as the trace; NULL: none */
 	const struct trace_notes *notes;
-	/* Set to the number of bytes read from the descriptor, before each further read. */
+	/* Set before each read of the descriptor to the number of bytes read so far. */
 	uint64_t *taken;
 	/* Called with each file after it is opened and before it is read. */
 	void (*opened)(void *user, int fd);

@@ -61,7 +61,7 @@ struct locks_past {
 	uint32_t thread, site; /* thread and site that took the lock */
 	uint32_t outdone_by;   /* a thread with a later and longer hold, see drop_past(); 0: none */
 	bool is_shared;
-	bool is_held; /* the lock is still held: until_ns is the end of the waiting call */
+	bool is_held; /* the hold has not ended; until_ns is the end of the waiting call */
 };
 
 struct locks_lock {
@@ -113,7 +113,7 @@ struct locks_wait {
 	uint32_t site, holder_site;	/* holder_site 0: not seen */
 	const char *function;		/* name of the function that waited, or still waits */
 	uint64_t released_ns;		/* time of the release; 0: still held, or not seen */
-	bool is_open;			/* the call has not returned at the end of the trace */
+	bool is_open;			/* the call had not returned when the trace ended */
 };
 
 /* A hold that has ended. */

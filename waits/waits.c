@@ -79,7 +79,7 @@ static void add_wait(struct waits_class *class, struct waits_object *object,
 	add_time(&class->times, call->duration_ns);
 	if (!object)
 		return;
-	/* a notification of the object to which threads were moved may have ended the wait */
+	/* threads were moved to another object: its notification may have ended the wait */
 	if (object->moved && object->moved->last_ns > object->last_ns)
 		by = object->moved;
 	if (call->duration_ns > object->times.longest_ns) {

@@ -101,8 +101,8 @@ struct wakes_token {
 	/* futex: index of the object that the threads wait for from then on; 0: they were woken */
 	uint32_t moved_to;
 	/*
-	 * futex: index of the other object of a call that woke threads of two objects; that
-	 * object's token has the same time and thread. 0: none
+	 * futex: if the call woke threads of two objects, index of the other one, whose token has
+	 * the same time and thread; else 0
 	 */
 	uint32_t twin;
 	/*
