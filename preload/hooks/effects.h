@@ -47,6 +47,15 @@ void *resize(void *block, size_t size);
 void *resize_array(void *block, size_t count, size_t size);
 void block_moved(struct call *call, struct call_event *event, void *old);
 
+/* Like block_moved(). A product that overflows frees nothing, even if it wraps to 0. */
+static inline void array_moved(struct call *call, struct call_event *event, void *old, size_t count,
+			       size_t size)
+{
+	if (__builtin_mul_overflow(count, size, &event->size))
+		event->size = SIZE_MAX;
+	block_moved(call, event, old);
+}
+
 /* ---- mappings ---- */
 
 void mapping_covered(struct call *call, struct call_event *event, bool is_fixed);

@@ -117,7 +117,8 @@ static uintptr_t acquire(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uin
 	if (shape->count < PATCH_VALUES && shape->old == PATCH_VALUES)
 		event.related = values[shape->size];
 	if (shape->old < PATCH_VALUES)
-		block_moved(&call, &event, !pick || pick & SAMPLING_LOSES ? (void *)old : NULL);
+		array_moved(&call, &event, !pick || pick & SAMPLING_LOSES ? (void *)old : NULL,
+			    values[shape->size], count);
 	if (!pick || sampling_settle(&call, &event, pick, old))
 		call_event(&call, &event);
 	call_end(&call);

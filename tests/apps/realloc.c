@@ -7,7 +7,7 @@
 
 int main(void)
 {
-	volatile size_t too_much = PTRDIFF_MAX, nothing = 0;
+	volatile size_t too_much = PTRDIFF_MAX, half = (size_t)1 << 32, nothing = 0;
 	char *block = realloc(NULL, 100), *moved;
 	uintptr_t old = (uintptr_t)block;
 
@@ -22,6 +22,10 @@ int main(void)
 	block = reallocarray(moved, 10, 50);
 	expect("reallocarray<memory>(0x%lx)\nreallocarray<memory>(500) = %p", (unsigned long)old,
 	       (void *)block);
+	/* the product wraps to 0: a failure, not a free */
+	if (reallocarray(block, half, half) || errno != ENOMEM)
+		return 1;
+	expect("reallocarray<event>(0x0)");
 	old = (uintptr_t)block;
 	/* In glibc this is free and no failure. */
 	if (realloc(block, nothing))
@@ -29,6 +33,6 @@ int main(void)
 	expect("realloc<memory>(0x%lx)\nrealloc<event>(0x0)", (unsigned long)old);
 	expect_print();
 	/* reallocarray calls realloc, which is not a call of the program's. */
-	printf("= 6 realloc<*\n");
+	printf("= 6 realloc<*\n= 3 reallocarray<*\n");
 	return 0;
 }
