@@ -434,7 +434,8 @@ static void add_call(struct locks *locks, uint32_t lock, uint32_t site, enum loc
 	bool may_wait = event->operation == OPERATION_ACQUIRE && event->has_tail;
 	struct locks_past holder = { 0 };
 	struct locks_times more = { .taken = !(event->flags & (CALL_FAILED | CALL_OPEN)),
-				    .refused = (event->flags & CALL_FAILED) != 0 };
+				    .refused = (event->flags & (CALL_FAILED | CALL_UNWOUND)) ==
+					       CALL_FAILED };
 	struct locks_site *stats = stats_of(locks, site);
 
 	more.asked = may_wait;
@@ -659,13 +660,12 @@ static void forget_in(struct locks *locks, uint64_t from, uint64_t size)
 }
 
 /*
- * True if the call failed to take a lock. False for a call that was left by longjmp(), whose result
- * is unknown.
+ * True if the call is not known to have taken a lock: it failed, or longjmp() or cancellation left
+ * it.
  */
 static bool is_refused(const struct event *event)
 {
-	return event->flags & CALL_FAILED && !(event->flags & (CALL_UNWOUND | CALL_OPEN)) &&
-	       !event->part &&
+	return event->flags & CALL_FAILED && !(event->flags & CALL_OPEN) && !event->part &&
 	       (event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_TRY);
 }
 

@@ -19,6 +19,11 @@ static const uint8_t class_of_hook[HOOK_COUNT] = {
 #include "hooks.def"
 };
 
+static const uint8_t operation_of_hook[HOOK_COUNT] = {
+#define HOOK(name, type, params, class, op, ...) [HOOK_##name] = OPERATION_##op,
+#include "hooks.def"
+};
+
 /* Maximum number of frames in which led_here() searches for a call. */
 #define LED_HERE_MAX 64
 
@@ -156,8 +161,10 @@ static void close_unwound(struct thread *thread, const struct arena_open *open, 
 						   .related = open->object,
 						   .size = 1 });
 	tell_unwound(thread, open, depth,
-		     &(struct call_event){
-			     .failed = true, .object = open->object, .related = open->related });
+		     &(struct call_event){ .operation = operation_of_hook[open->hook],
+					   .failed = true,
+					   .object = open->object,
+					   .related = open->related });
 }
 
 /* Called when a jump, for example longjmp, has left the code that was recording an event. */

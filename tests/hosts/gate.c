@@ -8,6 +8,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -353,6 +354,51 @@ static void *lock_first(void *argument)
 {
 	pthread_mutex_lock(&first);
 	return argument;
+}
+
+static sigjmp_buf before_wait;
+static sem_t locked, jumped;
+
+static void jump(int number)
+{
+	siglongjmp(before_wait, number);
+}
+
+static void *lock_until_jumped(void *unused)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	pthread_mutex_lock(&first);
+	sem_post(&locked);
+	sem_wait(&jumped);
+	pthread_mutex_unlock(&first);
+	return unused;
+}
+
+/* A handler jumps out of waits of 50 ms, for a lock and for a semaphore. */
+static void jumped_waits(void)
+{
+	pthread_t thread;
+	sem_t never;
+
+	signal(SIGALRM, jump);
+	sem_init(&never, 0, 0);
+	sem_init(&locked, 0, 0);
+	sem_init(&jumped, 0, 0);
+	pthread_create(&thread, NULL, lock_until_jumped, NULL);
+	sem_wait(&locked);
+	if (!sigsetjmp(before_wait, 1)) {
+		ualarm(50000, 0);
+		pthread_mutex_lock(&first);
+	}
+	if (!sigsetjmp(before_wait, 1)) {
+		ualarm(50000, 0);
+		sem_wait(&never);
+	}
+	sem_post(&jumped);
+	pthread_join(thread, NULL);
 }
 
 static void unlock(void)
@@ -793,6 +839,7 @@ static const struct {
 	{ "peak", peak },
 	{ "twice", twice },
 	{ "wait", wait_long },
+	{ "jumped-waits", jumped_waits },
 	{ "unlock", unlock },
 	{ "refused", refused },
 	{ "order", order },
