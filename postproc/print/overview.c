@@ -246,6 +246,8 @@ static void print_nothing(struct overview *overview)
 	else if (was_paused)
 		text = "No events: recording was off (--start=off, holdtrace ctl stop); `holdtrace "
 		       "ctl PID start` starts it.";
+	else if (summary->lost)
+		text = "No events: all events were dropped.";
 	else if (!are_complete(summary))
 		text = "No events and no end: recording never began, or was cut off before the "
 		       "first event was written.";

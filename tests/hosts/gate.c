@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -354,6 +355,20 @@ static void *lock_first(void *argument)
 {
 	pthread_mutex_lock(&first);
 	return argument;
+}
+
+static int leak_once(void *unused)
+{
+	kept = malloc(60);
+	return unused != NULL;
+}
+
+/* A process in this memory, whose end closes the recording: all events are dropped. */
+static void memory_child(void)
+{
+	static _Alignas(16) char stack[65536];
+
+	waitpid(clone(leak_once, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL), NULL, 0);
 }
 
 static sigjmp_buf before_wait;
@@ -840,6 +855,7 @@ static const struct {
 	{ "twice", twice },
 	{ "wait", wait_long },
 	{ "jumped-waits", jumped_waits },
+	{ "memory-child", memory_child },
 	{ "unlock", unlock },
 	{ "refused", refused },
 	{ "order", order },
