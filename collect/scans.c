@@ -170,6 +170,7 @@ static void scan_send(const struct scan *scan, enum scan_message message, const 
  */
 static void tell_cut(const struct scan *scan, const struct member *member)
 {
+	const struct arena_own *own = member->chunks[0]->head->own;
 	char text[SCAN_TEXT_MAX - 64];
 	size_t used = (size_t)snprintf(
 		text, sizeof(text), "%llx ",
@@ -178,6 +179,14 @@ static void tell_cut(const struct scan *scan, const struct member *member)
 	for (uint32_t i = 0; i < member->chunk_count && used + 64 < sizeof(text); i++) {
 		const struct arena *head = member->chunks[i]->head;
 		unsigned long long from = head->own_from, to = head->own_to;
+
+		if (from < to)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%llx-%llx ",
+						 from, to);
+	}
+	for (uint32_t i = 0; i < ARENA_OWN && used + 64 < sizeof(text); i++) {
+		unsigned long long to = __atomic_load_n(&own[i].to, __ATOMIC_ACQUIRE);
+		unsigned long long from = own[i].from;
 
 		if (from < to)
 			used += (size_t)snprintf(text + used, sizeof(text) - used, "%llx-%llx ",

@@ -440,7 +440,10 @@ struct arena {
 	 * `chunks` is incremented.
 	 */
 	uint32_t slots, ring_size;
-	/* Ranges of private memory that the library still has from earlier attaches; 0: none. */
+	/*
+	 * Ranges of private memory that the library still has from earlier attaches, or from the
+	 * parent of a forked process; 0: none. A scan skips them, too.
+	 */
 	struct arena_own own[ARENA_OWN];
 };
 

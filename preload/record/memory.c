@@ -226,6 +226,7 @@ static bool take_first(struct blocks *blocks, uint32_t count)
 	if (is_taken || count > ARENA_SLOTS_FIRST)
 		return false;
 	is_taken = true;
+	own_add(memory, private_size(count));
 	memory[0] = 0; /* write first: a read before the first write costs a second page fault */
 	blocks->owners = (struct owner *)(void *)memory;
 	blocks->first = memory + blocks_offset(count);
@@ -663,7 +664,7 @@ bool memory_begin(const struct memory_image *image)
 	while (chunk_count < resumable && grow_chunks(chunk_at(chunk_count)->slots))
 		;
 	resumable = 0;
-	if (image->is_attached)
+	if (image->is_attached || image->is_forked)
 		own_tell(head->own);
 	return true;
 }
