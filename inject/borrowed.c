@@ -223,8 +223,8 @@ static void continue_traced(const struct remote *remote)
 		if (status == -ESRCH || clock_ns() > end)
 			return;
 		/*
-		 * /proc shows the call only while the thread sleeps in the call, and so has passed
-		 * the filter
+		 * /proc shows the call only while the thread sleeps in it, so a call that is shown
+		 * has passed the filter
 		 */
 		proc_call(remote->target->subject.pid, remote->thread, &call);
 		if (status == -EAGAIN && call.number >= 0 &&

@@ -190,7 +190,7 @@ static uint64_t number_of(const struct event *event, const char *name)
 	return text ? strtoull(text, NULL, 0) : 0;
 }
 
-/* Whether the call names a thread: the calling thread or another one. */
+/* Whether the call sets the name of a thread, the calling thread or another one. */
 static bool names_thread(const struct event *event)
 {
 	const char *name = event->function->name;

@@ -197,7 +197,7 @@ static int check_keep(const struct settings *settings, struct error *err)
 	if (!*settings->keep || (settings->format != FORMAT_RTRACE_1_4 &&
 				 (is_htr || (!*out && settings->format == FORMAT_HTR))))
 		return 0;
-	return error_set(err, EINVAL, "--keep=%s: needs one file in .htr (-o NAME.htr)",
+	return error_set(err, EINVAL, "--keep=%s: needs a single .htr file as output (-o NAME.htr)",
 			 settings->keep);
 }
 
@@ -256,7 +256,8 @@ static int check_result(const char *path, bool is_replaced, struct error *err)
 	if (is_replaced && S_ISREG(facts.st_mode)) {
 		if (lstat(path, &itself) == 0 && S_ISLNK(itself.st_mode))
 			return error_set(err, EEXIST,
-					 "--report=%s: is a symbolic link: name the file itself", path);
+					 "--report=%s: is a symbolic link: name the file itself",
+					 path);
 		return check_directory(path, err);
 	}
 	return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 ? 0

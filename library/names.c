@@ -92,7 +92,7 @@ size_t library_names_met(const struct library_names *names)
 	return names->origins.count;
 }
 
-/* Enters the mappings of a process that were read so far into the address map. */
+/* Adds to the address map those mappings of a process that have been read so far. */
 static int enter_section(struct library_names *names, uint32_t number)
 {
 	const struct section *section = section_of(names, number);

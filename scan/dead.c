@@ -13,7 +13,7 @@
 #define ARENA_NEXT  2160u
 #define ARENA_SIZE  2200u
 
-#define DESCRIPTOR_SELF 16    /* x86-64: offset of a descriptor's own address, also at 0 */
+#define DESCRIPTOR_SELF 16    /* x86-64: offset of its own address in a thread descriptor */
 #define DESCRIPTOR_SIZE 2304u /* upper limit of the descriptor's size in bytes */
 #define LIST_MOST	100000u
 

@@ -5,7 +5,8 @@
 /*
  * The lines of sp-rtrace text. Each kind of line has a struct, a parser and a printer; printing a
  * parsed line reproduces it. Lines are passed without their newline, and slices point into them.
- * Lines are printed as sp-rtrace 1.8 prints them; the parsers also accept the form of its document.
+ * Lines are printed as sp-rtrace 1.8 prints them; the parsers also
+ * accept the form that the documentation of sp-rtrace describes.
  */
 
 #include <stdbool.h>

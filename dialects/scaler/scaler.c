@@ -216,8 +216,8 @@ static const char *const semaphore_functions[] = {
 };
 
 /*
- * The prefixes in Scaler's document. They match more functions than Scaler hooks, such as trylock,
- * init and destroy.
+ * The prefixes from Scaler's documentation. They also match functions that Scaler does not hook,
+ * such as pthread_mutex_trylock.
  */
 static const char *const pthread_prefixes[] = { "pthread_mutex_",   "pthread_rwlock_",
 						"pthread_cond_",    "pthread_spin_",
@@ -531,8 +531,8 @@ static int refuse_trace(struct error *err)
 {
 	return error_set(err, ENOTSUP,
 			 "has no call trees: its calls lack threads, depths, and times of entry "
-			 "and return, which only holdtrace records (with protocol 2.0, not 1.4); "
-			 "record the program with holdtrace");
+			 "and return; record the program with holdtrace, in version 2.0 of the "
+			 "protocol");
 }
 
 /*

@@ -77,7 +77,7 @@ struct swap_process {
 	bool has_ended;
 	size_t mapped;		    /* number of mappings that were reported */
 	uint64_t start_ns, last_ns; /* times of its first and last message, in ns since 1970 */
-	/* minimum start time, if an earlier image of the process was replaced by exec */
+	/* exec replaced an earlier image: earliest start of the present one; otherwise 0 */
 	uint64_t least_ns;
 	uint64_t zero_ns;	      /* start of the process, in the stream's time */
 	uint64_t day_ns, previous_ns; /* used for times in ms, which restart at midnight */

@@ -24,7 +24,7 @@ struct window {
 	/* whether the traces must first be read once to find a mark or the peak */
 	bool wants_mark, wants_peak;
 	struct instant_base base; /* start of the run's first process */
-	/* ledger of the current process; NULL: no landmark is the peak */
+	/* ledger of the current process; NULL if no landmark refers to the peak */
 	struct ledger *ledger;
 	uint64_t peak;
 };

@@ -54,8 +54,8 @@ bool baseline_recognises(const char *path);
 void baseline_limit(struct baseline *baseline, const struct baseline *other);
 
 /*
- * Adds the entries of a file, which is a baseline or the JSON of a check. Returns 0 or a negative errno; the error names the file and, if a
- * line is malformed, the line.
+ * Adds the entries of a file, which is a baseline or the JSON of a check. Returns 0 or a negative
+ * errno; the error names the file and, if a line is malformed, the line.
  */
 int baseline_read(struct baseline *baseline, const char *path, struct error *err);
 

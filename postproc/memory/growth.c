@@ -3,10 +3,10 @@
  * The report `growth`: call sites whose live amount grows. Time is divided into steps. A call site
  * grows if its amount rose from step to step until it reached its peak, if all its falls on the way
  * add up to at most an eighth of the peak (a garbage collector frees some memory now and then), and
- * if the rise took at least half of the process's life. So an amount that rises only while a
- * program starts does not grow, whereas an amount that is freed only at exit does. A step is
- * evaluated when the amount of the call site first changes after the step, so a call site whose
- * amount does not change costs nothing.
+ * if the rise took at least half of the process's life. So a call site whose amount rises
+ * only while a program starts is not reported, whereas one whose memory is freed only at exit is. A
+ * step is evaluated when the amount of the call site first changes after the step, so a call site
+ * whose amount does not change costs nothing.
  */
 
 #include "postproc/report/report.h"

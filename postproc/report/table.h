@@ -272,10 +272,10 @@ int tables_finish(struct tables *tables, const char *by, size_t top, struct erro
  */
 void table_add_to(enum table_kind kind, struct table_cell *sum, const struct table_cell *cell);
 
-/* Sets the error of an estimate from its variance. If the variance is 0, the cell stays unset. */
+/* Stores the statistical error of an estimate in the cell; a variance of 0 leaves it unset. */
 void table_error(struct table_cell *cell, double variance, bool has_bytes);
 
-/* Sets the error of an estimated number of objects. If the error is 0, the cell stays unset. */
+/* Like table_error(), for an estimated number of objects. */
 void table_count_error(struct table_cell *cell, uint64_t count, double variance);
 
 /*

@@ -141,7 +141,7 @@ static void put_process(struct table *table, const struct summary *summary,
 			    "are not exact");
 }
 
-/* Adds a row that is not about a process with a trace. count 0: the row has no count. */
+/* Adds a row about the run, or about a process without a trace. count 0: the row has no count. */
 static struct table_cell *put_for_run(struct table *table, const char *what, uint64_t count,
 				      const char *reason)
 {

@@ -23,10 +23,11 @@
 #define SPANS_A_PLACE 40u
 
 struct span {
-	/* steps of the acquisition and the release; lost: SPANS_NEVER if not released */
+	/* steps of the acquisition and the release; lost: SPANS_NEVER as long as the objects are
+	 * live */
 	uint64_t acquired, lost;
 	uint32_t site;
-	/* the objects were not released; `lost` is then the step in which their process ended */
+	/* the objects were live when their process ended; `lost` is the step of that end */
 	bool is_left;
 	int64_t count, bytes;
 	uint64_t since_ns; /* sum of the start times of the span's waits, modulo 2^64 */

@@ -132,8 +132,8 @@ static bool take_over(struct descriptors *descriptors, struct descriptor *descri
 }
 
 /*
- * Describes the descriptor by the first argument in `names` that the call has, after the argument's
- * prefix in `names`.
+ * Describes the descriptor by an argument of the call: the first one in `names` that the call has.
+ * The description is the prefix that `names` has for this argument, and the argument's value.
  */
 static void describe(struct descriptor *descriptor, const struct event *event)
 {

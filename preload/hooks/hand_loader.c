@@ -10,9 +10,9 @@
 #include "preload/start/patch.h"
 
 /*
- * dlopen(3) has a stub, but is not a hook: its calls are not recorded. The stub is assembly that
+ * dlopen(3) has a stub, but is not a hook: calls to it are not recorded. The stub is assembly that
  * leaves the stack unchanged, because dlopen finds its caller by the return address. Without such a
- * stub (on some processors), calls of libraries that are opened with RTLD_DEEPBIND are not
+ * stub (on some processors), calls by libraries that are opened with RTLD_DEEPBIND are not
  * recorded, and the trace reports this.
  */
 #ifdef ARCH_DLOPEN

@@ -172,10 +172,11 @@ static inline struct cfi_rule *rule_at_hint(const struct cfi_table *table, const
 /*
  * Finds the rule of ip, the return address that a step by the rule `last` has found. The hints of
  * `last` lead to the rules that followed it before, so the processor does not wait until the return
- * address is loaded. If both hints are wrong, the rule's home slot is computed. The first hint is
- * permanent; the second hint changes: a recursive function has two callers. The second hint is
- * replaced only once in 16 times (sp serves as a random number); otherwise threads with several
- * callers would send the rule's cache line back and forth.
+ * address is loaded. If both hints are wrong, the rule's home slot is computed. There are
+ * two hints because a recursive function has at least two callers. The first hint is permanent. The
+ * second hint is replaced, but only about once in 16 misses (sp serves as a random number);
+ * otherwise threads that reach a function from several callers would send the rule's cache line
+ * back and forth.
  */
 static inline __attribute__((always_inline)) struct cfi_rule *
 step_find_rule(struct cfi_table *table, uintptr_t ip, uintptr_t sp, struct cfi_rule *last,
