@@ -4,6 +4,11 @@
  * struct origin in its own frame to the recorder, so that the compiler cannot turn a recorded call
  * into a jump, which would remove the frame. call.c and the effects (effects.h) do everything else.
  */
+/* This file defines functions that libc's headers would define inline, too, such as getline(). */
+#ifndef __NO_INLINE__
+#define __NO_INLINE__ 1
+#endif
+
 #include "each.h"
 #include "effects.h"
 #include "by_number.h"
