@@ -147,10 +147,13 @@ void fd_join(const struct call *call, int one, int other);
 /* Whether a call that sends may block, or may end the wait of another thread. */
 #define MAY_SEND(fd, flags) (!((flags)&MSG_DONTWAIT) || fd_other_end(fd) >= 0)
 
-/* A stream's descriptor (negative: none), and whether a read of the stream reads from it. */
-#define STREAM_FD(stream) ((stream)->_fileno)
-#define STREAM_READS(stream) \
-	((stream)->_IO_read_ptr >= (stream)->_IO_read_end && STREAM_FD(stream) >= 0)
+/*
+ * A stream's descriptor (negative: none), and whether a call that reads the stream reads from the
+ * descriptor. needs: whether libc looks at the stream at all; if not, the pointer may be invalid.
+ */
+#define STREAM_FD(stream, needs) ((needs) ? (stream)->_fileno : -1)
+#define STREAM_READS(stream, needs) \
+	((needs) && (stream)->_IO_read_ptr >= (stream)->_IO_read_end && (stream)->_fileno >= 0)
 
 /* Commands of fcntl that wait for a lock of a file. */
 #define LOCKS_FILE(command) ((command) == F_SETLKW || (command) == F_OFD_SETLKW)

@@ -17,8 +17,10 @@
 #include "thread.h"
 #include "wire.h"
 
-#define BLOCK_SIZE  ((sizeof(struct thread) + 0xfff) & ~0xfffull)
-#define GROWTH_WAIT 20 /* maximum wait for a thread that creates a chunk, in steps of 100 ms */
+#define BLOCK_SIZE ((sizeof(struct thread) + 0xfff) & ~0xfffull)
+/* Maximum wait for a thread that creates a chunk, in steps of 100 ms; with --patience=forever. */
+#define GROWTH_WAIT	    20
+#define GROWTH_WAIT_FOREVER 600
 /* GROWTH_WAIT without system calls, in reads of `growth`: some tens of milliseconds. */
 #define GROWTH_READS 50000000u
 
@@ -533,7 +535,9 @@ static bool wait_for_growth(uint32_t seen)
 {
 	static const struct timespec step = { .tv_nsec = 100000000 };
 	bool may_sleep = !ring_is_quiet();
-	uint32_t most = may_sleep ? GROWTH_WAIT : GROWTH_READS;
+	uint32_t steps =
+		life.control->settings.patience.is_forever ? GROWTH_WAIT_FOREVER : GROWTH_WAIT;
+	uint32_t most = may_sleep ? steps : GROWTH_READS;
 
 	for (uint32_t i = 0; i < most; i++) {
 		if (!(seen & 1) || __atomic_load_n(&growth, __ATOMIC_ACQUIRE) != seen)

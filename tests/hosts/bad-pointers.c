@@ -196,6 +196,27 @@ static void times(void)
 	TRY(sem_clockwait(&sem, CLOCK_MONOTONIC, until));
 }
 
+/* Calls that read nothing, and so do not look at the stream; and calls that do. */
+static void streams(void)
+{
+	FILE *stream = (FILE *)(void *)bad, *no_stream = (FILE *)(void *)none;
+	char text[8];
+	char **no_line = (char **)(void *)none;
+	size_t *no_size = (size_t *)(void *)none;
+	volatile int one = 1, two = 2;
+	volatile size_t nothing = 0;
+
+	TRY(fread(text, nothing, 1, stream));
+	TRY(fread(text, 1, nothing, no_stream));
+	TRY(fread(text, 1, 1, stream));
+	TRY(!fgets(text, one, stream));
+	TRY(!fgets(text, two, no_stream));
+	TRY(getline(no_line, no_size, stream));
+	TRY(getdelim(no_line, no_size, ';', no_stream));
+	TRY(getc(stream));
+	TRY(fgetc(no_stream));
+}
+
 int main(void)
 {
 	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -210,5 +231,6 @@ int main(void)
 	lists();
 	results();
 	times();
+	streams();
 	return 0;
 }
