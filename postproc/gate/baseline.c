@@ -176,7 +176,8 @@ static int read_json(struct baseline *baseline, const char *path, char *text, si
 		} else {
 			json_skip(at);
 		}
-	if (at->is_bad)
+	/* the text ends with a zero byte */
+	if (at->is_bad || at->at[strspn(at->at, " \t\r\n")])
 		return error_set(err, EINVAL, "%s: malformed JSON at byte %td", path,
 				 at->at - text);
 	/* too little was recorded, so the numbers may be too large, too */

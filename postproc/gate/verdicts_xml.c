@@ -302,12 +302,13 @@ static void put_text_error(const struct tables_job *job, const struct limit_verd
 	if (site && site->blocks && !strncmp(kind, "Leak_", 5))
 		out_format(out,
 			   "%" PRIu64 " bytes in %" PRIu64
-			   " blocks are %s lost in loss record %zu of %zu\n",
+			   " blocks are %s lost in loss record %zu of %zu",
 			   site->bytes, site->blocks,
 			   !strcmp(kind, "Leak_DefinitelyLost") ? "definitely" : "possibly",
 			   index + 1, count);
 	else
-		out_format(out, "%s\n", text);
+		out_name(out, text, strlen(text), ESCAPE_ALL);
+	out_char(out, '\n');
 	for (size_t i = 0; i < place.count; i++)
 		put_frame(job, &place.symbols[i], i ? "by" : "at");
 	put_prefix(job);

@@ -28,6 +28,7 @@ struct events {
 	struct out text;    /* a buffer in memory */
 	struct map numbers; /* key: address of a backtrace; value: its number, from 1 */
 	ARRAY_OF(const struct trace_node *) sites; /* by number - 1 */
+	uint64_t too_long;			   /* number of events that were not written */
 	/* time of the process's last event: sorting keeps the order of the events of a process */
 	uint64_t last_ns;
 };
@@ -66,8 +67,8 @@ static void add_call(struct json *json, const struct event *event)
 }
 
 /*
- * Writes an event without its time, its number and its call site, from the second key on. Returns
- * false if the text does not fit into the buffer.
+ * Writes an event without its call site and its time. If !has_arguments, its arguments are null.
+ * Returns false if the text does not fit into the buffer.
  */
 static bool put_text(struct out *out, const struct event *event, bool has_arguments)
 {
@@ -83,7 +84,10 @@ static bool put_text(struct out *out, const struct event *event, bool has_argume
 	json_add_text(&json, "function", event->function->name);
 	if (event->kind == EVENT_CALL)
 		add_call(&json, event);
-	if (has_arguments && event->argument_count) {
+	if (!has_arguments) {
+		json_key(&json, "arguments");
+		json_null(&json);
+	} else if (event->argument_count) {
 		json_open(&json, "arguments", '{');
 		for (uint32_t i = 0; i < event->argument_count; i++)
 			json_add_text(&json, event->arguments[i].name, event->arguments[i].value);
@@ -112,8 +116,10 @@ static void on_event(void *user, const struct event *event)
 	uint32_t site = 0;
 	char *piece;
 
-	if (!put_text(&events->text, event, true) && !put_text(&events->text, event, false))
+	if (!put_text(&events->text, event, true) && !put_text(&events->text, event, false)) {
+		events->too_long++;
 		return;
+	}
 	if (event->backtrace && event->backtrace->count)
 		site = number_of(events, event);
 	if (event->time_ns > events->last_ns)
@@ -208,6 +214,10 @@ static int events_print(void *user, struct out *out, struct error *err)
 		out_format(out, ",\"time_ns\":%" PRIu64 "}\n",
 			   report_time(events->run, piece.key.first));
 	}
+	if (rc >= 0 && events->too_long)
+		return error_set(err, EOVERFLOW,
+				 "%" PRIu64 " events are longer than %u bytes and were not written",
+				 events->too_long, OUT_SIZE);
 	return rc;
 }
 

@@ -301,6 +301,18 @@ static void both(void)
 	event(2, 2, "obtain", 1, 6, 1);
 }
 
+/* An argument that is longer as JSON than the buffer of a line. */
+static void long_argument(void)
+{
+	static char value[20000];
+
+	memset(value, 1, sizeof(value) - 1);
+	start();
+	plain(1, 0, 2, "malloc", 8, 0x10);
+	put_argument(&stream, "name", value);
+	put_backtrace(&stream, 1, frames);
+}
+
 static void end_note(void)
 {
 	struct call call = { 4, 0, 0, 0, "~dropped", 0, 0, 0 };
@@ -414,11 +426,14 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*make)(void);
 	} names[] = {
-		{ "sample", sample },	  { "two", two },	  { "leaks", leaks },
-		{ "groups", groups },	  { "strange", strange }, { "unknown", unknown },
-		{ "odd-heap", odd_heap }, { "empty", empty },	  { "end", end_note },
-		{ "old", old },		  { "choice", choice },	  { "first", first },
-		{ "second", second },	  { "modules", modules }, { "both", both },
+		{ "sample", sample },	  { "two", two },
+		{ "leaks", leaks },	  { "groups", groups },
+		{ "strange", strange },	  { "unknown", unknown },
+		{ "odd-heap", odd_heap }, { "empty", empty },
+		{ "end", end_note },	  { "old", old },
+		{ "choice", choice },	  { "first", first },
+		{ "second", second },	  { "modules", modules },
+		{ "both", both },	  { "long", long_argument },
 	};
 
 	if (argc < 2 || !stream_form(&stream, argc > 2 ? argv[2] : "2.0"))
