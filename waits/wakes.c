@@ -446,8 +446,7 @@ static void push_wake(struct wakes *wakes, uint32_t number, const struct wakes_t
 	push_token(object, wake);
 }
 
-/* Whether the call woke threads of a second futex (FUTEX_WAKE_OP), and moved none to it. */
-static bool wakes_both(const struct event *event)
+bool wakes_both(const struct event *event)
 {
 	const char *operation = event_argument(event, "second");
 

@@ -192,4 +192,7 @@ const struct wakes_token *wakes_vain(const struct wakes *wakes, uint64_t object)
 /* The statistics of a site that posts or signals, or NULL. */
 const struct wakes_site *wakes_site(const struct wakes *wakes, uint32_t site);
 
+/* Whether the call woke threads of a second futex (FUTEX_WAKE_OP), and moved none to it. */
+bool wakes_both(const struct event *event);
+
 #endif

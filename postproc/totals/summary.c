@@ -72,10 +72,10 @@ static void use(struct summary *summary, const struct event *event)
 		if (object) {
 			waits_notify(object, sites_of(&summary->fold->sites, (uint8_t)index, event),
 				     event->thread, event->time_ns);
-			object->moved =
-				event->related && hook->resource == RESOURCE_FUTEX
-					? waits_object(&summary->fold->waits, index, event->related)
-					: object->moved;
+			if (hook->resource == RESOURCE_FUTEX && event->related &&
+			    !wakes_both(event))
+				object->moved =
+					waits_object(&summary->fold->waits, index, event->related);
 		}
 		return;
 	}
