@@ -30,7 +30,7 @@
 #define PATIENCE_NS    10000000000ull /* limit for finding a thread that may be borrowed */
 #define LEADER_NS      5000000000ull /* for this time, only the first thread of the process is tried */
 #define RETRY_NS       20000000
-#define UNANSWERED_MAX 4u /* number of attempts after which the collector counts as unreachable */
+#define UNANSWERED_MAX 2u /* retries that a silent collector gets: each stops a thread */
 #define LIBRARY_MOST   (64u << 20)
 #define SEGMENTS_MOST  32
 #define LEFT_MOST      64
