@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "naming/waiters.h"
 
+#include "terms.h"
+
 #include <fnmatch.h>
 #include <stddef.h>
 #include <string.h>
@@ -58,6 +60,30 @@ static enum waiter_kind kind_of_unnamed(const struct naming_symbol *symbol, cons
 	return WAITER_NONE;
 }
 
+/*
+ * Returns the kind of a wait for a lock of Python, by the innermost function of Python: a condition
+ * waits for a lock of its own, and a thread that is joined has a lock.
+ */
+static enum waiter_kind kind_of_python(const struct naming_symbol *symbols, size_t count)
+{
+	static const char *const joins[] = { "Condition.wait", "wait", "_shutdown",
+					     "Thread._wait_for_tstate_lock",
+					     "_wait_for_tstate_lock" };
+	const struct naming_symbol *symbol = symbols, *end = symbols + count;
+	const char *slash;
+
+	while (symbol < end && (!symbol->module || strcmp(symbol->module, PYTHON_MODULE) != 0))
+		symbol++;
+	if (symbol == end)
+		return WAITER_NONE;
+	slash = symbol->file ? strrchr(symbol->file, '/') : NULL;
+	if (symbol->is_runtime && slash && !strcmp(slash, "/threading.py"))
+		for (size_t i = 0; i < sizeof(joins) / sizeof(*joins); i++)
+			if (!strcmp(symbol->function, joins[i]))
+				return WAITER_CONDITION;
+	return WAITER_MUTEX;
+}
+
 const char *waiters_kind(struct naming *naming, const struct trace_node *backtrace)
 {
 	static const char *const words[] = {
@@ -68,6 +94,7 @@ const char *waiters_kind(struct naming *naming, const struct trace_node *backtra
 	};
 	struct naming_symbol symbols[FRAMES_MAX];
 	size_t first = ROWS, count = 0;
+	enum waiter_kind found;
 
 	if (naming)
 		count = naming_symbols(naming, backtrace, symbols, FRAMES_MAX);
@@ -86,7 +113,8 @@ const char *waiters_kind(struct naming *naming, const struct trace_node *backtra
 			break;
 		first = row < first ? row : first;
 	}
-	return words[first < ROWS ? rows[first].kind : WAITER_NONE];
+	found = first < ROWS ? rows[first].kind : WAITER_NONE;
+	return words[found == WAITER_PYTHON ? kind_of_python(symbols, count) : found];
 }
 
 bool waiters_is_lock(const char *kind)

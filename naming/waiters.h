@@ -19,6 +19,7 @@ enum waiter_kind {
 	WAITER_SEMAPHORE,
 	WAITER_BARRIER, /* the thread waits until all threads have arrived */
 	WAITER_PARK,	/* the thread waits until another thread wakes it */
+	WAITER_PYTHON,	/* a lock of Python, for which threading.Condition waits, too */
 };
 
 /* Returns the kind of the first row that matches the demangled name of a function. */

@@ -450,6 +450,28 @@ static const struct reason {
 };
 
 /*
+ * Returns the time of the waits for semaphores and conditions of which it is known whether a thread
+ * waited for a lock: those for locks and conditions of Python, and those for the GIL.
+ */
+static uint64_t find_explained_ns(const struct judge *judge)
+{
+	const struct table *one = table_of(judge->one, TABLE_sem_waits);
+	const struct table *table = one ? one : table_of(judge->other, TABLE_sem_waits);
+	const struct summary *summary = judge->run->summary;
+	uint64_t ns = 0;
+
+	for (size_t i = 0; table && i < table->rows.count; i++) {
+		const struct table_cell *cells = table->rows.items[i];
+
+		if (strcmp(text_of(CELL(cells, sem_waits, kind)), "semaphore") != 0)
+			ns += CELL(cells, sem_waits, wait_time)->number;
+	}
+	for (size_t i = 1; i < summary->gil_waits.count; i++)
+		ns += summary->gil_waits.items[i].sum.ns;
+	return ns;
+}
+
+/*
  * Returns the worst effect that missing events can have on the value. text: receives the first
  * reason with this effect.
  */
@@ -463,6 +485,9 @@ static enum unseen find_unseen(const struct judge *judge, const struct limit *li
 	report_find_gaps(judge->run, source_of(row)->kinds,
 			 row->unit == LIMIT_NS ? limit->value : 0, &gaps);
 	gaps.empty = judge->is_empty;
+	if (gaps.language && row->unit == LIMIT_NS)
+		gaps.language = report_indirect_ns(judge->run->summary) >
+				limit->value + find_explained_ns(judge);
 	/*
 	 * with is_so_far, the present state counts as the end, so no events of running processes
 	 * are missing. But a thread that waits now may still continue, so LIMIT_STATE remains
