@@ -40,7 +40,7 @@ static const struct option_row rows[] = {
 #undef RENAMED
 };
 
-enum { ATTACH_ALONE = 2, RUN_ALONE = 3, ROWS = sizeof(rows) / sizeof(rows[0]) };
+enum { ATTACH_ALONE = 2, RUN_ALONE = 4, ROWS = sizeof(rows) / sizeof(rows[0]) };
 
 static const struct option_table run_options = {
 	.rows = rows + ATTACH_ALONE,
@@ -309,6 +309,8 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 	if (first < 0 || options_check(table, run, err) || labels_expand(settings, err) ||
 	    check_settings(settings, err) || take_reports(run, err))
 		return -EINVAL;
+	if (run->mark_on && strcmp(run->mark_on, "USR1") != 0 && strcmp(run->mark_on, "USR2") != 0)
+		return error_set(err, EINVAL, "--mark-on=%s: expected USR1 or USR2", run->mark_on);
 	if (!argv[first] && !run->takes_process)
 		return error_set(err, EINVAL,
 				 "no program to run: holdtrace [OPTION]... PROGRAM [ARGUMENT]...");
@@ -589,7 +591,7 @@ static int run_alone(const struct run *run, const char *path, char **argv, struc
 	pid = session_start(NULL, path, argv, err);
 	if (pid < 0)
 		return status_of(pid);
-	signals_wait(pid);
+	signals_wait(pid, run->mark_on);
 	status = wait_for_child(pid);
 	found = tell_no_page(run);
 	return status ? status : limits_status(run, found);
@@ -636,7 +638,7 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	if (pid < 0)
 		return status_of(pid);
 	/* report the status to the collector before wait_for_child() reaps the program */
-	session_tell(&run->session, pid, signals_wait(pid));
+	session_tell(&run->session, pid, signals_wait(pid, run->mark_on));
 	status = wait_for_child(pid);
 	found = run_tell(run, argv[0]);
 	return status ? status : limits_status(run, found);

@@ -9,6 +9,8 @@
 #include "launch/signals.h"
 
 #include "base/cleanup.h"
+#include "control/control.h"
+#include "launch/command.h"
 #include "process/proc.h"
 
 #include <stdbool.h>
@@ -196,13 +198,31 @@ static void forward_signal(const siginfo_t *info, pid_t program)
 		kill(program, info->si_signo);
 }
 
-int signals_wait(pid_t program)
+static void put_mark(pid_t program, const char *text)
 {
+	cleanup_free struct ctl_run *run = NULL;
+	cleanup_free char *answer = NULL;
+	struct error err = { 0 };
+
+	if (ctl_find(program, &run, &err) ||
+	    ctl_ask(run, program, CONTROL_MARK, text, &answer, &err))
+		say("--mark-on=%s: no mark: %s", text, err.text);
+}
+
+int signals_wait(pid_t program, const char *mark)
+{
+	int number = !mark ? 0 : !strcmp(mark, "USR1") ? SIGUSR1 : SIGUSR2;
 	siginfo_t end = { 0 }, info;
 
-	while (waitid(P_PID, (id_t)program, &end, WEXITED | WNOWAIT | WNOHANG) == 0 && !end.si_pid)
-		if (sigwaitinfo(&held, &info) > 0 && info.si_signo != SIGCHLD)
+	while (waitid(P_PID, (id_t)program, &end, WEXITED | WNOWAIT | WNOHANG) == 0 &&
+	       !end.si_pid) {
+		if (sigwaitinfo(&held, &info) <= 0 || info.si_signo == SIGCHLD)
+			continue;
+		if (info.si_signo == number)
+			put_mark(program, mark);
+		else
 			forward_signal(&info, program);
+	}
 	sigprocmask(SIG_SETMASK, &mask_before, NULL);
 	if (asked >= 0)
 		close(asked);

@@ -20,10 +20,11 @@ void signals_hold(void);
 void signals_give_back(void);
 
 /*
- * Forwards signals until the program has ended, but does not reap it. Returns its status in the
- * format of waitpid(), or 0 if the kernel has discarded the status. Afterwards, signals are no
- * longer forwarded.
+ * Forwards signals until the program has ended, but does not reap it. mark: "USR1" or "USR2", the
+ * signal that puts a mark into the trace and is not forwarded; NULL: none. Returns the program's
+ * status in the format of waitpid(), or 0 if the kernel has discarded the status. Afterwards,
+ * signals are no longer forwarded.
  */
-int signals_wait(pid_t program);
+int signals_wait(pid_t program, const char *mark);
 
 #endif
