@@ -4,6 +4,7 @@
 #include "base/human.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,7 @@ const char *limit_also(const struct limit_row *row, size_t *at)
 
 struct place {
 	const char *option, *text, *at; /* `at`: position in `text` */
+	bool has_baseline;
 	struct error *err;
 };
 
@@ -95,10 +97,18 @@ static int parse_value(struct limit *limit, size_t name, struct place *place, si
 	text[length] = '\0';
 	number = strtod(text, &end);
 	bytes = human_unit(end, strlen(end));
-	limit->row = find_row(limit->text, name, *end, bytes ? LIMIT_BYTES : LIMIT_NS);
+	limit->is_percent = !strcmp(end, "%");
+	if (limit->is_percent && !place->has_baseline)
+		return refuse_at(place, "a number, because a percentage needs --baseline");
+	limit->row = find_row(limit->text, name, *end && !limit->is_percent,
+			      bytes ? LIMIT_BYTES : LIMIT_NS);
 	if (!limit->row)
 		return refuse_at(place, bytes ? "a number without a unit of bytes"
 					      : "a unit that fits this limit");
+	if (limit->is_percent) {
+		limit->value = (uint64_t)(fmin(number, 1e9) * 100 + 0.5);
+		return 0;
+	}
 	if (limit->row->unit == LIMIT_NS && *end)
 		return instant_parse_length(&limit->value, text, place->err)
 			       ? refuse_at(place, "a time such as 100ms or 2s")
@@ -153,9 +163,10 @@ static int parse_limit(struct limit *limit, struct place *place, size_t length)
 	return parse_value(limit, name, place, (size_t)(end - place->at));
 }
 
-int limits_parse(struct limits *limits, const char *option, const char *text, struct error *err)
+int limits_parse(struct limits *limits, const char *option, const char *text, bool has_baseline,
+		 struct error *err)
 {
-	struct place place = { option, text, text, err };
+	struct place place = { option, text, text, has_baseline, err };
 
 	for (;;) {
 		size_t length = strcspn(place.at, ",");

@@ -35,6 +35,9 @@ struct limit {
 	const char *text; /* the limit as the user wrote it, `length` characters */
 	size_t length;
 	bool is_equal_enough; /* written with ">=": an equal value breaks the limit, too */
+	/* written as a percentage of the baseline's number: `value` is in hundredths of a percent
+	 */
+	bool is_percent;
 	uint64_t value;
 };
 
@@ -45,9 +48,11 @@ struct limits {
 
 /*
  * Adds the limits in `text`, the argument of the option `option`. `text` must outlive the limits.
- * Returns 0, or -EINVAL with the position of the mistake in err.
+ * has_baseline: limits may be percentages of the numbers of a baseline. Returns 0, or -EINVAL with
+ * the position of the mistake in err.
  */
-int limits_parse(struct limits *limits, const char *option, const char *text, struct error *err);
+int limits_parse(struct limits *limits, const char *option, const char *text, bool has_baseline,
+		 struct error *err);
 
 /*
  * Returns the next of the other tables whose rows count for the limit, or NULL after the last one.

@@ -566,7 +566,7 @@ static int take_limits(struct watch *watch, struct error *err)
 	size_t size = sizeof("--fail-on=");
 
 	for (size_t i = 0; i < watch->when.count; i++) {
-		if (limits_parse(&watch->limits, "--when", watch->when.items[i], err))
+		if (limits_parse(&watch->limits, "--when", watch->when.items[i], false, err))
 			return -EINVAL;
 		size += strlen(watch->when.items[i]) + 1;
 	}

@@ -608,7 +608,8 @@ static int run(struct options *options, struct error *err)
 		return status_of_print();
 	}
 	if (options->report && !strcmp(options->report, "list")) {
-		if (options->fail_on && limits_parse(&limits, "--fail-on", options->fail_on, err))
+		if (options->fail_on && limits_parse(&limits, "--fail-on", options->fail_on,
+						     options->baseline.count, err))
 			return usage(options, err);
 		list_reports(false);
 		return status_of_print();

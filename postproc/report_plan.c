@@ -44,6 +44,7 @@ static int plan_format(struct tables_style *style, const struct options *options
 	char list[320] = "";
 
 	style->format = tables_at(0);
+	style->words = options->words;
 	/* without --report, the screen is printed, in the format text */
 	if (!options->format || !options->report)
 		return 0;
@@ -75,7 +76,8 @@ static int plan_limits(struct report_plan *plan, const struct options *options, 
 	plan->how.report.has_limits = true;
 	plan->how.is_so_far = options->now;
 	plan->how.limits = &plan->limits;
-	return limits_parse(&plan->limits, "--fail-on", options->fail_on, err);
+	return limits_parse(&plan->limits, "--fail-on", options->fail_on,
+			    options->baseline.count || !strcmp(format->name, "baseline"), err);
 }
 
 /* Reads the paths of changed files, one per line. */

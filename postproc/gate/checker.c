@@ -43,6 +43,7 @@ static const struct source *source_of(const struct limit_row *row)
 
 /* The rows of a table that count towards a limit. */
 struct part {
+	const struct limit_row *row; /* set by measure() */
 	enum table_id table;
 	int column;
 	const char *class; /* class of the rows; "": all */
@@ -55,7 +56,7 @@ static const struct {
 #define RENAMED(name, instead)
 #define LIMIT(name, unit, report, table, column, class, how, when, kinds, live, meaning)
 #define ALSO(name, table, column, class) \
-	{ #name, { TABLE_##table, COLUMN_##table##_##column - FIRST_##table, class } },
+	{ #name, { NULL, TABLE_##table, COLUMN_##table##_##column - FIRST_##table, class } },
 #include "account/limits.def"
 #undef LIMIT
 #undef RENAMED
@@ -168,7 +169,7 @@ static void key_backtrace(struct key *key, struct paths *paths, const struct tra
  * Makes the key that identifies the row in other runs: the limit, the class, the functions and, if
  * the table has it, the program.
  */
-static void key_of(struct key *key, struct paths *paths, const struct limit_row *row,
+static void key_of(struct key *key, struct paths *paths, const struct part *part,
 		   const struct table *table, const struct table_cell *cells)
 {
 	const struct table_facts *facts = &table->facts;
@@ -177,9 +178,9 @@ static void key_of(struct key *key, struct paths *paths, const struct limit_row 
 	int program = table_column(facts, "program");
 
 	key->length = 0;
-	key_put(key, row->name);
+	key_put(key, part->row->name);
 	key_put(key, ".");
-	key_put(key, facts->columns[source_of(row)->column].name);
+	key_put(key, facts->columns[part->column].name);
 	key->text[key->length++] = '\t';
 	key_add(key, class, length);
 	for (unsigned i = 0; i < facts->column_count; i++)
@@ -196,6 +197,7 @@ static void key_of(struct key *key, struct paths *paths, const struct limit_row 
 struct value {
 	uint64_t counts; /* the part that is compared with the limit */
 	uint64_t known;	 /* the part of the value that the baseline covers */
+	uint64_t base;	 /* the value of the baseline */
 	double square;	 /* square of the error of an estimate */
 	/*
 	 * error of the excess over a baseline. Errors of several call sites are added, because each
@@ -218,7 +220,7 @@ static uint64_t error_of(const struct value *value)
  * part from the baseline's entry, so that no other row uses it again. For LIMIT_LARGEST: returns
  * the whole number if it exceeds the baseline's number, else 0.
  */
-static uint64_t newer(const struct judge *judge, const struct limit_row *row, const char *key,
+static uint64_t newer(const struct judge *judge, const struct part *part, const char *key,
 		      uint64_t number)
 {
 	struct baseline_entry *entry = baseline_find(judge->baseline, key);
@@ -226,7 +228,7 @@ static uint64_t newer(const struct judge *judge, const struct limit_row *row, co
 
 	if (!entry)
 		return number;
-	if (source_of(row)->how == LIMIT_LARGEST)
+	if (source_of(part->row)->how == LIMIT_LARGEST)
 		return number > entry->number ? number : 0;
 	passes = number < entry->left ? number : entry->left;
 	entry->left -= passes;
@@ -259,7 +261,7 @@ static void doubt(const struct judge *judge, bool is_memory, const char *key, ui
  * Subtracts the baseline from *number, adds the errors to `value`, and records the number for a new
  * baseline. error: error of *number; 0: exact.
  */
-static void weigh(const struct judge *judge, struct paths *paths, const struct limit_row *row,
+static void weigh(const struct judge *judge, struct paths *paths, const struct part *part,
 		  const struct table *table, const struct table_cell *cells, uint64_t *number,
 		  uint64_t error, struct value *value)
 {
@@ -272,12 +274,13 @@ static void weigh(const struct judge *judge, struct paths *paths, const struct l
 		return;
 	}
 	key = memory_alloc(sizeof(*key));
-	key_of(key, paths, row, table, cells);
+	key_of(key, paths, part, table, cells);
 	if (judge->baseline)
-		*number = newer(judge, row, key->text, all);
+		*number = newer(judge, part, key->text, all);
 	doubt(judge, is_memory, judge->baseline ? key->text : NULL, *number, error, value);
 	if (judge->learned)
-		baseline_add(judge->learned, key->text, all, source_of(row)->how == LIMIT_LARGEST);
+		baseline_add(judge->learned, key->text, all,
+			     source_of(part->row)->how == LIMIT_LARGEST);
 }
 
 static void add(struct value *value, enum limit_how how, uint64_t counts, uint64_t all)
@@ -297,14 +300,13 @@ static void add(struct value *value, enum limit_how how, uint64_t counts, uint64
  * Returns the number of a row. For LIMIT_GROUPS it is 1: measure_part() counts a group once if at
  * least one of its rows is not in the baseline. For LIMIT_ROWS it is 1 if the cell is set.
  */
-static uint64_t number_of(const struct limit_row *row, const struct part *part,
-			  const struct table *table, size_t index)
+static uint64_t number_of(const struct part *part, const struct table *table, size_t index)
 {
 	const struct table_cell *cell = &table->rows.items[index][part->column];
 
-	if (source_of(row)->how == LIMIT_GROUPS)
+	if (source_of(part->row)->how == LIMIT_GROUPS)
 		return 1;
-	if (source_of(row)->how == LIMIT_ROWS)
+	if (source_of(part->row)->how == LIMIT_ROWS)
 		return cell->is_set;
 	return cell->is_set ? cell->number : 0;
 }
@@ -335,21 +337,22 @@ static uint64_t amount_of(const struct table *table, const struct table_cell *ce
 }
 
 /* Adds a row that counts towards the current limit, as a site of the limit's verdict. */
-static void add_site(const struct judge *judge, struct paths *paths, const struct limit_row *row,
+static void add_site(const struct judge *judge, struct paths *paths, const struct part *part,
 		     const struct table *table, const struct table_cell *cells, uint64_t counts,
 		     uint64_t known)
 {
-	int last = (int)table->facts.column_count - 1;
+	int last = (int)table->facts.column_count - 1, fd = table_column(&table->facts, "fd");
 	bool is_memory = has_text(table) && !strcmp(text_of(&cells[0]), "memory");
 	struct limit_verdict *verdict = &judge->verdicts->items[judge->verdicts->count];
 	struct verdict_site *site = ARRAY_ADD(&verdict->sites);
 	cleanup_free struct key *key = memory_alloc(sizeof(*key));
 
-	key_of(key, paths, row, table, cells);
+	key_of(key, paths, part, table, cells);
 	*site = (struct verdict_site){
 		.key = pool_text(&judge->verdicts->pool, key->text, key->length),
 		.number = counts,
 		.known = known,
+		.fd = fd > 0 && cells[fd].is_set ? (int64_t)cells[fd].number : -1,
 	};
 	if (table->facts.columns[last].kind == TABLE_BACKTRACE && cells[last].is_set)
 		site->backtrace = cells[last].backtrace;
@@ -361,50 +364,76 @@ static void add_site(const struct judge *judge, struct paths *paths, const struc
 	}
 }
 
-static void measure_part(const struct judge *judge, struct paths *paths,
-			 const struct limit_row *row, const struct part *part, struct value *value)
+/* Adds the numbers of the baseline that the part is compared with. */
+static void add_base(const struct baseline *baseline, const struct part *part,
+		     const struct table *table, struct value *value)
 {
+	cleanup_free char *start =
+		memory_format("%s.%s\t", part->row->name, table->facts.columns[part->column].name);
+
+	for (size_t i = 0; baseline && i < baseline->entries.count; i++) {
+		const struct baseline_entry *entry = baseline->entries.items[i];
+
+		if (strncmp(entry->key, start, strlen(start)) != 0)
+			continue;
+		if (source_of(part->row)->how != LIMIT_LARGEST)
+			value->base += entry->number;
+		else if (entry->number > value->base)
+			value->base = entry->number;
+	}
+}
+
+static void measure_part(const struct judge *judge, struct paths *paths, const struct part *part,
+			 struct value *value)
+{
+	enum limit_how how = source_of(part->row)->how;
 	const struct table *one = table_of(judge->one, part->table);
 	const struct table *table = one ? one : table_of(judge->other, part->table);
 	int error = table ? error_column(table, part->column) : TABLE_COLUMN_NONE;
 	bool group_counts = false;
 
+	if (table)
+		add_base(judge->baseline, part, table, value);
 	for (size_t i = 0; table && i < table->rows.count; i++) {
 		const struct table_cell *cells = table->rows.items[i];
-		uint64_t all = number_of(row, part, table, i), counts = all;
+		uint64_t all = number_of(part, table, i), counts = all;
 		int site = (int)table->facts.column_count - 1;
 
 		if (!is_of_class(part, cells) || !all)
 			continue;
-		weigh(judge, paths, row, table, cells, &counts,
+		weigh(judge, paths, part, table, cells, &counts,
 		      error > 0 && cells[error].is_set ? cells[error].number : 0, value);
 		if (judge->verdicts && counts)
-			add_site(judge, paths, row, table, cells, counts, all - counts);
+			add_site(judge, paths, part, table, cells, counts, all - counts);
 		if (counts > value->most && table->facts.columns[site].kind == TABLE_BACKTRACE) {
 			value->most = counts;
 			value->site = cells[site].is_set ? cells[site].backtrace : NULL;
 		}
-		if (source_of(row)->how != LIMIT_GROUPS) {
-			add(value, source_of(row)->how, counts, all);
+		if (how != LIMIT_GROUPS) {
+			add(value, how, counts, all);
 			continue;
 		}
 		group_counts = counts || (group_counts && !begins_group(table, i));
 		if (i + 1 == table->rows.count || begins_group(table, i + 1))
-			add(value, source_of(row)->how, group_counts, 1);
+			add(value, how, group_counts, 1);
 	}
 }
 
 static void measure(const struct judge *judge, struct paths *paths, const struct limit_row *row,
 		    struct value *value)
 {
-	struct part part = { source_of(row)->table, source_of(row)->column, row->class };
+	struct part part = { row, source_of(row)->table, source_of(row)->column, row->class };
 
 	for (size_t i = 0; judge->baseline && i < judge->baseline->entries.count; i++)
 		judge->baseline->entries.items[i]->left = judge->baseline->entries.items[i]->number;
-	measure_part(judge, paths, row, &part, value);
-	for (size_t i = 0; i < sizeof(also) / sizeof(*also); i++)
-		if (!strcmp(also[i].name, row->name))
-			measure_part(judge, paths, row, &also[i].part, value);
+	measure_part(judge, paths, &part, value);
+	for (size_t i = 0; i < sizeof(also) / sizeof(*also); i++) {
+		if (strcmp(also[i].name, row->name) != 0)
+			continue;
+		part = also[i].part;
+		part.row = row;
+		measure_part(judge, paths, &part, value);
+	}
 }
 
 /* ---- reasons ---- */
@@ -582,14 +611,34 @@ static bool is_within_error(const struct judge *judge, const struct limit *limit
 	       !(value->is_seen && !limit->value);
 }
 
-static void judge_one(struct judge *judge, struct paths *paths, const struct limit *limit,
+/* Removes the call sites that do not break the limit, if each of them is compared with the limit.
+ */
+static void keep_broken_sites(struct limit_verdict *verdict, const struct limit *limit)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < verdict->sites.count; i++)
+		if (limit_is_broken(limit, verdict->sites.items[i].number))
+			verdict->sites.items[kept++] = verdict->sites.items[i];
+	verdict->sites.count = kept;
+}
+
+static void judge_one(struct judge *judge, struct paths *paths, const struct limit *written,
 		      struct sentence *sentence)
 {
+	struct limit absolute = *written, *limit = &absolute;
+	const struct value *value = &sentence->value;
 	enum unseen effect;
 
 	measure(judge, paths, limit->row, &sentence->value);
+	/* the value of a largest number is the whole number, not its excess over the baseline */
+	if (limit->is_percent)
+		limit->value = (uint64_t)((double)value->base * (double)limit->value / 10000) +
+			       (source_of(limit->row)->how == LIMIT_LARGEST ? value->base : 0);
+	if (judge->verdicts && source_of(limit->row)->how == LIMIT_LARGEST)
+		keep_broken_sites(&judge->verdicts->items[judge->verdicts->count], limit);
 	effect = find_unseen(judge, limit, sentence->why, sizeof(sentence->why));
-	if (effect == NONE && is_within_error(judge, limit, &sentence->value)) {
+	if (effect == NONE && is_within_error(judge, limit, value)) {
 		effect = EITHER;
 		snprintf(sentence->why, sizeof(sentence->why),
 			 "memory was sampled, and the value is too close to the limit");
@@ -607,13 +656,27 @@ static void add_verdict(struct verdicts *verdicts, const struct limit *limit,
 			const struct sentence *sentence)
 {
 	struct limit_verdict *verdict = &verdicts->items[verdicts->count++];
+	enum limit_how how = source_of(limit->row)->how;
 
 	verdict->limit = limit;
+	verdict->join = how == LIMIT_LARGEST  ? JOIN_LARGEST
+			: how == LIMIT_GROUPS ? JOIN_NONE
+					      : JOIN_SUM;
 	verdict->verdict = sentence->verdict;
 	verdict->value = sentence->value.counts;
 	verdict->error = error_of(&sentence->value);
 	verdict->known = sentence->value.known;
 	verdict->why = pool_text(&verdicts->pool, sentence->why, strlen(sentence->why));
+}
+
+static uint64_t count_suppressed(const struct tables *tables)
+{
+	const struct table *table = table_of(tables, TABLE_suppressed);
+	uint64_t sites = 0;
+
+	for (size_t i = 0; table && i < table->rows.count; i++)
+		sites += CELL(table->rows.items[i], suppressed, sites)->number;
+	return sites;
 }
 
 void judge_limits(struct judge *judge, const struct tables *one, const struct tables *other,
@@ -626,6 +689,8 @@ void judge_limits(struct judge *judge, const struct tables *one, const struct ta
 
 	paths_init(&paths, judge->run->naming);
 	judge->broken = judge->unknown = 0;
+	if (judge->verdicts)
+		judge->verdicts->suppressed = count_suppressed(one) + count_suppressed(other);
 	if (judge->learned)
 		judge->learned->sample = judge->run->summary->sample;
 	judge->one = one;

@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/human.h"
+#include "base/memory.h"
+#include "postproc/print/tables.h"
+#include "terms.h"
 
 #define LINES_MAX 4 /* maximum number of functions of a site that a sentence names */
 
@@ -98,17 +102,40 @@ bool source_line(const struct source_style *style, const struct naming_symbol *s
 	return shorten_path(style, line->path);
 }
 
-void verdict_find(struct naming *naming, const struct source_style *style,
-		  const struct verdict_site *site, struct verdict_place *place)
+/*
+ * If the backtrace has frames of Python, marks those of the interpreter as frames of a runtime:
+ * their lines are not the user's, even if the interpreter has debug information.
+ */
+static void mark_interpreter(struct verdict_error *error)
 {
-	place->has_line = false;
-	place->count = 0;
-	if (!site || !site->backtrace)
-		return;
-	place->count = naming_symbols(naming, site->backtrace, place->symbols, VERDICT_FRAMES_MAX);
-	for (size_t i = 0; !place->has_line && i < place->count; i++) {
-		place->has_line = source_line(style, &place->symbols[i], &place->line);
-		place->line.frame = i;
+	bool has_python = false;
+
+	for (size_t i = 0; i < error->count; i++)
+		has_python |= error->symbols[i].module &&
+			      !strcmp(error->symbols[i].module, PYTHON_MODULE);
+	for (size_t i = 0; has_python && i < error->count; i++) {
+		const char *module = error->symbols[i].module ?: "";
+		const char *slash = strrchr(module, '/'), *name = slash ? slash + 1 : module;
+
+		error->symbols[i].is_runtime |=
+			!strncmp(name, "python", 6) || !strncmp(name, "libpython", 9);
+	}
+}
+
+/* Finds the innermost frame of the site in the user's source. error->site may be NULL. */
+static void find_line(struct naming *naming, const struct source_style *style,
+		      struct verdict_error *error)
+{
+	const struct verdict_site *site = error->site;
+
+	error->has_line = false;
+	error->count = site && site->backtrace ? naming_symbols(naming, site->backtrace,
+								error->symbols, VERDICT_FRAMES_MAX)
+					       : 0;
+	mark_interpreter(error);
+	for (size_t i = 0; !error->has_line && i < error->count; i++) {
+		error->has_line = source_line(style, &error->symbols[i], &error->line);
+		error->line.frame = i;
 	}
 }
 
@@ -125,29 +152,82 @@ static int by_damage(const void *one, const void *two)
 	return strcmp(a->key, b->key);
 }
 
-static bool is_changed(const struct source_style *style, const struct verdict_place *place)
+static bool is_changed(const struct source_style *style, const struct verdict_error *error)
 {
-	for (size_t i = 0; place->has_line && i < style->changed_count; i++)
-		if (!strcmp(style->changed[i], place->line.path))
+	for (size_t i = 0; error->has_line && i < style->changed_count; i++)
+		if (!strcmp(style->changed[i], error->line.path))
 			return true;
 	return false;
+}
+
+/* Returns a text that is equal for sites that are shown as one. */
+static const char *place_of(struct verdicts *verdicts, struct naming *naming,
+			    const struct verdict_error *error)
+{
+	const struct verdict_site *site = error->site;
+	char functions[NAMING_SITE_MAX];
+	cleanup_free char *place = NULL;
+
+	if (!site->backtrace ||
+	    !naming_read_site(naming, site->backtrace, functions, sizeof(functions)) || !*functions)
+		return site->key;
+	place = memory_format("%.*s %s:%u %s", (int)strcspn(site->key, " "), site->key,
+			      error->has_line ? error->line.path : "",
+			      error->has_line ? error->line.line : 0, functions);
+	return pool_text(&verdicts->pool, place, strlen(place));
+}
+
+static int by_place(const void *one, const void *two)
+{
+	const struct verdict_site *a = one, *b = two;
+
+	return strcmp(a->place, b->place) ?: strcmp(a->key, b->key);
+}
+
+/* Joins neighbours with the same place. Of their keys, the first in the alphabet remains. */
+static void join_sites(struct limit_verdict *verdict)
+{
+	struct verdict_site *sites = verdict->sites.items;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < verdict->sites.count; i++) {
+		struct verdict_site *to = kept ? &sites[kept - 1] : NULL;
+
+		if (!to || verdict->join == JOIN_NONE || strcmp(to->place, sites[i].place) != 0) {
+			sites[kept++] = sites[i];
+			continue;
+		}
+		if (verdict->join == JOIN_SUM)
+			to->number += sites[i].number;
+		else if (sites[i].number > to->number)
+			to->number = sites[i].number;
+		to->known += sites[i].known;
+		to->blocks += sites[i].blocks;
+		to->bytes += sites[i].bytes;
+		to->fd = to->fd == sites[i].fd ? to->fd : -1;
+	}
+	verdict->sites.count = kept;
 }
 
 void verdicts_sort(struct verdicts *verdicts, struct naming *naming,
 		   const struct source_style *style)
 {
-	struct verdict_place place;
+	struct verdict_error error;
 
 	for (size_t i = 0; i < verdicts->count; i++) {
 		struct limit_verdict *verdict = &verdicts->items[i];
 
-		for (size_t s = 0; style->changed_count && s < verdict->sites.count; s++) {
-			verdict_find(naming, style, &verdict->sites.items[s], &place);
-			verdict->sites.items[s].is_changed = is_changed(style, &place);
+		for (size_t s = 0; s < verdict->sites.count; s++) {
+			struct verdict_site *site = &verdict->sites.items[s];
+
+			error.site = site;
+			find_line(naming, style, &error);
+			site->is_changed = is_changed(style, &error);
+			site->place = place_of(verdicts, naming, &error);
 		}
-		if (verdict->sites.count)
-			qsort(verdict->sites.items, verdict->sites.count,
-			      sizeof(*verdict->sites.items), by_damage);
+		ARRAY_SORT(&verdict->sites, by_place);
+		join_sites(verdict);
+		ARRAY_SORT(&verdict->sites, by_damage);
 	}
 }
 
@@ -203,18 +283,80 @@ void verdict_say(const struct limit_verdict *verdict, const struct verdict_site 
 			 more, (int)limit->length, limit->text);
 }
 
-void verdict_say_site(struct naming *naming, const struct verdict_site *site, char *text,
-		      size_t size)
+/* Appends the functions of a site: "; copy_name leaky.c:16 <- read_settings leaky.c:24". */
+static void say_functions(struct naming *naming, struct verdict_error *error)
 {
 	struct naming_line lines[LINES_MAX];
-	size_t length, used = strlen(text);
-	size_t count = site->backtrace
-			       ? naming_site(naming, site->backtrace, lines, LINES_MAX, &length)
-			       : 0;
+	size_t length, used = error->sentence;
+	size_t count = error->site->backtrace ? naming_site(naming, error->site->backtrace, lines,
+							    LINES_MAX, &length)
+					      : 0;
 
-	for (size_t i = 0; i < count && used < size; i++)
-		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? " <- " : "; ",
-					 lines[i].text);
+	for (size_t i = 0; i < count && used < VERDICT_TEXT_MAX; i++)
+		used += (size_t)snprintf(error->text + used, VERDICT_TEXT_MAX - used, "%s%s",
+					 i ? " <- " : "; ", lines[i].text);
+}
+
+/* ---- errors ---- */
+
+/*
+ * Returns the number of errors of a verdict. *sites: how many of them are call sites; a further one
+ * is about the limit.
+ */
+static size_t count_errors(const struct tables_job *job, const struct limit_verdict *verdict,
+			   size_t *sites)
+{
+	size_t top = job->run->options->top, count = verdict->sites.count;
+
+	*sites = verdict->verdict != VERDICT_BROKEN ? 0 : top && top < count ? top : count;
+	return *sites + (verdict->verdict != VERDICT_KEPT && (!*sites || *sites < count));
+}
+
+static void print_errors(struct verdict_error *error, const struct limit_verdict *verdict,
+			 verdict_print *print, void *writer)
+{
+	const struct tables_job *job = error->job;
+	size_t sites, count = count_errors(job, verdict, &sites), used;
+	size_t more = verdict->sites.count - sites;
+
+	error->verdict = verdict;
+	for (size_t i = 0; i < count; i++, error->index++) {
+		error->site = i < sites ? &verdict->sites.items[i] : NULL;
+		find_line(job->naming, job->style->source, error);
+		verdict_say(verdict, error->site, error->text, VERDICT_TEXT_MAX);
+		used = strlen(error->text);
+		if (!error->site && sites)
+			snprintf(error->text + used, VERDICT_TEXT_MAX - used,
+				 "; %zu more call site%s", more, more == 1 ? "" : "s");
+		error->sentence = strlen(error->text);
+		if (error->site)
+			say_functions(job->naming, error);
+		print(writer, error);
+	}
+}
+
+size_t verdicts_errors(const struct tables_job *job, const struct limit_verdict *only,
+		       verdict_print *print, void *writer)
+{
+	const struct verdicts *verdicts = job->style->verdicts;
+	const struct limit_verdict *from = only ? only : verdicts->items;
+	const struct limit_verdict *end = only ? only + 1 : verdicts->items + verdicts->count;
+	struct verdict_error error = { .job = job };
+	size_t sites;
+
+	for (const struct limit_verdict *verdict = from; verdict < end; verdict++)
+		error.total += count_errors(job, verdict, &sites);
+	for (const struct limit_verdict *verdict = from; verdict < end; verdict++)
+		print_errors(&error, verdict, print, writer);
+	return error.total;
+}
+
+const struct summary_process *verdict_process(const struct tables_job *job)
+{
+	static const struct summary_process none;
+	const struct summary *run = job->run->summary;
+
+	return run->processes.count ? &run->processes.items[0] : &none;
 }
 
 uint64_t verdict_fingerprint(const struct verdict_site *site)

@@ -18,6 +18,9 @@
 #include "base/pool.h"
 #include "naming/naming.h"
 
+struct summary_process;
+struct tables_job;
+
 enum verdict { VERDICT_BROKEN, VERDICT_UNKNOWN, VERDICT_KEPT, VERDICTS };
 
 /* A row of a report that counts towards a limit. */
@@ -32,11 +35,16 @@ struct verdict_site {
 	uint64_t known;	 /* the part of the value that the baseline covers */
 	/* for memory: the row's numbers of blocks and bytes; 0: unknown */
 	uint64_t blocks, bytes;
-	bool is_changed; /* whether the shown line is in a file of --changed */
+	int64_t fd;	   /* number of the descriptor; -1: unknown, or several descriptors */
+	const char *place; /* class, shown line and functions, set by verdicts_sort() */
+	bool is_changed;   /* whether the shown line is in a file of --changed */
 };
+
+enum verdict_join { JOIN_SUM, JOIN_LARGEST, JOIN_NONE };
 
 struct limit_verdict {
 	const struct limit *limit;
+	enum verdict_join join; /* the number of sites that are shown as one */
 	enum verdict verdict;
 	uint64_t value;	 /* the whole value in the limit's unit, minus the part in the baseline */
 	uint64_t error;	 /* maximum error of `value`; 0: it is exact */
@@ -50,6 +58,7 @@ struct verdicts {
 	struct pool pool;
 	struct limit_verdict items[LIMITS_MAX];
 	size_t count;
+	uint64_t suppressed; /* number of call sites that suppressions removed */
 };
 
 /* Which lines of source are shown, and how their paths are written. */
@@ -71,20 +80,27 @@ struct source_line {
 };
 
 #define VERDICT_FRAMES_MAX 192
+#define VERDICT_TEXT_MAX   1536
 
-/* A site as printers need it: all its symbols, and the line to show. */
-struct verdict_place {
+/* An error as printers need it: a call site that breaks a limit, or a limit. */
+struct verdict_error {
+	const struct tables_job *job;
+	const struct limit_verdict *verdict;
+	const struct verdict_site *site; /* NULL: the error is about the limit */
+	size_t index, total;		 /* number of the error, from 0, and number of errors */
+	/* "blocks live at exit: 4 (738 B); limit leak>0; copy_name leaky.c:16 <- main leaky.c:24"
+	 */
+	char text[VERDICT_TEXT_MAX];
+	size_t sentence; /* length of `text` without the functions */
 	struct naming_symbol symbols[VERDICT_FRAMES_MAX];
 	size_t count;
 	bool has_line; /* false: no frame is in the user's source, or lines are unknown */
 	struct source_line line;
 };
 
-void verdicts_free(struct verdicts *verdicts);
+typedef void verdict_print(void *writer, const struct verdict_error *error);
 
-/* Finds the innermost frame in the user's source. `site` may be NULL. */
-void verdict_find(struct naming *naming, const struct source_style *style,
-		  const struct verdict_site *site, struct verdict_place *place);
+void verdicts_free(struct verdicts *verdicts);
 
 /*
  * Whether the symbol has a line in the user's source; if so, fills *line, except for the member
@@ -94,21 +110,26 @@ bool source_line(const struct source_style *style, const struct naming_symbol *s
 		 struct source_line *line);
 
 /*
- * Sorts the sites of each verdict: first those in changed files, then the largest.
+ * Joins the sites of each verdict that differ only in callers that no format shows, and sorts them:
+ * first those in changed files, then the largest.
  */
 void verdicts_sort(struct verdicts *verdicts, struct naming *naming,
 		   const struct source_style *style);
 
 /*
- * Writes a sentence about a verdict: "blocks live at exit: 4 (738 B); limit leak>0". site: the site
- * that the sentence is about; NULL: the sentence is about the limit.
+ * Calls print() for each error: for the call sites that break a limit, up to --top of them, and for
+ * a limit that is unknown, or that is broken and has no call sites or more of them. only: the
+ * verdict whose errors are printed; NULL: all verdicts. Returns the number of errors.
  */
+size_t verdicts_errors(const struct tables_job *job, const struct limit_verdict *only,
+		       verdict_print *print, void *writer);
+
+/* Writes a sentence about a site or, if `site` is NULL, about the limit. */
 void verdict_say(const struct limit_verdict *verdict, const struct verdict_site *site, char *text,
 		 size_t size);
 
-/* Appends the functions of a site: "; copy_name leaky.c:16 <- read_settings leaky.c:24". */
-void verdict_say_site(struct naming *naming, const struct verdict_site *site, char *text,
-		      size_t size);
+/* The first process of the run. If there is none, its members are 0 or NULL. */
+const struct summary_process *verdict_process(const struct tables_job *job);
 
 /* A number that stays the same for a site in other builds of the program. */
 uint64_t verdict_fingerprint(const struct verdict_site *site);

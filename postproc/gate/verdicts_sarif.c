@@ -15,7 +15,6 @@
 #define SCHEMA                                                                \
 	"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/" \
 	"sarif-schema-2.1.0.json"
-#define TEXT_MAX 1536
 
 /* Writes a path as a URI reference (RFC 3986). */
 static void add_uri(struct json *json, const char *path)
@@ -72,22 +71,21 @@ static void add_message(struct json *json, const char *key, const char *text)
 	json_end(json);
 }
 
-static void add_stack(struct json *json, const struct tables_job *job,
-		      const struct verdict_place *place)
+static void add_stack(struct json *json, const struct verdict_error *error)
 {
 	struct source_line line;
 
 	json_open(json, "stacks", '[');
 	json_begin(json, '{');
 	json_open(json, "frames", '[');
-	for (size_t i = 0; i < place->count; i++) {
-		const struct naming_symbol *symbol = &place->symbols[i];
+	for (size_t i = 0; i < error->count; i++) {
+		const struct naming_symbol *symbol = &error->symbols[i];
 
 		json_begin(json, '{');
 		if (symbol->module)
 			json_add_text(json, "module", symbol->module);
 		json_open(json, "location", '{');
-		if (source_line(job->style->source, symbol, &line))
+		if (source_line(error->job->style->source, symbol, &line))
 			add_location(json, &line, symbol->function);
 		add_message(json, "message", symbol->function ? symbol->function : "?");
 		json_end(json);
@@ -98,44 +96,29 @@ static void add_stack(struct json *json, const struct tables_job *job,
 	json_end(json);
 }
 
-static const char *program_of(const struct tables_job *job)
+static void add_result(void *writer, const struct verdict_error *error)
 {
-	const struct summary *run = job->run->summary;
-	const struct summary_process *process =
-		run->processes.count ? &run->processes.items[0] : NULL;
+	const struct summary_process *process = verdict_process(error->job);
+	struct json *json = writer;
+	char number[24];
 
-	return process && process->executable ? process->executable
-	       : process && process->name     ? process->name
-					      : "unknown";
-}
-
-static void add_result(struct json *json, const struct tables_job *job,
-		       const struct limit_verdict *verdict, const struct verdict_site *site)
-{
-	struct verdict_place place;
-	char text[TEXT_MAX], number[24];
-
-	verdict_find(job->naming, job->style->source, site, &place);
-	verdict_say(verdict, site, text, sizeof(text));
-	if (site)
-		verdict_say_site(job->naming, site, text, sizeof(text));
 	json_begin(json, '{');
-	json_add_text(json, "ruleId", verdict->limit->row->name);
+	json_add_text(json, "ruleId", error->verdict->limit->row->name);
 	json_add_text(json, "level", "error");
-	add_message(json, "message", text);
+	add_message(json, "message", error->text);
 	json_open(json, "locations", '[');
 	json_begin(json, '{');
-	if (place.has_line)
-		add_location(json, &place.line, place.symbols[place.line.frame].function);
+	if (error->has_line)
+		add_location(json, &error->line, error->symbols[error->line.frame].function);
 	else
 		/* GitHub refuses a result without a location, so use the program's name */
-		add_place(json, program_of(job), 1);
+		add_place(json, process->executable ?: process->name ?: "unknown", 1);
 	json_end(json);
 	json_end(json);
-	if (place.count)
-		add_stack(json, job, &place);
-	if (site) {
-		snprintf(number, sizeof(number), "%016" PRIx64, verdict_fingerprint(site));
+	if (error->count)
+		add_stack(json, error);
+	if (error->site) {
+		snprintf(number, sizeof(number), "%016" PRIx64, verdict_fingerprint(error->site));
 		json_open(json, "partialFingerprints", '{');
 		json_add_text(json, "holdtraceSite/v1", number);
 		json_end(json);
@@ -146,7 +129,7 @@ static void add_result(struct json *json, const struct tables_job *job,
 /* Writes the rules: one for each name of a limit, even if --fail-on has the name twice. */
 static void add_rules(struct json *json, const struct verdicts *verdicts)
 {
-	char text[TEXT_MAX];
+	char text[VERDICT_TEXT_MAX];
 
 	json_open(json, "rules", '[');
 	for (size_t i = 0; i < verdicts->count; i++) {
@@ -175,7 +158,7 @@ static void add_rules(struct json *json, const struct verdicts *verdicts)
 static void add_invocation(struct json *json, const struct verdicts *verdicts)
 {
 	bool is_known = true;
-	char text[TEXT_MAX];
+	char text[VERDICT_TEXT_MAX];
 
 	for (size_t i = 0; i < verdicts->count; i++)
 		is_known &= verdicts->items[i].verdict != VERDICT_UNKNOWN;
@@ -195,16 +178,6 @@ static void add_invocation(struct json *json, const struct verdicts *verdicts)
 	json_end(json);
 	json_end(json);
 	json_end(json);
-}
-
-static void add_results(struct json *json, const struct tables_job *job,
-			const struct limit_verdict *verdict)
-{
-	if (verdict->verdict == VERDICT_UNKNOWN || !verdict->sites.count)
-		add_result(json, job, verdict, NULL);
-	else
-		for (size_t i = 0; i < verdict->sites.count; i++)
-			add_result(json, job, verdict, &verdict->sites.items[i]);
 }
 
 void tables_print_sarif(const struct tables_job *job)
@@ -227,9 +200,7 @@ void tables_print_sarif(const struct tables_job *job)
 	json_end(&json);
 	add_invocation(&json, verdicts);
 	json_open(&json, "results", '[');
-	for (size_t i = 0; i < verdicts->count; i++)
-		if (verdicts->items[i].verdict != VERDICT_KEPT)
-			add_results(&json, job, &verdicts->items[i]);
+	verdicts_errors(job, NULL, add_result, &json);
 	json_end(&json);
 	json_end(&json);
 	json_end(&json);

@@ -7,10 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "formats/writer.h"
 #include "postproc/print/tables.h"
 #include "verdicts.h"
-
-#define TEXT_MAX 1536
 
 static void put(struct out *out, const char *text)
 {
@@ -24,35 +23,19 @@ static void put_element(struct out *out, const char *name, const char *text)
 	out_format(out, "</%s>\n", name);
 }
 
-static const char *program_of(const struct tables_job *job)
-{
-	const struct summary *run = job->run->summary;
-
-	return run->processes.count && run->processes.items[0].name ? run->processes.items[0].name
-								    : "?";
-}
-
 /* ---- JUnit ---- */
 
-/* Writes a line for each site: "FILE:LINE: the sentence; the functions". */
-static void put_sites(const struct tables_job *job, const struct limit_verdict *verdict)
+/* Writes a line for each error: "FILE:LINE: the sentence; the functions". */
+static void put_line(void *writer, const struct verdict_error *error)
 {
-	struct verdict_place place;
-	char text[TEXT_MAX];
+	struct out *out = writer;
 
-	for (size_t i = 0; i < verdict->sites.count; i++) {
-		const struct verdict_site *site = &verdict->sites.items[i];
-
-		verdict_find(job->naming, job->style->source, site, &place);
-		if (place.has_line) {
-			put(job->out, place.line.path);
-			out_format(job->out, ":%u: ", place.line.line);
-		}
-		verdict_say(verdict, site, text, sizeof(text));
-		verdict_say_site(job->naming, site, text, sizeof(text));
-		put(job->out, text);
-		out_char(job->out, '\n');
+	if (error->has_line) {
+		put(out, error->line.path);
+		out_format(out, ":%u: ", error->line.line);
 	}
+	put(out, error->text);
+	out_char(out, '\n');
 }
 
 static void put_case(const struct tables_job *job, const struct limit_verdict *verdict)
@@ -60,7 +43,7 @@ static void put_case(const struct tables_job *job, const struct limit_verdict *v
 	static const char *const tags[] = { "failure", "error" };
 	const struct limit *limit = verdict->limit;
 	struct out *out = job->out;
-	char text[TEXT_MAX];
+	char text[VERDICT_TEXT_MAX];
 
 	snprintf(text, sizeof(text), "%.*s (%s)", (int)limit->length, limit->text,
 		 limit->row->meaning);
@@ -75,8 +58,7 @@ static void put_case(const struct tables_job *job, const struct limit_verdict *v
 		   limit->row->name);
 	put(out, text);
 	out_text(out, "\">");
-	if (verdict->verdict == VERDICT_BROKEN)
-		put_sites(job, verdict);
+	verdicts_errors(job, verdict, put_line, out);
 	out_format(out, "</%s></testcase>\n", tags[verdict->verdict]);
 }
 
@@ -91,7 +73,7 @@ void tables_print_junit(const struct tables_job *job)
 
 	for (size_t i = 0; i < verdicts->count; i++)
 		counts[verdicts->items[i].verdict]++;
-	snprintf(text, sizeof(text), "holdtrace %s", program_of(job));
+	snprintf(text, sizeof(text), "holdtrace %s", verdict_process(job)->name ?: "?");
 	out_text(out,
 		 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"");
 	put(out, text);
@@ -108,19 +90,27 @@ void tables_print_junit(const struct tables_job *job)
 /* ---- memcheck ---- */
 
 /*
- * The kind of an error. Readers accept only kinds that memcheck has, so an error that is not about
- * memory gets the kind ClientCheck: errors that the program itself reports.
+ * The kind of an error. Readers accept only kinds that memcheck has, and before protocol 5 only
+ * those of memory, so any other error gets the kind ClientCheck: an error that the program itself
+ * reports.
  */
-static const char *kind_of(const struct limit_verdict *verdict)
+static const char *kind_of(const struct verdict_error *error, unsigned protocol)
 {
-	const struct limit_row *row = verdict->limit->row;
+	const struct limit_row *row = error->verdict->limit->row;
+	bool is_leak = !strcmp(row->table, "leaks");
 
-	if (verdict->verdict != VERDICT_BROKEN)
+	if (error->verdict->verdict != VERDICT_BROKEN)
 		return "ClientCheck";
 	if (!strcmp(row->name, "unreachable"))
 		return "Leak_DefinitelyLost";
-	return !strcmp(row->class, "memory") && !strcmp(row->table, "leaks") ? "Leak_PossiblyLost"
-									     : "ClientCheck";
+	if (is_leak && !strcmp(row->class, "memory"))
+		return "Leak_PossiblyLost";
+	if (protocol < 5)
+		return "ClientCheck";
+	if (!strcmp(row->table, "fd_misuses"))
+		return *row->class ? "FdBadClose" : "FdBadUse";
+	return is_leak && (!strcmp(row->class, "fd") || !strcmp(row->class, "fp")) ? "FdNotClosed"
+										   : "ClientCheck";
 }
 
 /* Writes the directory and the name of a symbol's file, if the file is known, and the line. */
@@ -140,11 +130,11 @@ static void put_file(struct out *out, const struct naming_symbol *symbol)
 		out_format(out, "<line>%u</line>\n", symbol->line);
 }
 
-static void put_stack(struct out *out, const struct verdict_place *place)
+static void put_stack(struct out *out, const struct verdict_error *error)
 {
 	out_text(out, "<stack>\n");
-	for (size_t i = 0; i < place->count; i++) {
-		const struct naming_symbol *symbol = &place->symbols[i];
+	for (size_t i = 0; i < error->count; i++) {
+		const struct naming_symbol *symbol = &error->symbols[i];
 
 		out_format(out, "<frame>\n<ip>0x%" PRIX64 "</ip>\n", symbol->offset);
 		if (symbol->module)
@@ -155,39 +145,38 @@ static void put_stack(struct out *out, const struct verdict_place *place)
 		out_text(out, "</frame>\n");
 	}
 	/* the format requires at least one frame */
-	if (!place->count)
+	if (!error->count)
 		out_text(out, "<frame>\n<ip>0x0</ip>\n</frame>\n");
 	out_text(out, "</stack>\n");
 }
 
-/* Prints error number `index` of `count`. site NULL: the error is about the limit. */
-typedef void put_error(const struct tables_job *job, const struct limit_verdict *verdict,
-		       const struct verdict_site *site, size_t index, size_t count);
-
-static void put_xml_error(const struct tables_job *job, const struct limit_verdict *verdict,
-			  const struct verdict_site *site, size_t index, size_t count)
+static unsigned protocol_of(const struct tables_job *job)
 {
-	const char *kind = kind_of(verdict);
-	struct verdict_place place;
-	struct out *out = job->out;
-	char text[TEXT_MAX];
+	const char *words = job->style->words;
 
-	(void)count;
-	verdict_find(job->naming, job->style->source, site, &place);
-	verdict_say(verdict, site, text, sizeof(text));
-	out_format(out, "<error>\n<unique>0x%zx</unique>\n<tid>1</tid>\n<kind>%s</kind>\n", index,
-		   kind);
-	if (!strncmp(kind, "Leak_", 5) && site) {
-		out_text(out, "<xwhat>\n");
-		put_element(out, "text", text);
+	return format_has_word(words, "6") ? 6 : format_has_word(words, "5") ? 5 : 4;
+}
+
+static void put_xml_error(void *writer, const struct verdict_error *error)
+{
+	const char *kind = kind_of(error, protocol_of(error->job));
+	bool is_leak = !strncmp(kind, "Leak_", 5) && error->site;
+	struct out *out = writer;
+
+	out_format(out, "<error>\n<unique>0x%zx</unique>\n<tid>1</tid>\n<kind>%s</kind>\n",
+		   error->index, kind);
+	if (!strncmp(kind, "Fd", 2) && error->site && error->site->fd >= 0)
+		out_format(out, "<fd>%" PRId64 "</fd>\n", error->site->fd);
+	out_text(out, is_leak ? "<xwhat>\n<text>" : "<what>");
+	out_xml(out, error->text, error->sentence);
+	if (is_leak)
 		out_format(out,
-			   "<leakedbytes>%" PRIu64 "</leakedbytes>\n<leakedblocks>%" PRIu64
+			   "</text>\n<leakedbytes>%" PRIu64 "</leakedbytes>\n<leakedblocks>%" PRIu64
 			   "</leakedblocks>\n</xwhat>\n",
-			   site->bytes, site->blocks);
-	} else {
-		put_element(out, "what", text);
-	}
-	put_stack(out, &place);
+			   error->site->bytes, error->site->blocks);
+	else
+		out_text(out, "</what>\n");
+	put_stack(out, error);
 	out_text(out, "</error>\n");
 }
 
@@ -202,59 +191,42 @@ static void put_status(const struct tables_job *job, const char *state, uint64_t
 
 static void put_head(const struct tables_job *job)
 {
-	const struct summary *run = job->run->summary;
-	const struct summary_process *process =
-		run->processes.count ? &run->processes.items[0] : NULL;
+	const struct summary_process *process = verdict_process(job);
 	struct out *out = job->out;
 
-	out_text(out, "<?xml version=\"1.0\"?>\n<valgrindoutput>\n"
-		      "<protocolversion>4</protocolversion>\n"
-		      "<protocoltool>memcheck</protocoltool>\n<preamble>\n");
+	out_format(out,
+		   "<?xml version=\"1.0\"?>\n<valgrindoutput>\n"
+		   "<protocolversion>%u</protocolversion>\n"
+		   "<protocoltool>memcheck</protocoltool>\n<preamble>\n",
+		   protocol_of(job));
 	put_element(out, "line", "holdtrace " PACKAGE_VERSION ", in the format of memcheck");
 	out_format(out, "</preamble>\n<pid>%u</pid>\n<ppid>%u</ppid>\n<tool>memcheck</tool>\n",
-		   process ? process->pid : 0, process ? process->parent_pid : 0);
-	out_text(out, "<args>\n<vargv>\n");
-	put_element(out, "exe", "holdtrace");
-	out_text(out, "</vargv>\n<argv>\n");
-	put_element(out, "exe",
-		    process && process->executable ? process->executable : program_of(job));
+		   process->pid, process->parent_pid);
+	out_text(out, "<args>\n<vargv>\n<exe>holdtrace</exe>\n</vargv>\n<argv>\n");
+	put_element(out, "exe", process->executable ?: process->name ?: "?");
 	out_text(out, "</argv>\n</args>\n");
-}
-
-/*
- * Prints an error for each call site that breaks a limit, for each broken limit without call sites,
- * and for each unknown limit. print NULL: only counts the errors. Returns their number.
- */
-static size_t put_errors(const struct tables_job *job, put_error *print, size_t total)
-{
-	const struct verdicts *verdicts = job->style->verdicts;
-	size_t count = 0;
-
-	for (size_t i = 0; i < verdicts->count; i++) {
-		const struct limit_verdict *verdict = &verdicts->items[i];
-		size_t sites = verdict->verdict == VERDICT_BROKEN ? verdict->sites.count : 0;
-
-		if (verdict->verdict == VERDICT_KEPT)
-			continue;
-		for (size_t s = 0; print && s < sites; s++)
-			print(job, verdict, &verdict->sites.items[s], count + s, total);
-		if (print && !sites)
-			print(job, verdict, NULL, count, total);
-		count += sites ? sites : 1;
-	}
-	return count;
 }
 
 void tables_print_memcheck(const struct tables_job *job)
 {
 	const struct summary *run = job->run->summary;
+	uint64_t suppressed = job->style->verdicts->suppressed;
+	struct out *out = job->out;
+	size_t count;
 
 	put_head(job);
 	put_status(job, "RUNNING", 0);
-	put_errors(job, put_xml_error, 0);
+	count = verdicts_errors(job, NULL, put_xml_error, out);
 	put_status(job, "FINISHED", run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
-	out_text(job->out, "<errorcounts>\n</errorcounts>\n<suppcounts>\n</suppcounts>\n"
-			   "</valgrindoutput>\n");
+	out_text(out, "<errorcounts>\n</errorcounts>\n<suppcounts>\n</suppcounts>\n");
+	if (protocol_of(job) >= 6)
+		out_format(out,
+			   "<error_summary>\n<errors>%zu</errors>\n<error_contexts>%zu"
+			   "</error_contexts>\n<suppressed>%" PRIu64
+			   "</suppressed>\n<suppressed_contexts>%" PRIu64
+			   "</suppressed_contexts>\n</error_summary>\n",
+			   count, count, suppressed, suppressed);
+	out_text(out, "</valgrindoutput>\n");
 }
 
 /* ---- memcheck's text ---- */
@@ -262,10 +234,7 @@ void tables_print_memcheck(const struct tables_job *job)
 /* Begins a line, which in valgrind's output has the PID of the process. */
 static void put_prefix(const struct tables_job *job)
 {
-	const struct summary *run = job->run->summary;
-
-	out_format(job->out,
-		   "==%u== ", run->processes.count ? (unsigned)run->processes.items[0].pid : 0);
+	out_format(job->out, "==%u== ", (unsigned)verdict_process(job)->pid);
 }
 
 static void put_frame(const struct tables_job *job, const struct naming_symbol *symbol,
@@ -287,40 +256,38 @@ static void put_frame(const struct tables_job *job, const struct naming_symbol *
 	out_text(out, ")\n");
 }
 
-static void put_text_error(const struct tables_job *job, const struct limit_verdict *verdict,
-			   const struct verdict_site *site, size_t index, size_t count)
+static void put_text_error(void *writer, const struct verdict_error *error)
 {
-	const char *kind = kind_of(verdict);
-	struct verdict_place place;
-	struct out *out = job->out;
-	char text[TEXT_MAX];
+	const struct tables_job *job = error->job;
+	const char *kind = kind_of(error, 4);
+	struct out *out = writer;
 
-	verdict_find(job->naming, job->style->source, site, &place);
-	verdict_say(verdict, site, text, sizeof(text));
 	put_prefix(job);
 	/* ctest recognises a leak by this sentence */
-	if (site && site->blocks && !strncmp(kind, "Leak_", 5))
+	if (error->site && error->site->blocks && !strncmp(kind, "Leak_", 5))
 		out_format(out,
 			   "%" PRIu64 " bytes in %" PRIu64
 			   " blocks are %s lost in loss record %zu of %zu",
-			   site->bytes, site->blocks,
+			   error->site->bytes, error->site->blocks,
 			   !strcmp(kind, "Leak_DefinitelyLost") ? "definitely" : "possibly",
-			   index + 1, count);
+			   error->index + 1, error->total);
 	else
-		out_name(out, text, strlen(text), ESCAPE_ALL);
+		out_name(out, error->text, error->sentence, ESCAPE_ALL);
 	out_char(out, '\n');
-	for (size_t i = 0; i < place.count; i++)
-		put_frame(job, &place.symbols[i], i ? "by" : "at");
+	for (size_t i = 0; i < error->count; i++)
+		put_frame(job, &error->symbols[i], i ? "by" : "at");
 	put_prefix(job);
 	out_char(out, '\n');
 }
 
 void tables_print_valgrind(const struct tables_job *job)
 {
-	size_t count = put_errors(job, NULL, 0);
+	uint64_t suppressed = job->style->verdicts->suppressed;
+	size_t count = verdicts_errors(job, NULL, put_text_error, job->out);
 
-	put_errors(job, put_text_error, count);
 	put_prefix(job);
-	out_format(job->out, "ERROR SUMMARY: %zu errors from %zu contexts (suppressed: 0 from 0)\n",
-		   count, count);
+	out_format(job->out,
+		   "ERROR SUMMARY: %zu errors from %zu contexts (suppressed: %" PRIu64
+		   " from %" PRIu64 ")\n",
+		   count, count, suppressed, suppressed);
 }

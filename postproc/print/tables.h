@@ -20,6 +20,7 @@ struct source_style;
 
 struct tables_style {
 	const struct writer *format; /* the format, as tables_at() returns it */
+	const char *words;	     /* words after its name, see format_has_word(); NULL: none */
 	/* for the format `text`: the members up to behind_next */
 	unsigned width; /* columns of the terminal; 0: unknown, so 80 is assumed */
 	bool has_colour;

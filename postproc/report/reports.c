@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -460,3 +461,19 @@ void report_find_gaps(const struct report_run *run, unsigned kinds, uint64_t lim
 #undef REASON
 #undef READER
 }
+
+/*
+ * The report on limits has no fold of its own: reporting.c fills its table from the tables of other
+ * reports.
+ */
+static int check_begin(void *user, struct report_run *run, struct error *err)
+{
+	(void)user;
+	if (run->options->has_limits)
+		return 0;
+	return error_set(err, EINVAL, "check needs limits: add --fail-on='leak>0,fd>0'");
+}
+
+const struct report report_check = {
+	.begin = check_begin,
+};

@@ -111,7 +111,7 @@ static int run(const uint8_t *head, int fd, int output, struct error *err)
 		how.report.has_limits = true;
 		how.limits = &limits;
 		how.baseline = how.learned = &learned;
-		fuzz_check(limits_parse(&limits, "--fail-on", LIMITS, err) == 0,
+		fuzz_check(limits_parse(&limits, "--fail-on", LIMITS, false, err) == 0,
 			   "limits that are refused");
 	}
 	is_binary = how.style.format->flags & FORMAT_BINARY;
