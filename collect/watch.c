@@ -18,9 +18,9 @@
 #include "base/cleanup.h"
 #include "process/maps.h"
 #include "process/proc.h"
+#include "process/program.h"
 
-#define HEADERS_MAX 64
-#define LIBRARY	    "libholdtrace.so"
+#define LIBRARY "libholdtrace.so"
 
 const char *const untraced_words[] = {
 #define UNTRACED(name, word, sentence) word,
@@ -43,19 +43,19 @@ static bool gains_rights(int32_t pid)
 static enum untraced look_at_file(int32_t pid)
 {
 	cleanup_fd int fd = proc_open(pid, 0, "exe");
-	Elf64_Phdr headers[HEADERS_MAX];
+	Elf64_Phdr headers[PROGRAM_HEADERS_MAX];
 	Elf64_Ehdr header;
-	ssize_t got;
+	unsigned count;
 
 	if (fd < 0 || pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
 	    memcmp(header.e_ident, ELFMAG, SELFMAG))
 		return UNTRACED_UNKNOWN;
 	if (header.e_ident[EI_CLASS] == ELFCLASS32)
 		return UNTRACED_NARROW;
-	got = pread(fd, headers, sizeof(headers), (off_t)header.e_phoff);
-	if (header.e_phnum > HEADERS_MAX || got < (ssize_t)(header.e_phnum * sizeof(*headers)))
+	count = program_headers(fd, &header, headers);
+	if (!count)
 		return UNTRACED_UNKNOWN;
-	for (unsigned i = 0; i < header.e_phnum; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		char name[PATH_MAX] = "";
 
 		if (headers[i].p_type != PT_INTERP)
@@ -63,7 +63,8 @@ static enum untraced look_at_file(int32_t pid)
 		return pread(fd, name, sizeof(name) - 1, (off_t)headers[i].p_offset) > 0 &&
 				       strstr(name, "ld-musl")
 			       ? UNTRACED_MUSL
-			       : UNTRACED_UNKNOWN;
+		       : program_sanitizer(fd, &header) ? UNTRACED_SANITIZER
+							: UNTRACED_UNKNOWN;
 	}
 	return UNTRACED_STATIC;
 }
@@ -95,8 +96,11 @@ static enum untraced look_at_environment(int32_t pid)
 	if (!file)
 		return UNTRACED_UNKNOWN;
 	while (getdelim(&entry, &room, '\0', file) > 0) {
-		if (strncmp(entry, name, sizeof(name) - 1) != 0 ||
-		    !find_library(entry + sizeof(name) - 1, &library))
+		if (strncmp(entry, name, sizeof(name) - 1) != 0)
+			continue;
+		if (program_names_sanitizer(entry))
+			return UNTRACED_SANITIZER;
+		if (!find_library(entry + sizeof(name) - 1, &library))
 			continue;
 		snprintf(inside, sizeof(inside), "/proc/%d/root%s", (int)pid, library);
 		/*

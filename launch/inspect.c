@@ -4,22 +4,19 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "machine.h"
+#include "process/program.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
 #define SCRIPTS_MAX 5 /* the kernel follows this number of #! lines (BINPRM_MAX_RECURSION) */
-#define HEADERS_MAX 256
-#define DYNAMIC_MAX 256
-#define NAMES_MAX   (64u << 20)
 
 /*
  * Refuses programs that acquire privileges: for these, the dynamic loader ignores LD_PRELOAD
@@ -45,89 +42,31 @@ static int check_rights(const char *path, const struct stat *status, struct erro
 			     : "file capabilities");
 }
 
-/* Reads the program headers, at most HEADERS_MAX. Returns their number. */
-static unsigned read_headers(int fd, const Elf64_Ehdr *header, Elf64_Phdr *headers)
-{
-	unsigned count = header->e_phnum < HEADERS_MAX ? header->e_phnum : HEADERS_MAX;
-	ssize_t bytes = (ssize_t)(count * sizeof(Elf64_Phdr));
-
-	if (header->e_phentsize != sizeof(Elf64_Phdr) ||
-	    pread(fd, headers, (size_t)bytes, (off_t)header->e_phoff) != bytes)
-		return 0;
-	return count;
-}
-
-/*
- * Reads the dynamic string table, whose strings all end with NUL. The caller frees it. Returns NULL
- * if the file has none.
- */
-static char *read_names(int fd, const Elf64_Ehdr *header, size_t *size)
-{
-	Elf64_Phdr headers[HEADERS_MAX];
-	unsigned count = read_headers(fd, header, headers);
-	Elf64_Dyn entries[DYNAMIC_MAX];
-	uint64_t address = 0;
-	ssize_t got = 0;
-	off_t at = -1;
-	char *names;
-
-	for (unsigned i = 0; i < count; i++)
-		if (headers[i].p_type == PT_DYNAMIC)
-			got = pread(fd, entries, sizeof(entries), (off_t)headers[i].p_offset);
-	*size = 0;
-	for (ssize_t i = 0; i < got / (ssize_t)sizeof(*entries) && entries[i].d_tag; i++) {
-		if (entries[i].d_tag == DT_STRTAB)
-			address = entries[i].d_un.d_ptr;
-		if (entries[i].d_tag == DT_STRSZ)
-			*size = entries[i].d_un.d_val;
-	}
-	for (unsigned i = 0; i < count; i++)
-		if (headers[i].p_type == PT_LOAD && address >= headers[i].p_vaddr &&
-		    address - headers[i].p_vaddr < headers[i].p_filesz)
-			at = (off_t)(headers[i].p_offset + (address - headers[i].p_vaddr));
-	names = at < 0 || *size > NAMES_MAX ? NULL : malloc(*size + 1);
-	if (names && pread(fd, names, *size, at) != (ssize_t)*size) {
-		free(names);
-		return NULL;
-	}
-	if (names)
-		names[*size] = 0;
-	return names;
-}
-
-/*
- * Refuses programs built with a sanitizer. Like our library, a sanitizer replaces malloc and must
- * be the first library: otherwise AddressSanitizer ends the program. If a sanitizer is compiled
- * into the program, it precedes every library. Both cases are recognized by an entry point that the
- * program imports or exports.
- */
+/* Refuses programs with a sanitizer, and all programs if LD_PRELOAD names one. */
 static int check_sanitizers(const char *path, int fd, const Elf64_Ehdr *header, struct error *err)
 {
-	static const struct {
-		const char *entry, *name;
-	} sanitizers[] = { { "__asan_init", "AddressSanitizer" },
-			   { "__hwasan_init", "HWAddressSanitizer" },
-			   { "__lsan_init", "LeakSanitizer" },
-			   { "__msan_init", "MemorySanitizer" },
-			   { "__tsan_init", "ThreadSanitizer" } };
-	size_t size;
-	cleanup_free char *names = read_names(fd, header, &size);
+	const char *name = program_sanitizer(fd, header), *preloaded = getenv("LD_PRELOAD");
 
-	for (size_t i = 0; names && i < sizeof(sanitizers) / sizeof(sanitizers[0]); i++)
-		if (memmem(names, size + 1, sanitizers[i].entry, strlen(sanitizers[i].entry) + 1))
-			return error_set(err, ENOTSUP,
-					 "%s is built with %s, which has its own malloc and must "
-					 "be the first library: to trace the program, build it "
-					 "without the sanitizer",
-					 path, sanitizers[i].name);
+	if (name)
+		return error_set(err, ENOTSUP,
+				 "%s is built with %s, which has its own malloc and must be the "
+				 "first library: to trace the program, build it without the "
+				 "sanitizer",
+				 path, name);
+	if (preloaded && program_names_sanitizer(preloaded))
+		return error_set(err, ENOTSUP,
+				 "LD_PRELOAD names a sanitizer (%s), which has its own malloc and "
+				 "must be the first library: to trace the program, run it without "
+				 "the sanitizer",
+				 preloaded);
 	return 0;
 }
 
 static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, bool *ignores,
 			struct error *err)
 {
-	Elf64_Phdr headers[HEADERS_MAX];
-	unsigned count = read_headers(fd, header, headers);
+	Elf64_Phdr headers[PROGRAM_HEADERS_MAX];
+	unsigned count = program_headers(fd, header, headers);
 	char interpreter[PATH_MAX] = "";
 	bool is_dynamic = false, is_musl;
 
@@ -150,7 +89,7 @@ static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, bool
 	 */
 	if (!interpreter[0] && is_dynamic && strstr(path, "/ld-"))
 		return 0;
-	is_musl = strstr(interpreter, "ld-musl") != NULL; /* see preload/hooks/hand_musl.c */
+	is_musl = strstr(interpreter, "ld-musl") != NULL; /* see preload/hooks/hand_loader.c */
 	*ignores = !interpreter[0] || is_musl;
 	if (!interpreter[0])
 		return error_set(err, ENOTSUP,

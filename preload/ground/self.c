@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <linux/stat.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -185,4 +186,14 @@ const char *self_path(void)
 bool self_is_as_told(void)
 {
 	return is_as_told;
+}
+
+bool self_is_program(const char *path)
+{
+	struct statx asked, runs;
+
+	return sys_statx(AT_FDCWD, "/proc/self/exe", 0, STATX_INO, &runs) ||
+	       (!sys_statx(AT_FDCWD, path, 0, STATX_INO, &asked) && asked.stx_ino == runs.stx_ino &&
+		asked.stx_dev_major == runs.stx_dev_major &&
+		asked.stx_dev_minor == runs.stx_dev_minor);
 }

@@ -21,6 +21,12 @@ const char *self_path(void);
 /* Whether self_path() is the name that was passed to exec; the file may have other names, too. */
 bool self_is_as_told(void);
 
+/*
+ * Whether the name that was passed to exec leads to the running program, perhaps through a link.
+ * The name of a script does not lead to it: the running program is the script's interpreter.
+ */
+bool self_is_program(const char *path);
+
 /* Like getauxval(3): returns an entry of the auxiliary vector, or 0. Touches no page of libc. */
 uintptr_t self_auxiliary(unsigned long type);
 

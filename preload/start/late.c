@@ -247,11 +247,21 @@ static void count_free(uint64_t *soft, uint64_t *hard)
 	*hard = limit.rlim_max - open;
 }
 
+size_t late_size_without(char *const *environment)
+{
+	size_t count, length;
+	const char *value = look_through(environment, &count);
+
+	return find_own(value, &length)
+		       ? (count + 1) * sizeof(char *) + sizeof(PRELOAD) + plain_length(value) + 1
+		       : 0;
+}
+
 size_t late_look(char *const *environment)
 {
 	struct arena *head = memory_head();
 	uint32_t flag = PROCESS_DROPPED;
-	const char *value, *own;
+	const char *own;
 	size_t count, length, size = 0;
 	bool is_useless = false;
 
@@ -263,8 +273,7 @@ size_t late_look(char *const *environment)
 		__ATOMIC_RELAXED);
 	if (!can_read_all(environment))
 		return 0;
-	value = look_through(environment, &count);
-	own = find_own(value, &length);
+	own = find_own(look_through(environment, &count), &length);
 	if (own) {
 		uint64_t soft, hard;
 
@@ -275,7 +284,7 @@ size_t late_look(char *const *environment)
 		is_useless = !soft || flag == PROCESS_HIDDEN;
 	}
 	if (is_useless)
-		size = (count + 1) * sizeof(char *) + sizeof(PRELOAD) + plain_length(value) + 1;
+		size = late_size_without(environment);
 	__atomic_fetch_or(&head->flags, flag, __ATOMIC_RELEASE);
 	return size > ROOM_MAX ? 0 : size;
 }

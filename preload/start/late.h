@@ -33,6 +33,9 @@ char *const *late_environment(void *room, char *const *environment);
  * to make an environment without the library's name; otherwise it returns 0.
  */
 size_t late_look(char *const *environment);
+
+/* The number of bytes that late_without() needs; 0: LD_PRELOAD does not name the library. */
+size_t late_size_without(char *const *environment);
 char *const *late_without(void *room, char *const *environment);
 
 /* Whether an injector loaded this copy of the library. If so, the library only executes orders. */

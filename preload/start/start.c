@@ -35,6 +35,7 @@
 #include "preload/record/ring.h"
 #include "preload/record/thread.h"
 #include "preload/walk/accessors.h"
+#include "sanitized.h"
 #include "terms.h"
 #include "wire.h"
 
@@ -110,20 +111,6 @@ static bool is_listed(const char *list, const char *name)
 }
 
 /*
- * Whether the name that was passed to exec leads to the running program, perhaps through a link.
- * The name of a script does not lead to it: the running program is the script's interpreter.
- */
-static bool is_program(const char *path)
-{
-	struct statx asked, runs;
-
-	return sys_statx(AT_FDCWD, "/proc/self/exe", 0, STATX_INO, &runs) ||
-	       (!sys_statx(AT_FDCWD, path, 0, STATX_INO, &asked) && asked.stx_ino == runs.stx_ino &&
-		asked.stx_dev_major == runs.stx_dev_major &&
-		asked.stx_dev_minor == runs.stx_dev_minor);
-}
-
-/*
  * Whether --follow includes this program. choice: "all", "no", or comma-separated globs of
  * programs; is_first: the run began with this program.
  */
@@ -136,7 +123,7 @@ static bool gate_follows(const char *choice, bool is_first)
 	if (plain_equal(choice, "no"))
 		return is_first;
 	return is_listed(choice, plain_last_part(self_path())) ||
-	       (asked && is_listed(choice, plain_last_part(asked)) && is_program(asked));
+	       (asked && is_listed(choice, plain_last_part(asked)) && self_is_program(asked));
 }
 
 /*
@@ -399,6 +386,8 @@ static void start_once(int argc, char **argv, char **environment)
 {
 	if (!life_begin())
 		return;
+	if (!self_auxiliary(AT_SECURE))
+		sanitized_leave(argv, environment);
 	if (start_tracing(argc, argv, environment)) {
 		life_run();
 	} else {

@@ -12,15 +12,6 @@ hosts=./tests/hosts
 limit=20 # seconds for one run
 ulimit -Sc 0
 
-# todo CAUSE COMMAND...: as the command; where its verdicts are bad, that is known, for this cause
-todo()
-{
-	cause=$1
-	shift
-	"$@" >"$dir/known" || true
-	sed "/^not ok /s/\$/ # TODO $cause/" "$dir/known"
-}
-
 # same A B: the two runs printed the same, but for what they counted
 same()
 {
