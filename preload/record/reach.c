@@ -178,6 +178,7 @@ static void wait_for_crowd(void)
 {
 	const uint32_t *crowded = &life.control->crowded;
 	uint64_t beat = __atomic_load_n(&life.control->heartbeat, __ATOMIC_RELAXED);
+	uint64_t begun, now, beaten;
 	uint32_t user, bit;
 
 	if (!__atomic_load_n(crowded, __ATOMIC_RELAXED))
@@ -185,14 +186,16 @@ static void wait_for_crowd(void)
 	user = (uint32_t)sys_call0(__NR_geteuid);
 	bit = !user || (collector.owner_is_known && user == collector.owner) ? CROWD_OF_OWNER
 									     : CROWD_OF_OTHERS;
-	for (int64_t i = 0, still = 0; i < life.control->settings.patience.ms && still < STILL_MS &&
-				       __atomic_load_n(crowded, __ATOMIC_RELAXED) & bit;
-	     i++, still++) {
+	begun = now = beaten = clock_monotonic();
+	while ((now - begun) / 1000000 < (uint64_t)life.control->settings.patience.ms &&
+	       (now - beaten) / 1000000 < STILL_MS &&
+	       __atomic_load_n(crowded, __ATOMIC_RELAXED) & bit) {
 		sys_sleep(RETRY_NS);
+		now = clock_monotonic();
 		if (__atomic_load_n(&life.control->heartbeat, __ATOMIC_RELAXED) == beat)
 			continue;
 		beat = __atomic_load_n(&life.control->heartbeat, __ATOMIC_RELAXED);
-		still = 0;
+		beaten = now;
 	}
 }
 

@@ -122,6 +122,7 @@ static int ask_control(const struct run *run)
 		.secret = { run->secret[0], run->secret[1] },
 		.command = CONTROL_CONTROL,
 	};
+	uint64_t begun;
 	int socket, fd;
 
 	socket = reach_collector((uint32_t)run->pid, ANSWER_MS);
@@ -129,8 +130,9 @@ static int ask_control(const struct run *run)
 		return socket;
 	fd = reach_say(socket, &request, sizeof(request), NULL) < 0 ? -EPIPE
 								    : receive_descriptor(socket);
+	begun = clock_monotonic();
 	/* a stopped collector does not answer, but the program must continue */
-	for (int i = 0; fd == -EAGAIN && i < ANSWER_MS; i++) {
+	while (fd == -EAGAIN && clock_monotonic() - begun < ANSWER_MS * 1000000ull) {
 		sys_sleep(RETRY_NS);
 		fd = receive_descriptor(socket);
 	}
