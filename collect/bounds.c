@@ -6,12 +6,30 @@
  * save little memory
  */
 #define KNOWN_LEAST (128u << 10)
+/* memory of the collector for a thread: its reader with entries, and a page of its slot and ring */
+#define THREAD_BYTES (24u << 10)
 
-const struct bound_limits bounds[BOUND_COUNT] = {
+struct bound_limits bounds[BOUND_COUNT] = {
 #define BOUND(name, of_user, of_others, in_all, what) { of_user, of_others, in_all },
 #include "collect/bounds.def"
 #undef BOUND
 };
+
+static void fit(enum bound bound, uint64_t of_others)
+{
+	struct bound_limits *limits = &bounds[bound];
+
+	if (of_others < limits->of_others)
+		limits->of_others = (uint32_t)of_others;
+	if (of_others / 2 < limits->of_user)
+		limits->of_user = (uint32_t)of_others / 2;
+}
+
+void bounds_fit(uint64_t memory, uint64_t descriptors)
+{
+	fit(BOUND_THREADS, memory / 8 / THREAD_BYTES);
+	fit(BOUND_MEMBERS, descriptors / 3);
+}
 
 bool bounds_allow(const struct bounds_used *used, const struct bounds_user *user, enum bound bound,
 		  uint32_t count)

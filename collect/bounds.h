@@ -32,9 +32,16 @@ enum refusal {
 	REFUSAL_COUNT
 };
 
-extern const struct bound_limits {
+extern struct bound_limits {
 	uint32_t of_user, of_others, in_all;
 } bounds[BOUND_COUNT];
+
+/*
+ * Lowers the limits of users who are not owners, so that all of them together make the collector
+ * use at most an eighth of this memory for their threads, and two thirds of these descriptors (two
+ * for each process).
+ */
+void bounds_fit(uint64_t memory, uint64_t descriptors);
 
 /* Resources in use: by all users, and by users who are neither the run's owner nor root. */
 struct bounds_used {

@@ -521,8 +521,9 @@ static void sleep_for(struct collector *collector, uint64_t ns, bool is_full)
 		poll(NULL, 0, (int)(ns / MS));
 		return;
 	}
+	/* time must pass before a user has time again (merge_has_time()) */
 	if (collector->is_late)
-		return;
+		ns = SLEEP_LEAST;
 	__atomic_store_n(sleeping, sleep, __ATOMIC_SEQ_CST);
 	if (!merge_is_behind(collector->merge) && !listener_has_guests(collector->listener) &&
 	    !must_settle(collector))
@@ -707,6 +708,7 @@ static int start_parts(struct collector *collector, struct error *err)
 		.starves = starves,
 		.context = collector,
 	};
+	struct rlimit files = { .rlim_cur = RLIM_INFINITY };
 	uint64_t known_most;
 	int ret;
 
@@ -719,6 +721,8 @@ static int start_parts(struct collector *collector, struct error *err)
 	collector->memory_kills = is_of_our_group(control->guest)
 					  ? budget_kills(BUDGET_GROUPS, BUDGET_MOUNT)
 					  : UINT64_MAX;
+	getrlimit(RLIMIT_NOFILE, &files);
+	bounds_fit(budget_memory(), files.rlim_cur);
 	known_most = budget_memory() / KNOWN_PART;
 	if (known_most > (uint64_t)KNOWN_IN_ALL << 20)
 		known_most = (uint64_t)KNOWN_IN_ALL << 20;

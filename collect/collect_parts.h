@@ -81,6 +81,7 @@ struct member {
 	uint32_t toggles, told;
 	/* number of the member's events when its mapping of the control page was last checked */
 	uint64_t seen;
+	bool must_sample;   /* a sample of the process is due */
 	bool is_of_crowd;   /* the member is counted by listener_crowd() */
 	bool has_successor; /* a later image of the same process is another member */
 	/* value of arena.past that the last note reported */
@@ -92,6 +93,7 @@ struct member {
 	enum { SPARES_UNASKED, SPARES_OF_ONE_USER, SPARES_OF_ANY } spares;
 	/* the final scan has begun or is done; later requests in the arena's head are ignored */
 	bool is_scanned_at_end;
+	bool is_scan_late; /* the process waits for its final scan, which could not begin yet */
 	struct member *next[MEMBER_INDEXES]; /* next member with the same hash, for each index */
 	uint64_t indexed[MEMBER_INDEXES]; /* the value under which each index lists this member */
 	/* for each chunk, how long the threads of its slots ran; NULL: not read yet */
@@ -189,7 +191,7 @@ struct collector {
 	/* some work of this round was left for the next round (see collect_has_turn()) */
 	bool is_late;
 	bool is_last_chance; /* all users' work must be done now, not in a later round */
-	struct user *users;
+	struct user *users[INDEX_PLACES]; /* a hash table, by uid */
 	struct bounds_used used;
 	struct bounds_known known, known_by_others;
 	/* indexed by reason: refusals that were not written to a stream yet */

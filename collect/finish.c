@@ -11,6 +11,8 @@
 
 /* a call that has been open for less time is not reported as a wait */
 #define WAITING_NS 1000000u
+/* limit of a visit of the open calls of a process whose user does not own the run */
+#define VISIT_NS (10 * MS)
 
 /* Writes a note with these values and the current time. */
 static void say_now(struct collector *collector, struct member *member, struct encode_note note,
@@ -144,16 +146,27 @@ static bool visit_slot(struct collector *collector, struct member *member,
 	return false;
 }
 
-/* Visits the open calls of a process until `visit` returns true. */
+/*
+ * Visits the open calls of a process until `visit` returns true. A process can claim millions of
+ * them, so the visit has a limit of time, except for owners. The threads after it are only counted.
+ */
 static bool visit_open(struct collector *collector, struct member *member, open_visitor *visit)
 {
+	uint64_t until = member->user->bounds.is_owner ? UINT64_MAX : ticks_clock_ns() + VISIT_NS;
+
 	for (uint32_t i = 0; i < member->chunk_count; i++) {
 		const struct chunk *chunk = member->chunks[i];
 		uint32_t used = chunk_used(chunk);
 
-		for (uint32_t k = 0; k < used; k++)
+		for (uint32_t k = 0; k < used; k++) {
+			if (until != UINT64_MAX && ticks_clock_ns() > until) {
+				collector->refused[REFUSED_OPEN] +=
+					visit == say_open ? used - k : 0;
+				break;
+			}
 			if (visit_slot(collector, member, chunk, k, visit))
 				return true;
+		}
 	}
 	return false;
 }
@@ -209,7 +222,9 @@ static uint64_t say_all_lost(struct collector *collector, struct member *member)
 
 	for (uint32_t i = 0; i < count; i++)
 		sum += say_lost(collector, member, &threads[i], threads[i].lost);
-	memcpy(nobody, member->chunks[0]->head->lost, sizeof(nobody));
+	for (int i = 0; i < LOSS_COUNT; i++)
+		nobody[i] =
+			member->chunks[0]->head->lost[i] + merge_counts(member->process)->lost[i];
 	return sum + say_lost(collector, member, NULL, nobody);
 }
 
@@ -451,6 +466,7 @@ void collect_finish(struct collector *collector, struct member *member)
 	visit_open(collector, member, say_open);
 	lost = say_all_lost(collector, member);
 	say_functions(collector, member);
+	collector->refused[REFUSED_SCANS] += member->is_scan_late;
 	collect_say_counts(collector, member);
 	collect_say_stalled(collector, member);
 	say_end(collector, member, lost);

@@ -4,6 +4,8 @@
 #include "process/proc.h"
 #include "notes.h"
 
+#include "base/hash_table.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -331,18 +333,30 @@ static void leave_out(struct collector *collector, const struct guest *guest)
 /* ---- bounds ---- */
 
 static const char *const refusals[] = {
-#define BOUND(name, of_user, of_others, in_all, what)         \
-	what " (limits: " #of_user " for a user, " #of_others \
-	     " for all users except the owner, " #in_all " in all)",
-#define REFUSAL(name, why) why,
+#define BOUND(name, of_user, of_others, in_all, what) what,
+#define REFUSAL(name, why)			      why,
 #include "collect/bounds.def"
 #undef BOUND
 #undef REFUSAL
 };
 
+/* The reason of a refusal, with the limits. The text is valid until the next call. */
+static const char *refusal_text(enum refusal why)
+{
+	static char text[256];
+	const struct bound_limits *limits = &bounds[why];
+
+	if ((int)why >= (int)BOUND_COUNT)
+		return refusals[why];
+	snprintf(text, sizeof(text),
+		 "%s (limits: %u for a user, %u for all users except the owner, %u in all)",
+		 refusals[why], limits->of_user, limits->of_others, limits->in_all);
+	return text;
+}
+
 static struct user *find_user(struct collector *collector, uid_t uid)
 {
-	struct user *user = collector->users;
+	struct user **users = &collector->users[hash_two(0, 0, uid) % INDEX_PLACES], *user = *users;
 
 	while (user && user->uid != uid)
 		user = user->next;
@@ -351,12 +365,12 @@ static struct user *find_user(struct collector *collector, uid_t uid)
 	user = calloc(1, sizeof(*user));
 	if (!user)
 		return NULL;
-	*user = (struct user){ .next = collector->users, .uid = uid };
+	*user = (struct user){ .next = *users, .uid = uid };
 	user->bounds.is_owner = listener_is_owner(collector->listener, uid);
 	user->merge.is_bounded = !user->bounds.is_owner;
 	user->known.most = user->bounds.is_owner ? UINT64_MAX : (uint64_t)KNOWN_OF_USER << 20;
 	user->known.above = user->bounds.is_owner ? &collector->known : &collector->known_by_others;
-	collector->users = user;
+	*users = user;
 	return user;
 }
 
@@ -393,7 +407,7 @@ void collect_say_counts(struct collector *collector, struct member *member)
 
 		if (!collector->refused[i])
 			continue;
-		facts_add(&facts, "what", refusals[i]);
+		facts_add(&facts, "what", refusal_text((enum refusal)i));
 		facts_number(&facts, "count", collector->refused[i]);
 		collector->refused[i] = 0;
 		facts_write(&facts, member->stream,
@@ -515,7 +529,7 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	begin_stream(collector, member);
 	say_doubt(member);
 	/* reports the file name: only the collector knows which name was unused */
-	if (collector->reports >= 0)
+	if (collector->reports >= 0 && (!collector->bundle || !member->number))
 		dprintf(collector->reports, "%u %d %s\n", member->number, member->hello.pid,
 			member->stream->sink.regular ? member->stream->sink.name : "");
 	/* if the process has ended, look_around() will notice, as for other members */
@@ -569,7 +583,7 @@ void collect_extend(struct collector *collector, struct member *member)
 		__atomic_store_n(&member->chunks[0]->head->refused, member->chunk_count + 1,
 				 __ATOMIC_RELAXED);
 		refuse(collector, &(struct arena_hello){ .chunk = 1 }, member->hello.pid, why,
-		       chunk ? refusals[why] : err.text);
+		       chunk ? refusal_text(why) : err.text);
 		chunk_close(chunk);
 	}
 }
@@ -642,7 +656,8 @@ static void admit(struct collector *collector, struct guest *guest)
 		if (chunk)
 			__atomic_store_n(&chunk->head->refused, 1, __ATOMIC_RELAXED);
 		chunk_close(chunk);
-		refuse(collector, &guest->hello, guest->pid, why, chunk ? refusals[why] : err.text);
+		refuse(collector, &guest->hello, guest->pid, why,
+		       chunk ? refusal_text(why) : err.text);
 	}
 }
 
@@ -715,7 +730,7 @@ static void take_spare(struct collector *collector, struct member *family, uint3
 			 : adopt(collector, &newcomer, &why);
 	if (!taken) {
 		chunk_close(chunk);
-		refuse(collector, &hello, hello.pid, why, refusals[why]);
+		refuse(collector, &hello, hello.pid, why, refusal_text(why));
 	}
 }
 
@@ -764,9 +779,12 @@ static struct guest **receive_guests(struct collector *collector, struct guest *
 {
 	while (*at) {
 		struct guest *guest = *at;
-		struct user *user = find_user(collector, guest->uid);
 		uint64_t begun = ticks_clock_ns();
+		struct user *user;
 
+		if (!guest->user)
+			guest->user = find_user(collector, guest->uid);
+		user = guest->user;
 		if (user && !collect_has_turn(collector, user)) {
 			at = &guest->next;
 			continue;

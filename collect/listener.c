@@ -52,12 +52,19 @@ struct visitor {
  */
 #define CROWD 128
 /*
- * Maximum number of waiting guests of a user other than the owner: GUESTS_USER for guests that sent
- * memory, SAYINGS_USER for guests that sent only a request. Users whose ids have the same remainder
- * modulo USERS share a maximum.
+ * Maximum number of waiting guests of a user other than the owner, and of all such users together:
+ * GUESTS_* for guests that sent memory, SAYINGS_* for guests that sent only a request. Users whose
+ * ids have the same remainder modulo USERS share a maximum.
  */
-#define GUESTS_USER   512
-#define SAYINGS_USER  16384
+#define GUESTS_USER    512
+#define GUESTS_OTHERS  2048
+#define SAYINGS_USER   16384
+#define SAYINGS_OTHERS 32768
+/*
+ * other users' guests and connections have two descriptors each: each kind may have 1/OTHERS_PART
+ * of the collector's descriptors
+ */
+#define OTHERS_PART   8
 #define USERS	      256
 #define CLOSINGS_MOST 8
 #define EVENTS_MOST   16      /* maximum number of events that one epoll_wait() returns */
@@ -86,8 +93,12 @@ struct listener {
 	pthread_mutex_t lock; /* guards visitors, first and last, and accept_and_receive() */
 	struct visitor *visitors;
 	struct guest *first, **last;
-	/* numbers of waiting guests, by user: [0] with memory, [1] with only a message; atomic */
-	uint32_t waiting_of[2][USERS];
+	/*
+	 * numbers of waiting guests, by user, and of all users who are not owners: [0] with memory,
+	 * [1] with only a message; atomic
+	 */
+	uint32_t waiting_of[2][USERS], waiting_of_others[2];
+	uint32_t others_most; /* limit from the collector's descriptors: see OTHERS_PART */
 	/* counts of listener_crowd(): [0] for the owner, [1] for all other users; atomic */
 	uint32_t crowd[2];
 	uint64_t refused[REFUSAL_COUNT]; /* atomic counts; listener_refused() resets them */
@@ -239,6 +250,7 @@ static bool sees_all_users(void)
 struct listener *listener_open(struct shared *shared, struct error *err)
 {
 	struct listener *listener = calloc(1, sizeof(*listener));
+	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
 
 	if (!listener) {
 		error_system(err, ENOMEM, "cannot open the socket");
@@ -247,6 +259,10 @@ struct listener *listener_open(struct shared *shared, struct error *err)
 	listener->shared = shared;
 	listener->last = &listener->first;
 	listener->owner = geteuid();
+	getrlimit(RLIMIT_NOFILE, &limit);
+	listener->others_most = (uint32_t)(limit.rlim_cur / OTHERS_PART / 2 < UINT32_MAX
+						   ? limit.rlim_cur / OTHERS_PART / 2
+						   : UINT32_MAX);
 	listener->sees_all_users = sees_all_users();
 	listener->by_path = listener->by_guest = listener->path = listener->epoll = -1;
 	listener->reserve[0] = listener->reserve[1] = -1;
@@ -452,10 +468,20 @@ static uint32_t *waiting_like(struct listener *listener, const struct guest *gue
 	return &listener->waiting_of[guest->memory < 0][guest->uid % USERS];
 }
 
+/* Counts one more or, if `more` is negative, one less guest that waits. */
+static void count_waiting(struct listener *listener, const struct guest *guest, int more)
+{
+	uint32_t *others = &listener->waiting_of_others[guest->memory < 0];
+
+	__atomic_add_fetch(waiting_like(listener, guest), more, __ATOMIC_RELAXED);
+	if (!listener_is_owner(listener, guest->uid))
+		__atomic_add_fetch(others, more, __ATOMIC_RELAXED);
+	listener_crowd(listener, guest->uid, more);
+}
+
 void listener_attend(struct listener *listener, const struct guest *guest)
 {
-	__atomic_sub_fetch(waiting_like(listener, guest), 1, __ATOMIC_RELAXED);
-	listener_crowd(listener, guest->uid, -1);
+	count_waiting(listener, guest, -1);
 }
 
 uint64_t listener_refused(struct listener *listener, enum refusal why)
@@ -468,11 +494,23 @@ static void refuse(struct listener *listener, enum refusal why)
 	__atomic_add_fetch(&listener->refused[why], 1, __ATOMIC_RELAXED);
 }
 
-/* Whether the guest is refused because `most` guests of its kind and user are already waiting. */
-static bool is_turned_away(struct listener *listener, const struct guest *guest, uint32_t most)
+static uint32_t least(uint32_t one, uint32_t other)
 {
+	return one < other ? one : other;
+}
+
+/* Whether the guest is refused because too many guests of its kind are already waiting. */
+static bool is_turned_away(struct listener *listener, const struct guest *guest)
+{
+	bool is_message = guest->memory < 0;
+	uint32_t of_user = is_message ? SAYINGS_USER : least(GUESTS_USER, listener->others_most);
+	uint32_t of_others =
+		is_message ? SAYINGS_OTHERS : least(GUESTS_OTHERS, listener->others_most);
+
 	if (listener_is_owner(listener, guest->uid) ||
-	    __atomic_load_n(waiting_like(listener, guest), __ATOMIC_RELAXED) < most)
+	    (__atomic_load_n(waiting_like(listener, guest), __ATOMIC_RELAXED) < of_user &&
+	     __atomic_load_n(&listener->waiting_of_others[is_message], __ATOMIC_RELAXED) <
+		     of_others))
 		return false;
 	refuse(listener, REFUSED_MEMBERS);
 	return true;
@@ -497,8 +535,7 @@ static bool is_refused(struct listener *listener, const struct visitor *visitor,
 
 static void add_guest(struct listener *listener, struct guest *guest)
 {
-	__atomic_add_fetch(waiting_like(listener, guest), 1, __ATOMIC_RELAXED);
-	listener_crowd(listener, guest->uid, 1);
+	count_waiting(listener, guest, 1);
 	*listener->last = guest;
 	listener->last = &guest->next;
 	__atomic_add_fetch(&listener->guest_count, 1, __ATOMIC_RELEASE);
@@ -516,7 +553,7 @@ static bool let_in(struct listener *listener, struct visitor *visitor, struct gu
 	guest->doubt = visitor->doubt;
 	guest->pidfd = guest->connection = -1;
 	if (guest->memory >= 0) {
-		if (size != sizeof(guest->hello) || is_turned_away(listener, guest, GUESTS_USER))
+		if (size != sizeof(guest->hello) || is_turned_away(listener, guest))
 			return false;
 		guest->pidfd = visitor->pidfd;
 		/* a control request needs no check of the process, only of the user */
@@ -539,7 +576,7 @@ static bool let_in(struct listener *listener, struct visitor *visitor, struct gu
 		give_control(listener, visitor->connection);
 		return false;
 	}
-	if (is_refused(listener, visitor, guest) || is_turned_away(listener, guest, SAYINGS_USER))
+	if (is_refused(listener, visitor, guest) || is_turned_away(listener, guest))
 		return false;
 	/*
 	 * a program that only reports something gets no answer and uses no descriptor of the
@@ -669,9 +706,9 @@ static void make_place(struct listener *listener, uid_t uid)
 		first_of_user = first_of_user ? first_of_user : at;
 		count_of_user++;
 	}
-	if (!is_owner && count_of_user >= VISITORS_USER)
+	if (!is_owner && count_of_user >= least(VISITORS_USER, listener->others_most))
 		forget_visitor(first_of_user);
-	else if (count >= VISITORS_MOST)
+	else if (count >= (is_owner ? VISITORS_MOST : least(VISITORS_MOST, listener->others_most)))
 		forget_visitor(first);
 }
 

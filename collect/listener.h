@@ -19,6 +19,7 @@
 #include "collect/shared.h"
 
 struct listener;
+struct user;
 
 /*
  * A program that has connected and sent its message. The list is in the order of arrival.
@@ -33,6 +34,7 @@ struct guest {
 	pid_t pid;
 	/* effective user of the program when it connected */
 	uid_t uid;
+	struct user *user; /* set by the collector; NULL: not yet */
 	const char *doubt; /* why the program's identity is uncertain; NULL: it is certain */
 	int pidfd;	   /* pidfd of the program; -1: none */
 	/* descriptor of the program's memory; -1: the message is a control request */

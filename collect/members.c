@@ -77,17 +77,22 @@ static void hear_end(struct collector *collector, const struct member *parent, u
 static void hear(struct collector *collector, struct member *parent)
 {
 	const struct arena *head;
+	uint64_t begun;
 	uint32_t count;
 
 	if (parent->phase == PHASE_CLOSING || parent->doubt)
 		return;
 	head = parent->chunks[0]->head;
 	count = __atomic_load_n(&head->told_count, __ATOMIC_ACQUIRE);
+	if (parent->told == count || !collect_has_turn(collector, parent->user))
+		return;
+	begun = ticks_clock_ns();
 	if (count - parent->told > ARENA_TOLD)
 		parent->told = count - ARENA_TOLD;
 	for (; parent->told != count; parent->told++)
 		hear_end(collector, parent,
 			 __atomic_load_n(&head->told[parent->told % ARENA_TOLD], __ATOMIC_ACQUIRE));
+	collect_charge(collector, parent->user, begun);
 }
 
 void collect_hear_ends(struct collector *collector)

@@ -89,6 +89,8 @@ static void free_process(struct merge *merge, struct process *process)
 			free_reader(merge, piece->readers[k]);
 		free(piece->readers);
 	}
+	/* only the batches of the tables of threads are left */
+	merge_count_batches(process, -(int32_t)process->batches);
 	free(process->pieces);
 	free(process->threads);
 	free(process->thread_next);
@@ -121,6 +123,7 @@ struct process *merge_add(struct merge *merge, void *owner, struct merge_user *u
 
 	if (!process)
 		return NULL;
+	process->merge = merge;
 	process->owner = owner;
 	process->user = user;
 	merge->processes_of_others += user->is_bounded;
@@ -422,7 +425,7 @@ static bool starves(struct merge *merge, struct reader *reader, const struct pro
 
 	if (!merge->handler.starves || reader->thread == NO_THREAD)
 		return false;
-	if (!is_first && merge->clock_ns - reader->asked_ns < ASK_NS)
+	if ((!is_first && merge->clock_ns - reader->asked_ns < ASK_NS) || is_over(merge))
 		return reader->is_starving;
 	reader->asked_ns = merge->clock_ns;
 	reader->is_starving = (is_first || reader->is_starving) &&
@@ -553,10 +556,10 @@ static void note_missing(struct merge *merge, struct process *process)
 }
 
 /* Looks at all slots of a process. */
-static void look_into(struct merge *merge, struct process *process, uint64_t now)
+static void look_into(struct merge *merge, struct process *process)
 {
 	process->first = NULL;
-	process->limit = process->ended || process->is_stopped ? UINT64_MAX : now;
+	process->limit = process->ended || process->is_stopped ? UINT64_MAX : merge->horizon;
 	if (!process->piece_count)
 		return;
 	note_missing(merge, process);
@@ -626,14 +629,21 @@ static uint64_t pass_through(struct merge *merge, struct process *process)
 }
 
 /*
- * Reduces the time spent for a user by USER_NS for each round that has begun since the last call.
+ * Reduces the time spent for a user by USER_NS for each round that has begun since the last call,
+ * but not by more than the time that has passed: after one long piece of work, a user must wait for
+ * as long, however short the rounds are.
  */
 static void pay_back(const struct merge *merge, struct merge_user *user)
 {
-	uint64_t rounds = merge->round - user->round;
+	uint64_t rounds = merge->round - user->round, paid = merge->round_ns - user->paid_ns;
 
+	if (!rounds)
+		return;
 	user->round = merge->round;
-	user->spent_ns = rounds > user->spent_ns / USER_NS ? 0 : user->spent_ns - rounds * USER_NS;
+	user->paid_ns = merge->round_ns;
+	if (rounds * USER_NS < paid)
+		paid = rounds * USER_NS;
+	user->spent_ns -= user->spent_ns < paid ? user->spent_ns : paid;
 }
 
 bool merge_has_time(const struct merge *merge, struct merge_user *user)
@@ -652,7 +662,9 @@ void merge_charge(struct merge *merge, struct merge_user *user, uint64_t ns)
 }
 
 /*
- * Runs a round for one process within the processor time of its user. Returns the number of bytes
+ * Looks into the rings of one process, and runs a round for it, within the processor time of its
+ * user. This must follow horizon(): a slot that is unused now has no event before the horizon.
+ * Returns the number of bytes
  * taken from its rings. If no time is left and *late is NULL, sets *late to the process.
  */
 static uint64_t pass_in_time(struct merge *merge, struct process *process, struct process **late)
@@ -662,8 +674,10 @@ static uint64_t pass_in_time(struct merge *merge, struct process *process, struc
 
 	process->has_more = false;
 	merge->deadline_ns = UINT64_MAX;
-	if (!user->is_bounded || process->is_stopped || merge->hurries)
+	if (!user->is_bounded || process->is_stopped || merge->hurries) {
+		look_into(merge, process);
 		return pass_through(merge, process);
+	}
 	if (!merge_has_time(merge, user)) {
 		*late = *late ? *late : process;
 		leave_rest(process);
@@ -671,6 +685,7 @@ static uint64_t pass_in_time(struct merge *merge, struct process *process, struc
 	}
 	begun = ticks_clock_ns();
 	merge->deadline_ns = begun + USER_NS - user->spent_ns;
+	look_into(merge, process);
 	taken = pass_through(merge, process);
 	merge_charge(merge, user, ticks_clock_ns() - begun);
 	return taken;
@@ -679,21 +694,18 @@ static uint64_t pass_in_time(struct merge *merge, struct process *process, struc
 uint64_t merge_round(struct merge *merge)
 {
 	struct process *late = NULL, *last = NULL;
-	uint64_t step = ticks_clock_ns() - merge->round_ns, taken = 0, now;
+	uint64_t step = ticks_clock_ns() - merge->round_ns, taken = 0;
+	uint64_t paid = step < OTHERS_NS ? step : OTHERS_NS; /* as in pay_back() */
 
 	merge->round++;
-	merge->spent_ns -= merge->spent_ns < OTHERS_NS ? merge->spent_ns : OTHERS_NS;
+	merge->spent_ns -= merge->spent_ns < paid ? merge->spent_ns : paid;
 	/*
 	 * Counts only time in which the collector runs. A low watermark must not look stuck because
 	 * the collector was stopped: its thread may have waited for the collector.
 	 */
 	merge->clock_ns += step < ROUND_NS_MAX ? step : ROUND_NS_MAX;
 	merge->round_ns += step;
-	now = horizon(merge);
-	merge->horizon = now;
-	/* after horizon(): a slot that is unused now has no event before the horizon */
-	for (struct process *process = merge->processes; process; process = process->next)
-		look_into(merge, process, now);
+	merge->horizon = horizon(merge);
 	for (struct process *process = merge->processes; process; process = process->next) {
 		taken += pass_in_time(merge, process, &late);
 		last = process;
@@ -733,17 +745,30 @@ static bool is_much(const struct slot *slot, const struct reader *reader)
 	return waiting <= ring_bytes(head) && waiting >= ring_step(ring_bytes(head)) / 2;
 }
 
-bool merge_is_behind(const struct merge *merge)
+static bool has_much(const struct process *process)
 {
-	for (const struct process *process = merge->processes; process; process = process->next)
-		for (uint32_t i = 0; i < process->piece_count; i++) {
-			const struct piece *piece = &process->pieces[i];
-			uint32_t used = chunk_used(piece->chunk);
+	for (uint32_t i = 0; i < process->piece_count; i++) {
+		const struct piece *piece = &process->pieces[i];
+		uint32_t used = chunk_used(piece->chunk);
 
-			for (uint32_t k = 0; k < used; k++)
-				if (is_much(chunk_slot_at(piece->chunk, k), piece->readers[k]))
-					return true;
-		}
+		for (uint32_t k = 0; k < used; k++)
+			if (is_much(chunk_slot_at(piece->chunk, k), piece->readers[k]))
+				return true;
+	}
+	return false;
+}
+
+bool merge_is_behind(struct merge *merge)
+{
+	for (const struct process *process = merge->processes; process; process = process->next) {
+		uint64_t begun = process->user->is_bounded ? ticks_clock_ns() : 0;
+		bool is_behind = merge_has_time(merge, process->user) && has_much(process);
+
+		if (begun)
+			merge_charge(merge, process->user, ticks_clock_ns() - begun);
+		if (is_behind)
+			return true;
+	}
 	return false;
 }
 
@@ -802,10 +827,16 @@ static void tidy_slot(const struct piece *piece, uint32_t i)
 
 void merge_tidy(struct merge *merge)
 {
-	for (const struct process *process = merge->processes; process; process = process->next)
+	for (const struct process *process = merge->processes; process; process = process->next) {
+		uint64_t begun = ticks_clock_ns();
+
+		if (!merge_has_time(merge, process->user))
+			continue;
 		for (uint32_t i = 0; i < process->piece_count; i++)
 			for (uint32_t k = 0; k < process->pieces[i].chunk->slots; k++)
 				tidy_slot(&process->pieces[i], k);
+		merge_charge(merge, process->user, ticks_clock_ns() - begun);
+	}
 }
 
 /* ---- ends ---- */

@@ -69,6 +69,8 @@ struct merge_counts {
 	 * of memory could not be read
 	 */
 	uint64_t damaged;
+	/* dropped events of ended threads that merge_threads() no longer returns */
+	uint64_t lost[LOSS_COUNT];
 };
 
 struct merge;
@@ -87,10 +89,11 @@ struct merge_user {
 	bool is_bounded;
 	uint32_t batches;
 	/*
-	 * `round`: the last round in which spent_ns was updated; spent_ns: processor time that was
-	 * used and that later rounds have not paid back yet
+	 * `round`: the last round in which spent_ns was updated, and paid_ns: when that round
+	 * began; spent_ns: processor time that was used and that later rounds have not paid back
+	 * yet
 	 */
-	uint64_t round, spent_ns;
+	uint64_t round, paid_ns, spent_ns;
 };
 
 /*
@@ -123,7 +126,7 @@ uint64_t merge_round(struct merge *merge);
 void merge_cut(struct merge *merge, struct process *process);
 
 /* Whether any ring has enough new records to keep the collector awake. */
-bool merge_is_behind(const struct merge *merge);
+bool merge_is_behind(struct merge *merge);
 
 /*
  * Returns how often, since the last call, the merge stopped waiting for a process of a bounded user
@@ -163,9 +166,11 @@ void merge_end(struct process *process);
 const struct merge_counts *merge_counts(struct process *process);
 
 /*
- * Returns those threads of a process that still run or have dropped events, with their counts up to
- * now.
+ * Returns those threads of a process that still run, or are among the first THREADS_KEPT ended ones
+ * that have dropped events, with their counts up to now. The dropped events of all others are in
+ * merge_counts().
  */
+#define THREADS_KEPT 1024u
 const struct merge_thread *merge_threads(struct process *process, uint32_t *count);
 
 /* Returns the thread that last wrote to a slot of a chunk, or NULL if no thread has. */

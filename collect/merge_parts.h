@@ -128,6 +128,7 @@ struct piece {
 struct process {
 	/* links of the list of all processes; *at points to this process */
 	struct process *next, **at;
+	struct merge *merge;
 	void *owner;
 	struct piece *pieces;
 	uint32_t piece_count, reader_count;
@@ -141,7 +142,9 @@ struct process {
 	struct merge_thread *threads;
 	uint32_t *thread_next; /* links of the lists of retired and free threads */
 	uint32_t thread_count, thread_room, thread_free;
-	uint32_t batches; /* number of batches in use */
+	uint32_t threads_kept; /* ended threads whose dropped events are kept */
+	/* batches in use, and the memory of `threads` as a number of batches */
+	uint32_t batches;
 	struct merge_user *user;
 	/* first reader in the list of this round */
 	struct reader *first;
@@ -187,9 +190,12 @@ struct merge {
 	uint32_t heap_room;
 };
 
+/* Adds to the batches that the process has in use. A negative number subtracts. */
+void merge_count_batches(struct process *process, int32_t more);
+
 /*
  * Frees the table entries of the reader's retired threads, except those with dropped events that
- * have not been reported yet. Must be called when the reader has no entries.
+ * have not been reported yet, at most THREADS_KEPT. Must be called when the reader has no entries.
  */
 void merge_retire(struct reader *reader);
 

@@ -28,19 +28,19 @@
 
 #define SPARE_MOST 16u /* maximum number of unused batches that are kept */
 
-static void count_batches(struct merge *merge, struct process *process, int32_t more)
+void merge_count_batches(struct process *process, int32_t more)
 {
 	process->batches += (uint32_t)more;
 	process->user->batches += (uint32_t)more;
 	if (process->user->is_bounded)
-		merge->batches_of_others += (uint32_t)more;
+		process->merge->batches_of_others += (uint32_t)more;
 }
 
 void merge_give_back(struct merge *merge, struct batch *batch)
 {
 	if (!batch)
 		return;
-	count_batches(merge, batch->process, -1);
+	merge_count_batches(batch->process, -1);
 	if (merge->spare_count == SPARE_MOST) {
 		free(batch);
 		return;
@@ -64,7 +64,7 @@ static struct batch *next_batch(struct merge *merge, struct reader *reader)
 			return NULL;
 	}
 	batch->process = reader->process;
-	count_batches(merge, batch->process, 1);
+	merge_count_batches(batch->process, 1);
 	batch->used = batch->entries = 0;
 	reader->batch = batch;
 	return batch;
@@ -239,6 +239,8 @@ static bool grow_threads(struct process *process)
 	if (!next)
 		return false;
 	process->thread_next = next;
+	merge_count_batches(process, (int32_t)((room - process->thread_room) *
+					       (sizeof(*threads) + sizeof(*next)) / BATCH_SIZE));
 	process->thread_room = room;
 	return true;
 }
@@ -265,14 +267,20 @@ void merge_retire(struct reader *reader)
 
 	while (reader->retired != NO_THREAD) {
 		uint32_t place = reader->retired;
+		uint64_t *lost = process->threads[place].lost;
 		bool has_lost = false;
 
 		reader->retired = process->thread_next[place];
 		for (int i = 0; i < LOSS_COUNT; i++)
-			has_lost |= process->threads[place].lost[i] != 0;
-		if (has_lost)
-			/* the thread's dropped events have not been reported yet */
+			has_lost |= lost[i] != 0;
+		if (has_lost && process->threads_kept < THREADS_KEPT) {
+			process->threads_kept++;
 			continue;
+		}
+		for (int i = 0; i < LOSS_COUNT; i++) {
+			process->counts.lost[i] += lost[i];
+			lost[i] = 0;
+		}
 		process->thread_next[place] = process->thread_free;
 		process->thread_free = place;
 	}

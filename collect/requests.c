@@ -45,19 +45,34 @@ void collect_sample_begin(struct collector *collector, struct member *member, ui
 	say_sample(collector, member, time);
 }
 
+/*
+ * A process whose user has no time left is sampled in a later round, together with the machine at
+ * that time.
+ */
 void collect_sample(struct collector *collector, uint64_t now_ns)
 {
 	uint64_t interval = (uint64_t)collector->settings.sample_system * MS;
+	bool is_due = now_ns - collector->sampled_ns >= interval, is_fresh = false;
 
-	if (!collector->sample || now_ns - collector->sampled_ns < interval)
+	if (!collector->sample)
 		return;
-	collector->sampled_ns = now_ns;
-	sample_machine(collector->sample, now_ns);
+	if (is_due)
+		collector->sampled_ns = now_ns;
 	for (uint32_t i = 0; i < collector->count; i++) {
 		struct member *member = collector->active[i];
+		uint64_t begun;
 
-		if (member->phase == PHASE_ALIVE)
-			say_sample(collector, member, collect_note_time(collector, member));
+		member->must_sample |= is_due;
+		if (!member->must_sample || member->phase != PHASE_ALIVE ||
+		    !collect_has_turn(collector, member->user))
+			continue;
+		begun = ticks_clock_ns();
+		if (!is_fresh)
+			sample_machine(collector->sample, begun);
+		is_fresh = true;
+		member->must_sample = false;
+		say_sample(collector, member, collect_note_time(collector, member));
+		collect_charge(collector, member->user, begun);
 	}
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -212,12 +213,17 @@ static bool read_task(const char *path, struct task *task)
 	return true;
 }
 
+/* Since Linux 6.2, the size of /proc/PID/fd is the number of its entries. */
 static unsigned count_entries(const char *path)
 {
-	DIR *directory = opendir(path);
 	const struct dirent *entry;
 	unsigned count = 0;
+	DIR *directory;
+	struct stat st;
 
+	if (stat(path, &st) == 0 && st.st_size)
+		return (unsigned)st.st_size;
+	directory = opendir(path);
 	if (!directory)
 		return 0;
 	while ((entry = readdir(directory)) != NULL)
@@ -257,7 +263,7 @@ static void add_threads(struct sample *sample, int32_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%" PRId32 "/task", pid);
 	directory = opendir(path);
-	while (directory && (entry = readdir(directory)) != NULL) {
+	while (directory && sample->count < SAMPLE_VALUES && (entry = readdir(directory)) != NULL) {
 		snprintf(path, sizeof(path), "/proc/%" PRId32 "/task/%.20s/stat", pid,
 			 entry->d_name);
 		if (entry->d_name[0] != '.' && read_task(path, &task))

@@ -103,6 +103,8 @@ void collect_say_unscanned(struct collector *collector, struct member *member)
 	if (member->watch.end == WATCH_KILLED)
 		snprintf(reason, sizeof(reason), "the process was ended by signal %d",
 			 member->watch.status);
+	else if (member->is_scan_late)
+		snprintf(reason, sizeof(reason), "too many other processes were scanned");
 	else
 		snprintf(reason, sizeof(reason), "the process ended without calling exit()");
 	say_failed(collector, member, ++member->scans, reason);
@@ -118,7 +120,8 @@ static uint64_t lost_so_far(struct member *member)
 		for (int k = 0; k < LOSS_COUNT; k++)
 			sum += threads[i].lost[k];
 	for (int k = 0; k < LOSS_COUNT; k++)
-		sum += __atomic_load_n(&member->chunks[0]->head->lost[k], __ATOMIC_RELAXED);
+		sum += __atomic_load_n(&member->chunks[0]->head->lost[k], __ATOMIC_RELAXED) +
+		       merge_counts(member->process)->lost[k];
 	return sum;
 }
 
@@ -279,6 +282,7 @@ static void scan_finish(struct collector *collector, struct member *member, cons
 		listener_dismiss(guest);
 	}
 	member->scan = NULL;
+	bounds_use(&collector->used, &member->user->bounds, BOUND_SCANS, -1);
 	/*
 	 * kill the scanner; if it has stopped the process, the kernel then lets the process
 	 * continue
@@ -312,6 +316,7 @@ static void scan_start(struct collector *collector, struct member *member, bool 
 			       .result = -1,
 			       .heard_ns = now_ns };
 	member->scan = scan;
+	bounds_use(&collector->used, &member->user->bounds, BOUND_SCANS, 1);
 	rc = why ? 0 : scan_spawn(scan, member);
 	if (rc)
 		snprintf(scan->failure, sizeof(scan->failure), "cannot start the scanner: %s",
@@ -558,20 +563,36 @@ static void bring_on(struct collector *collector, struct member *member, uint64_
 	}
 }
 
+/* Whether the process waits in exit() for a scan, and the scan has not begun. */
+static bool awaits_scan(const struct collector *collector, const struct member *member)
+{
+	return !member->scan && collector->settings.scan == SCAN_EXIT &&
+	       member->phase == PHASE_ALIVE && !member->is_scanned_at_end &&
+	       __atomic_load_n(&member->chunks[0]->head->ending, __ATOMIC_ACQUIRE);
+}
+
 void collect_scan(struct collector *collector, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < collector->count; i++) {
 		struct member *member = collector->active[i];
+		uint64_t begun;
 
-		if (member->phase == PHASE_CLOSING)
+		if (member->phase == PHASE_CLOSING ||
+		    (!member->scan && !awaits_scan(collector, member)))
 			continue;
-		/* the process waits in exit() for a scan, and the scan has not begun */
-		if (!member->scan && collector->settings.scan == SCAN_EXIT &&
-		    member->phase == PHASE_ALIVE && !member->is_scanned_at_end &&
-		    __atomic_load_n(&member->chunks[0]->head->ending, __ATOMIC_ACQUIRE))
+		/* a process that no longer waits when others have been scanned is not scanned */
+		member->is_scan_late =
+			!member->scan &&
+			(!bounds_allow(&collector->used, &member->user->bounds, BOUND_SCANS, 1) ||
+			 !collect_has_turn(collector, member->user));
+		if (member->is_scan_late)
+			continue;
+		begun = ticks_clock_ns();
+		if (!member->scan)
 			scan_start(collector, member, true, false, now_ns);
 		if (member->scan)
 			bring_on(collector, member, now_ns);
+		collect_charge(collector, member->user, begun);
 	}
 }
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "collect/ticks.h"
 #include "process/maps.h"
 #include "process/proc.h"
 #include "process/program.h"
@@ -131,25 +132,34 @@ static enum untraced untraced_find(int32_t pid)
 /* time limit for a program to attach after an exec */
 #define MISSED_NS 1000000000u
 
+#define SEARCH_NS 20000000u /* limit of one call of find_foreign() */
+#define NOT_YET	  (-1)
+
 /*
  * Finds a process of the run that has this pid in another pid namespace. Returns its pid in the
- * collector's namespace, or 0 if there is none.
+ * collector's namespace, 0 if there is none, or NOT_YET: the next call continues the search.
  */
-static int32_t find_foreign(int32_t pid, const struct shared *shared)
+static int32_t find_foreign(struct watch *watch, int32_t pid, const struct shared *shared)
 {
 	DIR *directory = opendir("/proc");
-	const struct dirent *entry;
+	uint64_t until = ticks_clock_ns() + SEARCH_NS;
+	const struct dirent *entry = NULL;
 	int32_t found = 0;
 
 	if (!directory)
 		return 0;
+	if (watch->search_at)
+		seekdir(directory, watch->search_at);
 	while (!found && (entry = readdir(directory)) != NULL) {
 		int32_t candidate = (int32_t)strtol(entry->d_name, NULL, 10);
 
 		if (candidate > 0 && proc_own_number(candidate, 0) == pid &&
 		    maps_have(candidate, shared->device, shared->inode) > 0)
 			found = candidate;
+		else if (ticks_clock_ns() > until)
+			found = NOT_YET;
 	}
+	watch->search_at = found == NOT_YET ? telldir(directory) : 0;
 	closedir(directory);
 	return found;
 }
@@ -212,18 +222,18 @@ static void find_out(struct watch *watch, const struct shared *shared,
 		     const struct watch_start *start, bool may_search)
 {
 	int mapped = maps_have(start->pid, shared->device, shared->inode);
-	int32_t found = mapped > 0 || !may_search ? 0 : find_foreign(start->pid, shared);
+	int32_t found = mapped > 0 || !may_search ? 0 : find_foreign(watch, start->pid, shared);
 
 	if (mapped > 0)
 		return;
 	/* only the first process of a run can be older than the collector */
-	if (!found && !start->foreign &&
+	if (found <= 0 && !start->foreign &&
 	    (start->pid == shared->control->starter ||
 	     read_start(start->pid) >= read_start(getpid())) &&
 	    (mapped < 0 || is_zombie(start->pid)))
 		return;
 	watch->foreign = true;
-	watch->our_pid = found;
+	watch->our_pid = found > 0 ? found : 0;
 }
 
 void watch_begin(struct watch *watch, const struct shared *shared, const struct watch_start *start,
@@ -405,7 +415,11 @@ bool watch_has_ended(struct watch *watch, const struct shared *shared, uint64_t 
 		if (!closely || now_ns < watch->next_ns)
 			return false;
 		watch->next_ns = now_ns + LOOK_NS;
-		watch->our_pid = find_foreign(watch->pid, shared);
+		watch->our_pid = find_foreign(watch, watch->pid, shared);
+		if (watch->our_pid == NOT_YET) {
+			watch->our_pid = 0;
+			return false;
+		}
 		if (!watch->our_pid) {
 			watch->end = WATCH_GONE;
 			return true;

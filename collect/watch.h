@@ -50,6 +50,7 @@ struct watch {
 	bool foreign; /* the process is in another pid namespace */
 	/* when to check next whether the process maps the control page */
 	uint64_t next_ns;
+	long search_at; /* where in /proc the search for the process continues */
 	/* when the process was first found without a mapping of the control page; 0: it has one */
 	uint64_t missed_ns;
 	enum watch_end end;

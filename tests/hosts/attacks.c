@@ -17,6 +17,11 @@
  *   left NUMBER    so many programs that --follow did not choose, each with a name of its own
  *   pieces NUMBER  so many processes at once, each with 64 pieces of memory
  *   short NUMBER   so many processes that end at once, each with memory of its own
+ *   told NUMBER    so many processes that report the ends of children all the time, and as many
+ * that claim to have the pid of these children; then how the collector fares open NUMBER    a
+ * process that ends in 64 calls in each of so many threads; then the same sampled NUMBER so many
+ * processes; then the same scans NUMBER   so many processes that wait for their scan; then the most
+ * scanners at once ended NUMBER   so many threads, one after another, each with damaged records
  *   toggles        the signal that pauses, as if it had come a hundred times
  *   refused NUMBER while the collector is stopped, so many programs that it claims to have
  * executed; then it executes tests/hosts/makes, traced by the library $ATTACKS_LIBRARY
@@ -36,6 +41,7 @@
 
 #include <grp.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "made.h"
@@ -402,6 +408,233 @@ static void short_lived(long number)
 		;
 }
 
+/* For so many ms: the collector's rounds, and the longest time without one. */
+static void say_rounds(const struct control_page *control, long ms)
+{
+	uint64_t first = control->rounds, last = first;
+	long begun = now_ms(), changed = begun, gap = 0, now;
+
+	while ((now = now_ms()) - begun < ms) {
+		uint64_t rounds = __atomic_load_n(&control->rounds, __ATOMIC_RELAXED);
+
+		gap = now - changed > gap ? now - changed : gap;
+		if (rounds != last)
+			changed = now;
+		last = rounds;
+		usleep(1000);
+	}
+	printf("rounds %lu\ngap %ld\n", (unsigned long)(last - first), gap);
+	fflush(stdout);
+}
+
+/* So many children, each with memory of its own that this process maps, too. They live until it
+ * ends. */
+static struct producer_memory *make_children(const struct control_page *control, long number)
+{
+	struct producer_memory *memories = calloc((size_t)number, sizeof(*memories));
+
+	for (long i = 0; i < number; i++) {
+		producer_make(&memories[i], control, 1, NULL, "child");
+		if (!fork()) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			memories[i].hello.pid = getpid();
+			memories[i].hello.key[1] = (uint64_t)getpid();
+			producer_hand_over(&memories[i]);
+			for (;;)
+				pause();
+		}
+		close(memories[i].fd);
+	}
+	return memories;
+}
+
+/* A connection of this process, by which its child says that it has this pid. */
+static void claim_pid(const struct control_page *control, long number, int32_t pid)
+{
+	int *sockets = calloc((size_t)number, sizeof(*sockets));
+
+	for (long i = 0; i < number; i++)
+		sockets[i] = forger_connect();
+	if (!fork()) {
+		for (long i = 0; i < number; i++) {
+			struct producer_memory memory;
+
+			producer_make(&memory, control, 1, NULL, "claims");
+			memory.hello.pid = pid;
+			memory.hello.key[1] = (uint64_t)i;
+			forger_send(sockets[i], &memory.hello, sizeof(memory.hello), memory.fd);
+			munmap(memory.map, memory.layout.size);
+			close(memory.fd);
+			close(sockets[i]);
+		}
+		_exit(0);
+	}
+	for (long i = 0; i < number; i++)
+		close(sockets[i]);
+	wait(NULL);
+	free(sockets);
+}
+
+static void told(long number)
+{
+	const struct control_page *control = forger_control();
+	struct producer_memory *memories = make_children(control, number);
+	pid_t teller;
+
+	for (long left = number; left > 0; left -= 50)
+		if (!fork()) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			claim_pid(control, 50, 4242);
+			for (;;)
+				pause();
+		} else {
+			usleep(20000);
+		}
+	sleep(1);
+	teller = fork();
+	while (!teller) {
+		for (long i = 0; i < number; i++) {
+			struct arena *head = (struct arena *)(void *)memories[i].map;
+
+			for (uint32_t k = 0; k < ARENA_TOLD; k++)
+				head->told[k] = 4242ull << 32;
+			__atomic_fetch_add(&head->told_count, ARENA_TOLD, __ATOMIC_RELEASE);
+		}
+		usleep(1000);
+	}
+	say_rounds(control, 3000);
+	kill(teller, SIGKILL);
+}
+
+static void sampled(long number)
+{
+	const struct control_page *control = forger_control();
+
+	make_children(control, number);
+	sleep(1);
+	say_rounds(control, 3000);
+}
+
+static void fill_open(struct slot *slot, uint64_t number)
+{
+	slot->thread = (int32_t)number + 1;
+	slot->stack_serial = 1;
+	slot->stack_count = ARENA_FRAMES_MAX;
+	for (uint64_t i = 0; i < ARENA_FRAMES_MAX; i++)
+		slot->stack[i] = number << 20 | (i + 1) << 4;
+	slot->open_count = ARENA_OPEN_MAX;
+	for (uint64_t i = 0; i < ARENA_OPEN_MAX; i++)
+		slot->open[i] = (struct arena_open){ .hook = HOOK_poll,
+						     .serial = i % 2 ? 1 : (uint32_t)number + 2,
+						     .object = number,
+						     .enter = 1,
+						     .ip = number << 20 | i << 4 };
+	slot->state = SLOT_TAKEN;
+}
+
+static void open_calls(long number)
+{
+	const struct control_page *control = forger_control();
+	uint32_t chunks = (uint32_t)number / ARENA_SLOTS_MOST;
+	struct chunk_layout layout = chunk_lay_out(ARENA_SLOTS_MOST, ARENA_RING_LEAST, 0);
+	struct arena_hello hello = { .contract = CONTRACT_HASH,
+				     .secret = { forger_secret[0], forger_secret[1] },
+				     .parent_stream = WIRE_NO_STREAM,
+				     .slots = ARENA_SLOTS_MOST,
+				     .ring_size = ARENA_RING_LEAST,
+				     .name = "open" };
+	int fd = memfd_create(ARENA_NAME, MFD_ALLOW_SEALING);
+	size_t size = layout.size * chunks + ARENA_LINK;
+	char *map;
+
+	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
+		abort();
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	for (uint32_t i = 0; i < chunks; i++) {
+		struct arena *head = (struct arena *)(void *)(map + layout.size * i);
+
+		*head = (struct arena){ .used = ARENA_SLOTS_MOST,
+					.chunks = i ? 0 : chunks,
+					.slots = ARENA_SLOTS_MOST,
+					.ring_size = ARENA_RING_LEAST };
+		for (uint32_t k = 0; k < ARENA_SLOTS_MOST; k++)
+			fill_open(chunk_slot((char *)head, k), i * ARENA_SLOTS_MOST + k);
+	}
+	if (!fork()) {
+		hello.pid = getpid();
+		hello.key[0] = producer_now(control);
+		hello.key[1] = (uint64_t)getpid();
+		forger_send(forger_connect(), &hello, sizeof(hello), fd);
+		sleep(1);
+		_exit(0);
+	}
+	sleep(1);
+	say_rounds(control, 4000);
+	wait(NULL);
+}
+
+/* How many children of the collector are scanners. */
+static int count_scanners(int collector)
+{
+	char path[64], name[32];
+	int count = 0, pid;
+	FILE *file, *comm;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", collector, collector);
+	file = fopen(path, "r");
+	while (file && fscanf(file, "%d", &pid) == 1) {
+		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+		comm = fopen(path, "r");
+		count += comm && fgets(name, sizeof(name), comm) && strstr(name, "scan");
+		if (comm)
+			fclose(comm);
+	}
+	if (file)
+		fclose(file);
+	return count;
+}
+
+static void scans(long number)
+{
+	const struct control_page *control = forger_control();
+	struct producer_memory *memories = make_children(control, number);
+	int most = 0;
+
+	sleep(1);
+	for (long i = 0; i < number; i++)
+		((struct arena *)(void *)memories[i].map)->ending = 1;
+	for (long begun = now_ms(); now_ms() - begun < 3000; usleep(2000)) {
+		int count = count_scanners(control->collector);
+
+		most = count > most ? count : most;
+	}
+	printf("scanners %d\n", most);
+}
+
+/* Each thread writes a record that is none. */
+static void ended(long number)
+{
+	struct producer_memory memory;
+	struct producer producer;
+
+	producer_make(&memory, forger_control(), 2, NULL, "ended");
+	producer_hand_over(&memory);
+	producer_attach(&producer, &memory);
+	for (long i = 1; i <= number; i++) {
+		struct record_thread *thread =
+			producer_reserve(&producer, RECORD_THREAD, sizeof(*thread));
+		struct record *note;
+
+		thread->record.time = producer_now(producer.control);
+		thread->thread = (int32_t)i;
+		thread->pthread = (uint64_t)i;
+		producer_publish(thread);
+		note = producer_reserve(&producer, RECORD_NOTE, sizeof(struct record));
+		note->time = thread->record.time;
+		producer_publish(note);
+	}
+}
+
 static void toggles(long number)
 {
 	struct producer_memory memory;
@@ -540,6 +773,8 @@ static const struct {
 	{ "toggles", toggles }, { "left", left },	{ "more", more },
 	{ "crowd", crowd },	{ "refused", refused }, { "disowns", disowns },
 	{ "late", late },	{ "pieces", pieces },	{ "short", short_lived },
+	{ "told", told },	{ "open", open_calls }, { "sampled", sampled },
+	{ "scans", scans },	{ "ended", ended },
 };
 
 int main(int argc, char **argv)

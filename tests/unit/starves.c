@@ -200,11 +200,16 @@ static void test_shares(void)
 	   "both are known to have more");
 	ok(!shares[1].events && merge_limit(merge, shares[1].process) <= before,
 	   "a note in the stream of a process that had no turn yet precedes its records");
-	for (int i = 0; i < 10; i++)
+	for (int i = 0; i < 1000 && !(shares[1].events && shares[2].events); i++) {
+		usleep(1000);
 		merge_round(merge);
+	}
 	ok(shares[1].events && shares[2].events, "each bounded process has its turn");
-	for (int i = 0; i < 200; i++)
+	for (int i = 0; i < 5000 && shares[1].events + shares[2].events < 2 * EACH; i++) {
+		usleep(1000);
 		merge_round(merge);
+	}
+	merge_round(merge);
 	ok(shares[1].events == EACH && shares[2].events == EACH && shares[1].is_in_order &&
 		   shares[2].is_in_order,
 	   "in the end all is handed out, in order");
@@ -229,14 +234,150 @@ static void test_charge(void)
 	ok(merge_has_time(merge, &owner) && !merge_has_time(merge, &other) &&
 		   merge_has_time(merge, &third),
 	   "a user for whom 12 ms were spent between rounds has no time left, other users have");
-	for (; !share.events && rounds < 10; rounds++)
+	for (; !share.events && rounds < 10; rounds++) {
+		usleep(6000);
 		merge_round(merge);
+	}
 	ok(rounds == 2, "a user for whom 12 ms were spent misses a round");
 	merge_charge(merge, &third, 100000000);
 	ok(!merge_has_time(merge, &other), "100 ms for one user are the time of all others, too");
-	for (rounds = 0; !merge_has_time(merge, &third) && rounds < 100; rounds++)
+	for (rounds = 0; !merge_has_time(merge, &third) && rounds < 100; rounds++) {
+		usleep(6000);
 		merge_round(merge);
+	}
 	ok(rounds >= 19 && rounds < 100, "100 ms are paid back in 20 rounds");
+	merge_charge(merge, &third, 1000000000);
+	for (rounds = 0; !merge_has_time(merge, &third) && rounds < 1000; rounds++)
+		merge_round(merge);
+	ok(rounds == 1000, "1,000 short rounds do not pay back a second");
+}
+
+static void grow_slowly(void *context, void *owner)
+{
+	(void)context;
+	(void)owner;
+	usleep(20000);
+}
+
+static bool starve_slowly(void *context, void *owner, int32_t thread, uint64_t *ran_ns)
+{
+	uint32_t *asked = context;
+
+	(void)owner;
+	(void)thread;
+	*ran_ns = 0;
+	++*asked;
+	usleep(1000);
+	return true;
+}
+
+#define MANY 200
+
+/* What a round looks for in the memory of a process is time of its user, too. */
+static void test_looks(void)
+{
+	uint32_t asked = 0;
+	struct merge_user other = { .is_bounded = true };
+	struct merge_handler handler = { .event = count_slowly,
+					 .starves = starve_slowly,
+					 .context = &asked };
+	static struct share share;
+	struct producer producer;
+	struct error err;
+	int fd;
+	struct control_page *control = producer_control(&fd);
+	struct merge *merge = merge_create(control, &handler);
+
+	share.process = merge_add(merge, &share, &other);
+	producer_make(&share.memory, control, MANY, NULL, "looks");
+	merge_add_chunk(share.process, chunk_open(share.memory.fd, &share.memory.hello, &err));
+	for (int i = 0; i < MANY; i++) {
+		producer_attach(&producer, &share.memory);
+		__atomic_store_n(&producer.slot->watermark, 1, __ATOMIC_RELEASE);
+	}
+	go_on(merge, 150);
+	ok(!asked, "a low watermark that is new is not examined");
+	for (int i = 0; i < 100 && !asked; i++)
+		go_on(merge, 10);
+	ok(asked && asked < MANY / 4,
+	   "the states of another user's threads are read for a few ms in a round");
+	merge_destroy(merge);
+
+	handler.grown = grow_slowly;
+	handler.starves = NULL;
+	merge = merge_create(control, &handler);
+	other = (struct merge_user){ .is_bounded = true };
+	share.process = merge_add(merge, &share, &other);
+	producer_make(&share.memory, control, 8, NULL, "looks");
+	merge_add_chunk(share.process, chunk_open(share.memory.fd, &share.memory.hello, &err));
+	((struct arena *)(void *)share.memory.map)->chunks = 2;
+	merge_round(merge);
+	ok(!merge_has_time(merge, &other),
+	   "looking for memory that another user's process declares is charged to the user");
+	merge_destroy(merge);
+}
+
+/* ---- threads ---- */
+
+static void count_one(void *context, void *owner, const struct merge_event *event);
+
+#define ENDED 20000
+
+static void begin_thread(struct producer *producer, int32_t thread, bool loses)
+{
+	struct record_thread *record = producer_reserve(producer, RECORD_THREAD, sizeof(*record));
+
+	record->record.time = producer_now(producer->control);
+	record->thread = thread;
+	record->pthread = (uint64_t)thread;
+	record->creator = 0;
+	record->creator_thread = 0;
+	producer_publish(record);
+	producer->slot->lost[LOSS_FULL] += loses;
+}
+
+/* A slot can have any number of threads, one after another, each with dropped events. */
+static void test_ended(void)
+{
+	struct merge_user other = { .is_bounded = false };
+	struct merge_handler handler = { .event = count_one };
+	struct producer producer, holder;
+	static struct share share;
+	uint64_t lost = 0;
+	uint32_t count, batches;
+	struct error err;
+	int fd;
+	struct control_page *control = producer_control(&fd);
+	struct merge *merge = merge_create(control, &handler);
+	const struct merge_thread *threads;
+
+	share.process = merge_add(merge, &share, &other);
+	producer_make(&share.memory, control, 8, NULL, "ended");
+	merge_add_chunk(share.process, chunk_open(share.memory.fd, &share.memory.hello, &err));
+	producer_attach(&producer, &share.memory);
+	for (int32_t i = 1; i <= ENDED; i++) {
+		begin_thread(&producer, i, true);
+		merge_round(merge);
+	}
+	threads = merge_threads(share.process, &count);
+	for (uint32_t i = 0; i < count; i++)
+		lost += threads[i].lost[LOSS_FULL];
+	ok(count < 2 * THREADS_KEPT, "of 20,000 ended threads a thousand are remembered");
+	ok(lost < ENDED && lost + merge_counts(share.process)->lost[LOSS_FULL] == ENDED,
+	   "the dropped events of the others are counted, too");
+	producer_attach(&holder, &share.memory);
+	say(&producer);
+	merge_round(merge);
+	__atomic_store_n(&holder.slot->watermark, producer_now(control), __ATOMIC_RELEASE);
+	say(&producer);
+	batches = other.batches;
+	for (int32_t i = 0; i < ENDED; i++)
+		begin_thread(&producer, i, false);
+	merge_round(merge);
+	ok(other.batches > batches + 4,
+	   "the memory of threads that wait for an earlier record counts for the user's limit");
+	merge_destroy(merge);
+	ok(!other.batches, "and is given back");
 }
 
 /* A process that cannot be found is looked for when its user has time. */
@@ -250,8 +391,9 @@ static void test_search(void)
 	watch_begin(&watch, &shared, &start, false);
 	ok(!watch.our_pid && !watch_has_ended(&watch, &shared, now, false),
 	   "a process that was not looked for is not taken for one that has ended");
-	ok(watch_has_ended(&watch, &shared, now, true) && watch.end == WATCH_GONE,
-	   "a process that was looked for and does not exist has ended");
+	for (int i = 0; i < 1000 && watch.end != WATCH_GONE; i++)
+		watch_has_ended(&watch, &shared, now += 2000000000u, true);
+	ok(watch.end == WATCH_GONE, "a process that was looked for and does not exist has ended");
 }
 
 static void test_hurry(void)
@@ -387,6 +529,8 @@ int main(void)
 {
 	test_shares();
 	test_charge();
+	test_looks();
+	test_ended();
 	test_search();
 	test_hurry();
 	test_missing();
