@@ -19,7 +19,7 @@ function unit(kind)
 		return "bytes"
 	if (kind == "AMOUNT" || kind == "PART" || kind == "CHANGE")
 		return "bytes, ns or count: unit"
-	if (kind == "NS" || kind == "LONGEST" || kind == "TIME")
+	if (kind == "NS" || kind == "LONGEST" || kind == "MEAN" || kind == "TIME")
 		return "ns"
 	if (kind == "PERCENT" || kind == "SHARE" || kind == "BAR")
 		return "percent"

@@ -56,6 +56,16 @@ function define(name, required)
 	members = 0
 }
 
+# The members that a table has in addition if the report is about several runs.
+function add_runs(    i, number, parts)
+{
+	number = "{ \"type\": [\"integer\", \"null\"], \"minimum\": 0 }"
+	split("runs median median_bytes median_ns largest largest_bytes largest_ns", parts, " ")
+	for (i = 1; i <= 7; i++)
+		add(parts[i], number)
+	add("largest_run", nullable("string"))
+}
+
 function define_frame()
 {
 	add("address", "{ \"type\": \"string\", \"pattern\": \"^0x[0-9a-f]+$\" }")
@@ -98,8 +108,12 @@ BEGIN {
 	define_entry()
 	count = read_rows(top "/postproc/reports.def")
 	for (i = 1; i <= count + 1; i++) {
-		if (members && (i > count || macro[i] != "COLUMN"))
-			define(table)
+		if (members && (i > count || macro[i] != "COLUMN")) {
+			required = members
+			if (table !~ /_runs$|^runs_read$/)
+				add_runs()
+			define(table, required)
+		}
 		if (i > count)
 			break
 		if (macro[i] == "TABLE") {

@@ -3,23 +3,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "base/cleanup.h"
 #include "base/hash_table.h"
 #include "base/memory.h"
 #include "base/pool.h"
-#include "console.h"
-
-#define WORKERS_MAX 64
-#define READ_SIZE   (256u << 10)
-#define RUNS_MAX    256u /* number of runs after which the resolver is restarted */
+#include "runs.h"
 
 /* clang-format off */
 extern const char fleet_schema[];
@@ -36,68 +33,13 @@ enum { TABLES = sizeof(table_names) / sizeof(*table_names), SITES = 2 };
 
 struct fleet {
 	const char *directory;
+	const char *suffix; /* of the files with rows */
 	FILE *tables[TABLES];
 	struct hash_table sites; /* the call sites that were already written to the file */
 	struct pool pool;
+	size_t whole; /* number of runs without an error or damage */
+	uint64_t rows;
 };
-
-/* A child process that reads some of the runs. Its lines arrive in pieces. */
-struct fleet_worker {
-	pid_t pid;
-	int fd;
-	/* the incomplete line at the end of the last piece */
-	char *bytes;
-	size_t used;
-};
-
-/* ---- a worker ---- */
-
-/* Writes the rows of every `step`th run, from run `first` on. Returns the number of failed runs. */
-static size_t write_runs(const struct report_plan *plan, size_t first, size_t step, int fd)
-{
-	struct reporting_options how = plan->how;
-	struct resolve *resolve = NULL;
-	size_t failed = 0, read = 0;
-	struct out out;
-
-	/* most runs have the same programs, so keep the resolver with its open files */
-	how.files.kept = &resolve;
-	out_open(&out, fd);
-	for (size_t i = first; i < plan->count; i += step) {
-		struct reporting_result result;
-		struct error err = { 0 };
-		int rc = reporting(plan->paths + i, 1, &how, &out, &result, &err);
-
-		if (rc)
-			console_error(plan->paths[i], &err);
-		failed += rc || result.reading.unread || result.damaged;
-		/* restart the resolver, because it uses memory for each address of each run */
-		if (++read % RUNS_MAX == 0)
-			naming_end_kept(&how.files);
-	}
-	naming_end_kept(&how.files);
-	return out_close(&out) ? plan->count : failed;
-}
-
-static int start_worker(struct fleet_worker *worker, const struct report_plan *plan, size_t first,
-			size_t step, struct error *err)
-{
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC))
-		return error_system(err, errno, "cannot make a pipe");
-	worker->fd = ends[0];
-	worker->pid = fork();
-	if (worker->pid < 0)
-		return error_system(err, errno, "cannot start a process");
-	if (!worker->pid) {
-		size_t failed = write_runs(plan, first, step, ends[1]);
-
-		_exit(failed < 100 ? (int)failed : 100);
-	}
-	close(ends[1]);
-	return 0;
-}
 
 /* ---- rows ---- */
 
@@ -130,48 +72,20 @@ static void write_row(struct fleet *fleet, const char *line, size_t length)
 	for (size_t i = 0; i < TABLES; i++)
 		if (strlen(table_names[i]) == name && !strncmp(table_names[i], line, name) &&
 		    (i != SITES || is_new_site(fleet, line + name + 1)))
-			fwrite(line + name + 1, 1, length - name - 1, fleet->tables[i]);
+			fleet->rows +=
+				fwrite(line + name + 1, length - name - 1, 1, fleet->tables[i]);
 }
 
-/* Reads the lines that the worker has written. Returns false at their end. */
-static bool read_rows(struct fleet *fleet, struct fleet_worker *worker)
+static void take_rows(void *user, size_t run, enum parallel_end end, char *output, size_t length)
 {
-	size_t start = 0;
-	const char *end;
-	ssize_t got;
+	struct fleet *fleet = user;
+	const char *line = output, *after;
 
-	worker->bytes = memory_resize(worker->bytes, worker->used + READ_SIZE);
-	got = read(worker->fd, worker->bytes + worker->used, READ_SIZE);
-	if (got <= 0)
-		return got < 0 && errno == EINTR;
-	worker->used += (size_t)got;
-	while ((end = memchr(worker->bytes + start, '\n', worker->used - start))) {
-		size_t length = (size_t)(end - worker->bytes) + 1 - start;
-
-		write_row(fleet, worker->bytes + start, length);
-		start += length;
-	}
-	worker->used -= start;
-	memmove(worker->bytes, worker->bytes + start, worker->used);
-	return true;
-}
-
-static void read_workers(struct fleet *fleet, struct fleet_worker *workers, size_t count)
-{
-	struct pollfd polled[WORKERS_MAX];
-	size_t open = count;
-
-	for (size_t i = 0; i < count; i++)
-		polled[i] = (struct pollfd){ .fd = workers[i].fd, .events = POLLIN };
-	while (open) {
-		if (poll(polled, count, -1) < 0)
-			continue;
-		for (size_t i = 0; i < count; i++) {
-			if (!polled[i].revents || read_rows(fleet, &workers[i]))
-				continue;
-			polled[i].fd = -1;
-			open--;
-		}
+	(void)run;
+	fleet->whole += end == PARALLEL_WHOLE;
+	for (; (after = memchr(line, '\n', length)) != NULL; line = after + 1) {
+		write_row(fleet, line, (size_t)(after - line) + 1);
+		length -= (size_t)(after - line) + 1;
 	}
 }
 
@@ -180,6 +94,57 @@ static void read_workers(struct fleet *fleet, struct fleet_worker *workers, size
 static char *file_path(const struct fleet *fleet, const char *name, const char *suffix)
 {
 	return memory_format("%s/%s.%s", fleet->directory, name, suffix);
+}
+
+/* A file that is compressed while it is written. */
+struct packed_file {
+	FILE *file;
+	ZSTD_CCtx *context;
+};
+
+/* Compresses and writes bytes. Returns false if this fails. */
+static bool write_packed(const struct packed_file *packed, const char *bytes, size_t size,
+			 ZSTD_EndDirective mode)
+{
+	ZSTD_inBuffer in = { .src = bytes, .size = size };
+	char buffer[64 << 10];
+	size_t left;
+
+	do {
+		ZSTD_outBuffer out = { .dst = buffer, .size = sizeof(buffer) };
+
+		left = ZSTD_compressStream2(packed->context, &out, &in, mode);
+		if (ZSTD_isError(left) || fwrite(buffer, 1, out.pos, packed->file) != out.pos)
+			return false;
+	} while (in.pos < in.size || (mode == ZSTD_e_end && left));
+	return true;
+}
+
+static ssize_t on_write(void *cookie, const char *bytes, size_t size)
+{
+	return write_packed(cookie, bytes, size, ZSTD_e_continue) ? (ssize_t)size : 0;
+}
+
+static int on_close(void *cookie)
+{
+	struct packed_file *packed = cookie;
+	bool is_good = write_packed(packed, NULL, 0, ZSTD_e_end);
+
+	is_good &= fclose(packed->file) == 0;
+	ZSTD_freeCCtx(packed->context);
+	free(packed);
+	return is_good ? 0 : -1;
+}
+
+/* Returns a file that compresses what is written to `file`, which it owns. */
+static FILE *pack_file(FILE *file)
+{
+	struct packed_file *packed = memory_zalloc(1, sizeof(*packed));
+
+	packed->file = file;
+	packed->context = ZSTD_createCCtx();
+	return fopencookie(packed, "w",
+			   (cookie_io_functions_t){ .write = on_write, .close = on_close });
 }
 
 /* Opens a file that only its owner can read. */
@@ -207,15 +172,30 @@ static int write_load(const struct fleet *fleet, bool force, struct error *err)
 	fprintf(file, ".bail on\n%s\nBEGIN;\n.mode ascii\n.separator \"\\t\" \"\\n\"\n",
 		fleet_schema);
 	for (size_t i = 0; i < TABLES; i++) {
-		cleanup_free char *path = file_path(fleet, table_names[i], "tsv");
+		cleanup_free char *path = file_path(fleet, table_names[i], fleet->suffix);
+		bool is_packed = strcmp(fleet->suffix, "tsv") != 0;
 
-		/* sqlite3 would execute the rest of a name that begins with | as a command */
-		fprintf(file, ".import \"%s", *path == '|' ? "./" : "");
+		/*
+		 * sqlite3 executes the rest of a name that begins with | as a command, whose word
+		 * for the file is in single quotes, and ' becomes '\''
+		 */
+		fprintf(file, ".import \"%s",
+			is_packed      ? "|zstd -dcq -- '"
+			: *path == '|' ? "./"
+				       : "");
 		for (const char *at = path; *at; at++)
-			fprintf(file, "%s%c", *at == '"' || *at == '\\' ? "\\" : "", *at);
-		fprintf(file, "\" load_%s\n", table_names[i]);
+			if (*at == '\'' && is_packed)
+				fputs("'\\\\''", file);
+			else
+				fprintf(file, "%s%c", *at == '"' || *at == '\\' ? "\\" : "", *at);
+		fprintf(file, "%s\" load_%s\n", is_packed ? "'" : "", table_names[i]);
 	}
-	fputs("COMMIT;\n", file);
+	/* without the program zstd, sqlite3 would read no rows and report no error */
+	fprintf(file,
+		"CREATE TEMP TABLE loaded (rows INTEGER CONSTRAINT "
+		"\"not all rows were read: is the program zstd installed?\" CHECK (rows = %" PRIu64
+		"));\nINSERT INTO loaded SELECT total_changes();\nCOMMIT;\n",
+		fleet->rows);
 	return fclose(file) ? error_system(err, errno, "%s/load.sql", fleet->directory) : 0;
 }
 
@@ -227,8 +207,8 @@ static int close_tables(struct fleet *fleet, struct error *err)
 		bool is_bad = fleet->tables[i] && ferror(fleet->tables[i]);
 
 		if (fleet->tables[i] && (fclose(fleet->tables[i]) || is_bad))
-			rc = error_system(err, errno ? errno : EIO, "%s/%s.tsv", fleet->directory,
-					  table_names[i]);
+			rc = error_system(err, errno ? errno : EIO, "%s/%s.%s", fleet->directory,
+					  table_names[i], fleet->suffix);
 	}
 	return rc;
 }
@@ -265,7 +245,7 @@ static void remove_files(const struct fleet *fleet)
 {
 	for (size_t i = 0; i <= TABLES; i++) {
 		cleanup_free char *path = file_path(fleet, i < TABLES ? table_names[i] : "load",
-						    i < TABLES ? "tsv" : "sql");
+						    i < TABLES ? fleet->suffix : "sql");
 
 		unlink(path);
 	}
@@ -274,41 +254,16 @@ static void remove_files(const struct fleet *fleet)
 
 /* ---- the whole command ---- */
 
-static int run_workers(struct fleet *fleet, const struct report_plan *plan, size_t *failed,
-		       struct error *err)
-{
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	struct fleet_worker workers[WORKERS_MAX] = { 0 };
-	size_t count = processors < 1 ? 1 : (size_t)processors, started = 0;
-	int rc = 0;
-
-	count = count > WORKERS_MAX ? WORKERS_MAX : count;
-	count = count > plan->count ? plan->count : count;
-	for (; rc == 0 && started < count; started += rc == 0)
-		rc = start_worker(&workers[started], plan, started, count, err);
-	read_workers(fleet, workers, started);
-	for (size_t i = 0; i < started; i++) {
-		int status = 0;
-
-		while (waitpid(workers[i].pid, &status, 0) < 0 && errno == EINTR)
-			;
-		close(workers[i].fd);
-		free(workers[i].bytes);
-		*failed += WIFEXITED(status) ? (size_t)WEXITSTATUS(status) : 1;
-	}
-	return rc;
-}
-
 int fleet_rows(const struct report_plan *plan, const struct options *options, size_t *failed,
 	       struct error *err)
 {
 	const char *parent = getenv("TMPDIR");
 	cleanup_free char *temporary =
 		memory_format("%s/holdtrace-rows.XXXXXX", parent && *parent ? parent : "/tmp");
-	struct fleet fleet = { .directory = options->directory };
+	struct fleet fleet = { .directory = options->directory,
+			       .suffix = options->zstd ? "tsv.zst" : "tsv" };
 	int rc = 0;
 
-	*failed = 0;
 	if (!fleet.directory && !options->into)
 		return error_set(err, EINVAL,
 				 "rows: name the destination: -o DIR for files, or --into=FILE for "
@@ -321,11 +276,15 @@ int fleet_rows(const struct report_plan *plan, const struct options *options, si
 		return error_system(err, errno, "%s", temporary);
 	hash_table_init(&fleet.sites);
 	for (size_t i = 0; rc == 0 && i < TABLES; i++) {
-		fleet.tables[i] = open_new(&fleet, table_names[i], "tsv", options->force, err);
+		fleet.tables[i] =
+			open_new(&fleet, table_names[i], fleet.suffix, options->force, err);
 		rc = fleet.tables[i] ? 0 : -err->number;
+		if (rc == 0 && options->zstd)
+			fleet.tables[i] = pack_file(fleet.tables[i]);
 	}
 	if (rc == 0)
-		rc = run_workers(&fleet, plan, failed, err);
+		rc = runs_read(&plan->runs, &plan->how, take_rows, &fleet, err);
+	*failed = plan->runs.count - fleet.whole;
 	rc = close_tables(&fleet, rc ? &(struct error){ 0 } : err) && rc == 0 ? -err->number : rc;
 	/* load.sql is the last file: if it exists, the others are complete */
 	if (rc == 0)

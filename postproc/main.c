@@ -23,6 +23,7 @@
 #include "plan.h"
 #include "postproc/request/request.h"
 #include "report_plan.h"
+#include "sets.h"
 #include "postproc/engine/window.h"
 
 #define DEFAULT_PAGER "command -v less >/dev/null && exec less -FRX; exec cat"
@@ -439,7 +440,9 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 		rc = check_output(plan, options->directory, err);
 	if (rc == 0)
 		rc = output_open_file(&output, options->directory, options->force, err);
-	if (rc == 0)
+	if (rc == 0 && (plan->runs.count > 1 || plan->old_runs.count > 1))
+		rc = sets_report(plan, &output.out, &result, err);
+	else if (rc == 0)
 		rc = reporting(plan->paths, plan->count, &plan->how, &output.out, &result, err);
 	rc = close_output(&output, rc, err);
 	written = NULL;
@@ -459,7 +462,7 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 		return rc == -EINVAL ? STATUS_USAGE : failure(options, result.reading.is_damaged);
 	}
 	/* if filters removed all events, the format "text" itself reports this */
-	if (!(plan->how.style.format->flags & FORMAT_PEOPLE))
+	if (!(plan->how.style.format->flags & FORMAT_PEOPLE) && plan->runs.count < 2)
 		console_warn_empty(console, plan->how.reading.select.tally);
 	return report_status(options, plan, &result);
 }
@@ -483,6 +486,7 @@ static int run_reports(struct console *console, struct error *err)
 	const struct options *options = console->options;
 	struct report_plan plan = { 0 };
 	struct core_scan core = { .bytes = NULL };
+	bool is_rows = options->command && !strcmp(options->command, "rows");
 	struct select_tally tally;
 	int status, rc;
 
@@ -498,11 +502,13 @@ static int run_reports(struct console *console, struct error *err)
 	}
 	if (rc == 0)
 		rc = window_plan(&plan.how.reading, plan.paths, plan.count, options, err);
+	if (rc == 0 && (is_rows || sets_can_report(&plan, options)))
+		rc = sets_find(&plan, err);
 	if (rc == 0 && plan.guessed && !options->quiet)
 		fprintf(stderr, "%s: no FILE was named: reading %s (%s, pid %" PRIu32 ")\n",
 			console_program(), plan.guessed->path, plan.guessed->name,
 			plan.guessed->pid);
-	if (rc == 0 && options->command && !strcmp(options->command, "rows")) {
+	if (rc == 0 && is_rows) {
 		status = write_rows(options, &plan, err);
 	} else if (rc == 0) {
 		catch_signals();

@@ -216,22 +216,38 @@ static int plan_inputs(struct report_plan *plan, const struct options *options, 
 	return rc;
 }
 
-/* Sets the paths of the two runs of a comparison, OLD and NEW, which the user must name. */
+/*
+ * Sets the paths of one side of a comparison, which are `count` of the inputs: the newest run of a
+ * directory, or the files themselves.
+ */
+static int plan_side(const char *const *inputs, size_t input_count, struct newest *newest,
+		     const struct trace_options *reading, const char ***found,
+		     const char *const **paths, size_t *count, struct error *err)
+{
+	*paths = inputs;
+	*count = input_count;
+	return input_count == 1 ? report_plan_run(newest, reading, inputs, found, paths, count, err)
+				: 0;
+}
+
+/* Sets the paths of the two runs, or sets of runs, of a comparison. */
 static int plan_comparison(struct report_plan *plan, const struct options *options,
 			   struct error *err)
 {
+	const struct trace_options *reading = &plan->how.reading.trace;
+	size_t old = options->command ? options->old_count : 1;
 	int rc;
 
-	if (options->inputs.count != 2)
+	if (options->inputs.count <= old || (!options->command && options->inputs.count != 2))
 		return error_set(err, EINVAL,
 				 "diff needs two runs, OLD and NEW; each is a trace, or a "
 				 "directory with traces, whose newest run is used");
-	rc = report_plan_run(&plan->old, &plan->how.reading.trace, &options->inputs.items[0],
-			     &plan->old_found, &plan->how.base, &plan->how.base_count, err);
+	rc = plan_side(options->inputs.items, old, &plan->old, reading, &plan->old_found,
+		       &plan->how.base, &plan->how.base_count, err);
 	return rc ? rc
-		  : report_plan_run(&plan->newest, &plan->how.reading.trace,
-				    &options->inputs.items[1], &plan->found, &plan->paths,
-				    &plan->count, err);
+		  : plan_side(options->inputs.items + old, options->inputs.count - old,
+			      &plan->newest, reading, &plan->found, &plan->paths, &plan->count,
+			      err);
 }
 
 static bool are_directories(const struct options *options)
@@ -333,6 +349,8 @@ void report_plan_free(struct report_plan *plan)
 	free(plan->roots.items);
 	free(plan->changed.items);
 	free(plan->here);
+	runs_free(&plan->runs);
+	runs_free(&plan->old_runs);
 	newest_free(&plan->newest);
 	newest_free(&plan->old);
 	free(plan->old_found);

@@ -9,6 +9,7 @@
 #include "postproc/request/newest.h"
 #include "postproc/request/request.h"
 #include "reporting.h"
+#include "runs.h"
 
 struct report_plan {
 	struct reporting_options how;
@@ -27,6 +28,8 @@ struct report_plan {
 	 */
 	const struct newest_trace *guessed;
 	const char **found, **old_found;
+	/* the runs of the traces, if they were looked for: of `paths`, and of how.base */
+	struct runs runs, old_runs;
 	/* the parts of the suggested next command before and after the name of the report */
 	char *before, *behind;
 	struct source_style source;

@@ -767,6 +767,18 @@ void trace_labels(const struct event *event, char text[TRACE_LABELS_MAX])
 					 event->arguments[i].value);
 }
 
+const char *trace_label(const char *labels, const char *name, size_t *length)
+{
+	size_t size = strlen(name);
+
+	for (; labels && *labels; labels += strcspn(labels, ","), labels += *labels == ',')
+		if (!strncmp(labels, name, size) && labels[size] == '=') {
+			*length = strcspn(labels + size + 1, ",");
+			return labels + size + 1;
+		}
+	return NULL;
+}
+
 bool trace_lost_notes(const struct event *event)
 {
 	const char *reason = event_argument(event, "reason");

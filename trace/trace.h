@@ -142,6 +142,12 @@ int trace_progress(const struct trace *trace);
 #define TRACE_LABELS_MAX 1024
 void trace_labels(const struct event *event, char text[TRACE_LABELS_MAX]);
 
+/*
+ * Finds a label in such a text, which may be NULL. Returns its value, which has *length bytes, or
+ * NULL.
+ */
+const char *trace_label(const char *labels, const char *name, size_t *length);
+
 /* True if a ~dropped note counts dropped notes, false if it counts dropped events. */
 bool trace_lost_notes(const struct event *event);
 

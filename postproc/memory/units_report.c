@@ -14,7 +14,6 @@
 #include "postproc/report/report.h"
 #include "unit_growth.h"
 
-#define LABEL	   "units="
 #define FRAMES_MAX 256
 
 struct entry {
@@ -193,20 +192,13 @@ static void units_event(void *user, const struct event *event)
 	thread->value = where;
 }
 
-static const char *find_label(const char *labels)
-{
-	for (; labels && *labels; labels += strcspn(labels, ","), labels += *labels == ',')
-		if (!strncmp(labels, LABEL, strlen(LABEL)))
-			return labels + strlen(LABEL);
-	return NULL;
-}
-
 /* Finds the number of units of the run that the process belongs to. */
 static void units_process(void *user)
 {
 	struct units_state *state = user;
 	const struct summary_process *process = summary_current(state->run->summary);
-	const char *label = find_label(process->labels);
+	size_t length;
+	const char *label = trace_label(process->labels, "units", &length);
 	const char *path = process->path ? process->path : "";
 	double units = label ? strtod(label, NULL) : 0;
 	struct labelled *labelled = state->labelled;

@@ -215,7 +215,7 @@ static const char *kind_word(enum table_kind kind, const struct table_cell *cell
 	}
 	if (kind == TABLE_BYTES || kind == TABLE_SIZE || (cell && cell->has_bytes))
 		return "bytes";
-	if (kind == TABLE_NS || kind == TABLE_LONGEST || kind == TABLE_TIME ||
+	if (kind == TABLE_NS || kind == TABLE_LONGEST || kind == TABLE_MEAN || kind == TABLE_TIME ||
 	    (cell && cell->has_ns))
 		return "ns";
 	if (kind == TABLE_KEY)

@@ -49,10 +49,21 @@ enum tables_shape tables_shape(enum table_kind kind)
 	case TABLE_KEY:
 	case TABLE_NS:
 	case TABLE_LONGEST:
+	case TABLE_MEAN:
 	case TABLE_TIME:
 		break;
 	}
 	return SHAPE_UNSIGNED;
+}
+
+bool tables_can_join(const struct table_facts *facts)
+{
+	int by = *facts->by ? table_column(facts, facts->by) : TABLE_COLUMN_NONE;
+	enum table_kind kind = by < 0 ? TABLE_KEY : facts->columns[by].kind;
+
+	return kind == TABLE_AMOUNT || kind == TABLE_COUNT || kind == TABLE_BYTES ||
+	       kind == TABLE_NS || kind == TABLE_LONGEST || kind == TABLE_CHANGE ||
+	       !strcmp(facts->name, "limits");
 }
 
 /* ---- rows with the same call site ---- */

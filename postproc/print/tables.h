@@ -76,6 +76,14 @@ int tables_fold_same(struct tables *tables, struct naming *naming, const char *b
 bool tables_is_chart(const struct table *table);
 void tables_print_chart(const struct tables_job *job, const struct table *table);
 
+/*
+ * Prints the tables of one run as lines, from which the tables of several runs are made
+ * (postproc/sets.h). tables_can_join() returns whether the rows of a table in several runs can be
+ * joined; other tables are left out.
+ */
+bool tables_can_join(const struct table_facts *facts);
+void tables_print_lines(const struct tables_job *job);
+
 struct json;
 
 /* Adds the values of a run as a list with the key "baseline" (postproc/gate/baseline.c). */

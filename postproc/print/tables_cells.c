@@ -124,6 +124,7 @@ void tables_format_cell(char *text, enum table_kind kind, const struct table_cel
 		break;
 	case TABLE_NS:
 	case TABLE_LONGEST:
+	case TABLE_MEAN:
 		human_time(&human, cell->number);
 		break;
 	case TABLE_TIME:

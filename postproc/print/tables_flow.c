@@ -60,15 +60,38 @@ static bool flow_piece(struct flow *flow, const char *between, const char *text)
 }
 
 /*
- * Prints a backtrace. The frames of its call site are always printed, because rows are merged by
- * call site. If only one backtrace has this call site (`sites` is 1), also prints as many callers
- * as fit.
+ * Fills the lines of a call site, and returns their number. *site: number of those that are always
+ * printed.
  */
-static void flow_frames(struct flow *flow, const struct trace_node *backtrace, uint64_t sites)
+static size_t lines_of(const struct tables_job *job, enum table_kind kind,
+		       const struct table_cell *cell, struct naming_line lines[FRAMES_MAX],
+		       size_t *site)
+{
+	size_t count = 0;
+
+	if (kind == TABLE_BACKTRACE)
+		return naming_site(job->naming, cell->backtrace, lines, FRAMES_MAX, site);
+	*site = cell->branch->site;
+	for (const char *at = cell->branch->lines; *at && count < FRAMES_MAX; count++) {
+		size_t length = strcspn(at, "\1");
+
+		lines[count] = (struct naming_line){ .times = 1 };
+		snprintf(lines[count].text, NAMING_TEXT_MAX, "%.*s", (int)length, at);
+		at += length + (at[length] != '\0');
+	}
+	return count;
+}
+
+/*
+ * Prints a call site. Its own frames are always printed, because rows are merged by call site. If
+ * only one backtrace has this call site (`sites` is 1), also prints as many callers as fit.
+ */
+static void flow_frames(struct flow *flow, enum table_kind kind, const struct table_cell *cell,
+			uint64_t sites)
 {
 	const struct tables_job *job = flow->layout->job;
 	struct naming_line frames[FRAMES_MAX];
-	size_t site, count = naming_site(job->naming, backtrace, frames, FRAMES_MAX, &site);
+	size_t site, count = lines_of(job, kind, cell, frames, &site);
 
 	if (!count)
 		flow_piece(flow, "", "(no backtrace)");
@@ -131,11 +154,18 @@ static void flow_branch(struct flow *flow, const struct table_branch *branch)
 }
 
 /* With -v: prints each frame in full, on its own line. */
-static void print_whole(const struct layout *layout, const struct trace_node *backtrace)
+static void print_whole(const struct layout *layout, enum table_kind kind,
+			const struct table_cell *cell)
 {
 	struct out *out = layout->job->out;
 	struct naming_symbol frames[FRAMES_WHOLE];
-	size_t count = naming_symbols(layout->job->naming, backtrace, frames, FRAMES_WHOLE);
+	size_t count = 0;
+
+	if (kind == TABLE_BACKTRACE)
+		count = naming_symbols(layout->job->naming, cell->backtrace, frames, FRAMES_WHOLE);
+	else
+		for (; count < cell->branch->count && count < FRAMES_WHOLE; count++)
+			frames[count] = *cell->branch->frames[count];
 
 	for (size_t i = 0; i < count; i++) {
 		const struct naming_symbol *frame = &frames[i];
@@ -169,7 +199,7 @@ void tables_print_last(const struct layout *layout, size_t at, size_t gap,
 	struct flow flow = {
 		.layout = layout, .begin = layout->last_at, .at = layout->last_at, .lines = 1
 	};
-	bool has_text = kind != TABLE_BACKTRACE && kind != TABLE_BRANCH;
+	bool has_text = kind != TABLE_BACKTRACE && kind != TABLE_BRANCH, is_site;
 	char text[CELL_MAX] = "";
 	struct human human;
 
@@ -182,10 +212,11 @@ void tables_print_last(const struct layout *layout, size_t at, size_t gap,
 		at = gap = 0;
 	}
 	text_blanks(out, gap + layout->last_at - at);
-	if (kind == TABLE_BACKTRACE && layout->job->style->is_verbose) {
-		print_whole(layout, cell->backtrace);
-	} else if (kind == TABLE_BACKTRACE) {
-		flow_frames(&flow, cell->backtrace, cell->weight);
+	is_site = kind == TABLE_BACKTRACE || (kind == TABLE_BRANCH && cell->branch->lines);
+	if (is_site && layout->job->style->is_verbose) {
+		print_whole(layout, kind, cell);
+	} else if (is_site) {
+		flow_frames(&flow, kind, cell, cell->weight);
 		snprintf(text, sizeof(text), "(%s sites)", human_count(&human, cell->weight));
 		flow.lines = 0;
 		flow.is_frames = false;
@@ -202,13 +233,13 @@ void tables_print_last(const struct layout *layout, size_t at, size_t gap,
 	}
 }
 
-void tables_print_below(const struct layout *layout, const char *heading,
-			const struct trace_node *backtrace)
+void tables_print_below(const struct layout *layout, unsigned column, const struct table_cell *cell)
 {
+	const struct table_column *facts = &layout->table->facts.columns[column];
 	struct layout below = *layout;
 	struct flow flow = { .layout = &below, .lines = 1 };
 
-	size_t begin = 3 * INDENT + strlen(heading) + 2;
+	size_t begin = 3 * INDENT + strlen(facts->heading) + 2;
 
 	if (begin + LAST_WIDTH_MIN > tables_width(layout->job)) {
 		begin = 4 * INDENT;
@@ -219,8 +250,8 @@ void tables_print_below(const struct layout *layout, const char *heading,
 	}
 	below.last_at = flow.begin = flow.at = begin;
 	if (layout->job->style->is_verbose)
-		print_whole(&below, backtrace);
+		print_whole(&below, facts->kind, cell);
 	else
-		flow_frames(&flow, backtrace, 1);
+		flow_frames(&flow, facts->kind, cell, 1);
 	out_char(layout->job->out, '\n');
 }

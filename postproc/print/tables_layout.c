@@ -23,7 +23,9 @@ bool tables_is_below(const struct layout *layout, unsigned column)
 
 	return facts->columns[column].kind == TABLE_NOTE ||
 	       facts->columns[column].kind == TABLE_TYPE ||
-	       (facts->columns[column].kind == TABLE_BACKTRACE && column + 1 < facts->column_count);
+	       ((facts->columns[column].kind == TABLE_BACKTRACE ||
+		 facts->columns[column].kind == TABLE_BRANCH) &&
+		column + 1 < facts->column_count);
 }
 
 static size_t longest_word(const char *text)

@@ -121,13 +121,13 @@ static void print_notes(const struct layout *layout, const struct table_cell *ro
 			continue;
 		text_blanks(job->out, 3 * INDENT);
 		out_format(job->out, "%s:", facts->columns[i].heading);
-		if (facts->columns[i].kind != TABLE_BACKTRACE) {
+		if (tables_shape(facts->columns[i].kind) == SHAPE_TEXT) {
 			print_words_at(job, COLOUR_NOTE,
 				       3 * INDENT + strlen(facts->columns[i].heading) + 1,
 				       4 * INDENT, row[i].text);
 			continue;
 		}
-		tables_print_below(layout, facts->columns[i].heading, row[i].backtrace);
+		tables_print_below(layout, i, &row[i]);
 	}
 }
 

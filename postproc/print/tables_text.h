@@ -116,8 +116,8 @@ void tables_lay_out(struct layout *layout);
 void tables_print_last(const struct layout *layout, size_t at, size_t gap,
 		       const struct table_cell *cell);
 
-/* Prints a backtrace in a line below its row, after the heading of its column. */
-void tables_print_below(const struct layout *layout, const char *heading,
-			const struct trace_node *backtrace);
+/* Prints a call site in a line below its row, after the heading of its column. */
+void tables_print_below(const struct layout *layout, unsigned column,
+			const struct table_cell *cell);
 
 #endif

@@ -44,7 +44,7 @@ static const char *unit_of_kind(enum table_kind kind)
 {
 	if (kind == TABLE_BYTES || kind == TABLE_SIZE || kind == TABLE_CURVE_BYTES)
 		return "bytes";
-	if (kind == TABLE_NS || kind == TABLE_LONGEST || kind == TABLE_TIME)
+	if (kind == TABLE_NS || kind == TABLE_LONGEST || kind == TABLE_MEAN || kind == TABLE_TIME)
 		return "ns";
 	if (kind == TABLE_PERCENT || kind == TABLE_SHARE || kind == TABLE_BAR)
 		return "percent";
@@ -436,7 +436,7 @@ static void make_groups(struct table *table, bool has_groups, size_t most)
 static bool is_tree(const struct table_facts *facts)
 {
 	for (unsigned i = 0; i < facts->column_count; i++)
-		if (facts->columns[i].kind == TABLE_BRANCH)
+		if (facts->columns[i].kind == TABLE_BRANCH && !*facts->by)
 			return true;
 	return false;
 }
@@ -451,7 +451,8 @@ static struct order order_of(const struct table *table, const char *by, bool *is
 
 	/* a table without a column to sort by, such as a histogram, keeps its order */
 	order.by = *facts->by ? table_column(facts, facts->by) : TABLE_COLUMN_NONE;
-	if (asked >= 0 && facts->columns[asked].kind != TABLE_BACKTRACE) {
+	if (asked >= 0 && facts->columns[asked].kind != TABLE_BACKTRACE &&
+	    facts->columns[asked].kind != TABLE_BRANCH) {
 		order.by = asked;
 		*is_known = true;
 	}

@@ -49,6 +49,7 @@ enum table_kind {
 	TABLE_CHANGE,	  /* the difference between two amounts: an int64_t */
 	TABLE_NS,	  /* a duration in ns */
 	TABLE_LONGEST,	  /* the longest of several durations */
+	TABLE_MEAN,	  /* the average of several durations */
 	TABLE_TIME,	  /* a time in ns since the start of the run */
 	TABLE_PERCENT,	  /* a share in hundredths of a percent */
 	/* like TABLE_PERCENT, but the shares of all rows of a group add up to 100 % */
@@ -65,10 +66,19 @@ enum table_kind {
 	TABLE_BRANCH,	 /* functions of a tree, whose rows are in pre-order */
 };
 
-/* A row of a tree: a chain of functions, each of which calls only the next one. */
+/*
+ * A row of a tree: a chain of functions, each of which calls only the next one; or a call site
+ * without addresses.
+ */
 struct table_branch {
 	uint32_t depth;	  /* number of rows above it on the path from the root */
 	bool is_outwards; /* frames are in the order from callee to caller */
+	/*
+	 * For a call site in a table about several runs: its lines for people, separated by \1; the
+	 * first `site` lines are always printed. NULL: the row of a tree.
+	 */
+	const char *lines;
+	uint32_t site;
 	uint32_t count;
 	const struct naming_symbol *frames[];
 };

@@ -46,10 +46,10 @@ static void read_labels(struct newest_trace *found, struct trace *trace)
 	}
 }
 
-/* Reads the trace up to the description of its process. Returns whether the file is a trace. */
-static bool read_head(struct newest_trace *found, const struct trace_options *reading)
+bool newest_head(struct newest_trace *found, const struct trace_options *reading)
 {
 	struct trace_options options = { .no_wait = true,
+					 .bundles = reading->bundles,
 					 .opened = reading->opened,
 					 .user = reading->user };
 	const struct event *event;
@@ -86,7 +86,7 @@ static void look_at(struct newest *newest, const char *directory, const char *na
 
 	found.path = memory_format("%s%s%s", strcmp(directory, ".") ? directory : "",
 				   strcmp(directory, ".") ? "/" : "", name);
-	if (stat(found.path, &facts) || !S_ISREG(facts.st_mode) || !read_head(&found, reading)) {
+	if (stat(found.path, &facts) || !S_ISREG(facts.st_mode) || !newest_head(&found, reading)) {
 		free(found.path);
 		return;
 	}

@@ -31,6 +31,13 @@ struct newest {
 };
 
 /*
+ * Reads the first bytes of the trace with the path `found->path`, and sets the members from
+ * `session` to `labels`. Calls reading->opened(). The caller frees found->labels. Returns whether
+ * the file is a trace.
+ */
+bool newest_head(struct newest_trace *found, const struct trace_options *reading);
+
+/*
  * Finds all traces in the directory: files with a name like holdtrace.*, *.htr* or *.rtrace* whose
  * content is a trace. Calls reading->opened() for each file. Returns 0 or a negative errno.
  */

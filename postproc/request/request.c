@@ -97,13 +97,29 @@ static int check_view(const struct options *options, struct error *err)
 	return 0;
 }
 
+/* Adds a file, or the files that match a pattern, to the inputs. */
+static int add_files(struct options *options, const char *name, struct error *err)
+{
+	size_t count = options->found.gl_pathc;
+
+	if (!name[strcspn(name, "*?[")] || access(name, F_OK) == 0) {
+		*ARRAY_ADD(&options->inputs) = name;
+		return 0;
+	}
+	if (glob(name, count ? GLOB_APPEND : 0, NULL, &options->found))
+		return error_set(err, ENOENT, "%s: no file matches", name);
+	for (; count < options->found.gl_pathc; count++)
+		*ARRAY_ADD(&options->inputs) = options->found.gl_pathv[count];
+	return 0;
+}
+
 /*
  * Adds the names to the inputs. If a name is the pid of a running process, instead adds the traces
- * that its run has written so far.
+ * that its run has written so far. old: number of names before NEW of diff.
  */
-static int add_inputs(struct options *options, char **names, struct error *err)
+static int add_inputs(struct options *options, char **names, size_t old, struct error *err)
 {
-	char **process = names;
+	char **process = names, **first = names;
 
 	while (*process && !ctl_is_process(*process))
 		process++;
@@ -119,9 +135,12 @@ static int add_inputs(struct options *options, char **names, struct error *err)
 	if ((options->scan || options->resident) && ctl_scan(atoi(*process), !options->scan, err))
 		return -err->number;
 	options->now |= process != NULL;
-	for (; *names; names++)
-		if (names != process)
-			*ARRAY_ADD(&options->inputs) = *names;
+	for (; *names; names++) {
+		if (names == first + old)
+			options->old_count = options->inputs.count;
+		if (names != process && add_files(options, *names, err))
+			return -err->number;
+	}
 	if (!process)
 		return 0;
 	if (ctl_snapshot(atoi(*process), &options->paths, err))
@@ -152,12 +171,14 @@ static const struct option_table table = { .rows = rows, .count = ROWS };
 
 /*
  * Sets in `options` which reports the command prints, and on which traces. names: the arguments
- * that are not options, followed by NULL; the options are already in `options`. Returns 0, -EINVAL
- * (wrong usage), or the error of a request to a process that was named.
+ * that are not options, followed by NULL; the options are already in `options`. after: number of
+ * names after "--". Returns 0, -EINVAL (wrong usage), or the error of a request to a process that
+ * was named.
  */
-static int command_take(const char *command, struct options *options, char **names,
+static int command_take(const char *command, struct options *options, char **names, size_t after,
 			struct error *err)
 {
+	size_t count = options_count(names), old = after < count ? count - after : 0;
 	int rc = 0;
 
 	if (options->report)
@@ -185,7 +206,14 @@ static int command_take(const char *command, struct options *options, char **nam
 		rc = error_set(err, EINVAL, "rows: --format cannot be used here");
 	if (strcmp(command, "rows") != 0 && options->into)
 		rc = error_set(err, EINVAL, "--into is an option of `holdtrace rows`");
-	return rc ? rc : add_inputs(options, names, err);
+	if (strcmp(command, "rows") != 0 && options->zstd)
+		rc = error_set(err, EINVAL, "--zstd is an option of `holdtrace rows`");
+	if (rc == 0 && !strcmp(command, "diff") && count != 2 && (!after || !old))
+		rc = error_set(err, EINVAL,
+			       "diff needs two runs, OLD and NEW, or two sets of runs: OLD... -- "
+			       "NEW...; each is a trace, or a directory with traces, whose newest "
+			       "run is used");
+	return rc ? rc : add_inputs(options, names, old && after ? old : 1, err);
 }
 
 static void say_filters(struct options *options)
@@ -271,6 +299,7 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 {
 	size_t prefix = strlen(INVOCATION_COMMAND);
 	const char *format = NULL;
+	size_t after = 0;
 	int at, rc = 0;
 
 	if (argc > 1 && !strncmp(argv[1], INVOCATION_COMMAND, prefix)) {
@@ -291,11 +320,13 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 	}
 	if (options->command && !strcmp(options->command, "rows"))
 		format = "rows";
+	for (int i = 1; i < argc && !after; i++)
+		after = strcmp(argv[i], "--") ? 0 : (size_t)(argc - i - 1);
 	at = options_read(&table, options, argc, argv, err);
 	split_format(options);
 	options->are_tables_named = options->tables != NULL;
 	if (at > 0 && options->command)
-		rc = command_take(options->command, options, argv + at, err);
+		rc = command_take(options->command, options, argv + at, after, err);
 	for (; at > 0 && !options->command && argv[at]; at++)
 		*ARRAY_ADD(&options->inputs) = argv[at];
 	if (format)
@@ -359,4 +390,5 @@ void request_free(struct options *options)
 	free(options->suppress.items);
 	free(options->maps.items);
 	free(options->paths);
+	globfree(&options->found);
 }

@@ -4,6 +4,8 @@
 
 /* The command line of holdtrace-postproc. options.def defines the options. */
 
+#include <glob.h>
+
 #include "base/options.h"
 
 struct options {
@@ -14,8 +16,10 @@ struct options {
 	/* names of the reports whose tables --table names, if no report was named */
 	char reports[400];
 	bool are_tables_named; /* whether `tables` comes from --table, not from the command */
-	bool newest;	       /* without a FILE, read the newest run in this directory */
-	bool is_screen;	       /* the launcher requested the screen at the end of a run */
+	size_t old_count; /* for diff: how many of `inputs`, the first ones, are of the old runs */
+	glob_t found;	/* the files that patterns among the names match; `inputs` points into it */
+	bool newest;	/* without a FILE, read the newest run in this directory */
+	bool is_screen; /* the launcher requested the screen at the end of a run */
 	char format_name[32];
 	const char *words; /* words after the format's name and its colon; NULL: none */
 	/*

@@ -370,6 +370,10 @@ static void diff_end(void *user, struct tables *tables)
 				? of->sample[0] || of->sample[1]
 				: is_within(of->amount[0], of->amount[1], error_of(of));
 
+		if (state->run->options->is_of_set) {
+			diff_put(table, of);
+			continue;
+		}
 		if (!is_changed(of))
 			continue;
 		left_out += may_be_chance;

@@ -188,7 +188,7 @@ static void functions_put(struct table *table, const struct stat *stat)
 		table_number(CELL(row, functions, bytes), stat->bytes);
 	if (stat->timed) {
 		table_number(CELL(row, functions, time), stat->time_ns);
-		table_number(CELL(row, functions, average), stat->time_ns / stat->timed);
+		table_average(CELL(row, functions, average), stat->time_ns, stat->timed);
 		table_number(CELL(row, functions, longest), stat->longest_ns);
 	}
 	if (!stat->failed)

@@ -109,23 +109,15 @@ static void add_cell(const struct rows *rows, const struct table_cell *cell, boo
  */
 static void add_label(const struct rows *rows, const char *labels, const char *name, bool is_number)
 {
-	size_t length = strlen(name);
+	size_t length = 0;
+	const char *value = trace_label(labels, name, &length);
 
-	for (const char *at = labels ? labels : ""; *at; at += strcspn(at, ","), at += *at == ',') {
-		size_t size = strcspn(at, ",");
-
-		if (size <= length || strncmp(at, name, length) != 0 || at[length] != '=')
-			continue;
-		if (is_number && (size - length > 10 ||
-				  strspn(at + length + 1, "0123456789") != size - length - 1))
-			break;
-		add_part(rows, at + length + 1, size - length - 1);
-		return;
-	}
-	if (is_number)
-		add_null(rows);
+	if (!is_number)
+		add_part(rows, value ? value : "", length);
+	else if (value && length && length <= 10 && strspn(value, "0123456789") >= length)
+		add_part(rows, value, length);
 	else
-		add_text(rows, "");
+		add_null(rows);
 }
 
 /* ---- sites ---- */
@@ -440,15 +432,24 @@ static int rows_print(void *state, struct out *out, struct error *err)
 	struct report_run *run = rows->profile.run;
 	const struct summary_process *first = summary_process_at(run->summary, 0);
 	struct tables tables;
+	uint64_t hash;
+	size_t length;
 	int rc;
 
 	if (!first)
 		return 0;
 	rows->out = out;
 	/* a trace of another tool has no id of the run, so use its path */
-	rows->run = (int64_t)(first->session[0] | first->session[1]
-				      ? first->session[0]
-				      : hash_on(FNV_START, run->paths[0]));
+	hash = first->session[0] | first->session[1] ? first->session[0]
+						     : hash_on(FNV_START, run->paths[0]);
+	/* the ranks in a file of a node have the same id, but are different runs */
+	if (trace_label(first->labels, "node", &length)) {
+		const char *rank = trace_label(first->labels, "rank", &length);
+
+		for (; rank && length; length--)
+			hash = (hash ^ (unsigned char)*rank++) * FNV_PRIME;
+	}
+	rows->run = (int64_t)hash;
 	profile_expect(&rows->profile);
 	tables_init(&tables);
 	report_processes.end(run, &tables);

@@ -325,7 +325,7 @@ static void on_wait(void *user, const struct lane_wait *wait)
 	struct chains_state *state = user;
 	uint64_t ns = wait->until_ns > wait->since_ns ? wait->until_ns - wait->since_ns : 0;
 
-	if (wait->kind != LANE_OTHER) {
+	if (wait->kind != LANE_OTHER || state->run->options->is_of_set) {
 		uint32_t number = wakers_of(state, wait);
 		struct wakers *sum = &state->wakers.items[number];
 

@@ -10,7 +10,7 @@ static void put_waits(const struct report_run *run, struct table *table,
 
 	table_number(CELL(row, gil_waits, waits), sum->count);
 	table_number(CELL(row, gil_waits, wait_time), sum->ns);
-	table_number(CELL(row, gil_waits, average), sum->ns / sum->count);
+	table_average(CELL(row, gil_waits, average), sum->ns, sum->count);
 	table_number(CELL(row, gil_waits, longest_wait), sum->longest_ns);
 	table_number(CELL(row, gil_waits, time), report_time(run, sum->since_ns));
 	if (sum->holder_thread)

@@ -385,7 +385,7 @@ static void put_pair(struct locks_state *state, struct table *table, const struc
 	table_text(table, CELL(row, lock_waits, mode), locks_way_name(waiter->way));
 	table_number(CELL(row, lock_waits, waits), sum->count);
 	table_number(CELL(row, lock_waits, wait_time), sum->ns);
-	table_number(CELL(row, lock_waits, average), sum->ns / sum->count);
+	table_average(CELL(row, lock_waits, average), sum->ns, sum->count);
 	table_number(CELL(row, lock_waits, longest_wait), sum->longest_ns);
 	table_number(CELL(row, lock_waits, time), report_time(state->run, sum->since_ns));
 	table_number(CELL(row, lock_waits, object), sum->object);
@@ -432,7 +432,7 @@ static void put_times(struct table_cell *taken, const struct locks_times *times)
 	}
 	table_number(CELL(row, locks, hold_time), times->held_ns);
 	if (times->holds) {
-		table_number(CELL(row, locks, average_hold), times->held_ns / times->holds);
+		table_average(CELL(row, locks, average_hold), times->held_ns, times->holds);
 		table_number(CELL(row, locks, longest_hold), times->longest_hold_ns);
 	}
 }

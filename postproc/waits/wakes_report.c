@@ -232,7 +232,7 @@ static void put_ends(const struct wakes_report *state, struct table *table,
 		   wakes_end_name(state->view.resource, ends->end));
 	table_number(CELL(row, cond_waits, waits), sum->count);
 	table_number(CELL(row, cond_waits, wait_time), sum->ns);
-	table_number(CELL(row, cond_waits, average), sum->ns / sum->count);
+	table_average(CELL(row, cond_waits, average), sum->ns, sum->count);
 	table_number(CELL(row, cond_waits, longest), sum->longest.ns);
 	table_number(CELL(row, cond_waits, object), sum->longest.object);
 	if (ends->waker)
@@ -351,7 +351,7 @@ static void put_calls(const struct wakes_report *state, struct table *table, boo
 			   wakes_end_name(RESOURCE_CALL, ends->end));
 		table_number(CELL(row, call_waits, waits), ends->sum.count);
 		table_number(CELL(row, call_waits, wait_time), ends->sum.ns);
-		table_number(CELL(row, call_waits, average), ends->sum.ns / ends->sum.count);
+		table_average(CELL(row, call_waits, average), ends->sum.ns, ends->sum.count);
 		table_number(CELL(row, call_waits, longest), ends->sum.longest.ns);
 		table_text(table, CELL(row, call_waits, object), ends->sum.what);
 		if (ends->waker)

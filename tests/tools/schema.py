@@ -38,6 +38,13 @@ def main():
             rows += sum(len(table) for table in document.values() if isinstance(table, list))
             faults = [f"{'/'.join(map(str, e.absolute_path))}: {e.message[:200]}" for e in validator.iter_errors(document)]
             tap.holds(f"report {report} of {os.path.basename(trace)} fits the schema", not faults, "\n".join(faults[:5]))
+    first, second = sys.argv[2:4]
+    for command in (["report", "leaks,waits,fds,allocations,failures,types", first, second],
+                    ["check", "--fail-on=leak>0", first, second], ["diff", first, "--", second, first]):
+        command.insert(1, "--format=json")
+        printed = subprocess.run(["./holdtrace", *command], stdout=subprocess.PIPE, check=False).stdout
+        faults = [f"{'/'.join(map(str, e.absolute_path))}: {e.message[:200]}" for e in validator.iter_errors(json.loads(printed))]
+        tap.holds(f"{command[0]} of two runs fits the schema", not faults, "\n".join(faults[:5]))
     tap.holds("the reports have rows", rows > 50, rows)
     name = next(key for key, value in document.items() if isinstance(value, list))
     document[name].append({"gained": 1})

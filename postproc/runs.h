@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RUNS_H
+#define RUNS_H
+
+/*
+ * A set of runs. Traces with the same run id are processes of one run. The file of a node (--node)
+ * has the processes of several ranks, each of which counts as a run.
+ */
+
+#include "base/array.h"
+#include "base/hash_table.h"
+#include "base/pool.h"
+#include "parallel.h"
+#include "reporting.h"
+
+struct run {
+	uint64_t session[2]; /* id of the run; 0, 0: it has none */
+	const char *rank;    /* "": not known, or not needed to distinguish the runs of a file */
+	ARRAY_OF(const char *) paths;
+};
+
+struct runs {
+	struct run **items; /* in the order of their first traces */
+	size_t count, capacity;
+	struct pool pool;
+	struct hash_table table;
+};
+
+/*
+ * Finds the runs in these traces, from the first bytes of each. A path that is not a trace becomes
+ * a run, so that reading it reports the error. `paths` must outlive `runs`. Returns 0 or a negative
+ * errno.
+ */
+int runs_find(struct runs *runs, const char *const *paths, size_t count,
+	      const struct trace_options *reading, struct error *err);
+
+void runs_free(struct runs *runs);
+
+/*
+ * Writes the report on each run in a process of its own, and calls take() with the output. Damaged
+ * runs end with PARALLEL_PART, those that cannot be read with PARALLEL_FAILED.
+ */
+int runs_read(const struct runs *runs, const struct reporting_options *how,
+	      void (*take)(void *user, size_t run, enum parallel_end end, char *output,
+			   size_t length),
+	      void *user, struct error *err);
+
+#endif
