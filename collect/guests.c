@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collect_parts.h"
 #include "collect/facts.h"
+#include "collect/rank.h"
 #include "process/proc.h"
 #include "notes.h"
 
@@ -128,11 +129,43 @@ static void say_settings(const struct collector *collector, struct member *membe
 			(struct encode_note){ .name = NOTE_SETTINGS, .time = member->hello.start });
 }
 
+/*
+ * Copies the rank that the environment of the process has; "": it has none, or cannot be read. In a
+ * run with --node, each process may have another one.
+ */
+static void find_rank(int32_t pid, char *rank, size_t size)
+{
+	static const char *const names[] = { RANK_VARIABLES };
+	int fd = pid ? proc_open(pid, 0, "environ") : -1;
+	FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+	char *entry = NULL;
+	size_t room = 0, best = sizeof(names) / sizeof(*names);
+
+	*rank = '\0';
+	while (file && getdelim(&entry, &room, '\0', file) > 0)
+		for (size_t i = 0; i < best; i++) {
+			size_t length = strlen(names[i]);
+			const char *value = entry + length + 1;
+
+			if (strncmp(entry, names[i], length) != 0 || entry[length] != '=' ||
+			    !*value || value[strspn(value, "0123456789")] || strlen(value) >= size)
+				continue;
+			strcpy(rank, value);
+			best = i;
+		}
+	free(entry);
+	if (file)
+		fclose(file);
+	else if (fd >= 0)
+		close(fd);
+}
+
 /* Writes the labels of the run as NAME=VALUE,NAME=VALUE; the library does not check their form. */
 static void say_labels(const struct collector *collector, struct member *member)
 {
 	struct facts facts = { .count = 0 };
-	char labels[LABELS_BYTES + 1], *save = NULL;
+	char labels[LABELS_BYTES + 1], rank[12], *save = NULL;
+	bool is_node = false, has_rank = false;
 
 	snprintf(labels, sizeof(labels), "%.*s", LABELS_BYTES, collector->settings.labels);
 	for (char *label = strtok_r(labels, ",", &save); label && facts.count < FACTS_MAX;
@@ -142,7 +175,14 @@ static void say_labels(const struct collector *collector, struct member *member)
 		if (!value || value == label)
 			continue;
 		*value = 0;
+		is_node |= !strcmp(label, "node");
+		has_rank |= !strcmp(label, "rank");
 		facts_add(&facts, label, value + 1);
+	}
+	if (is_node && !has_rank && facts.count < FACTS_MAX) {
+		find_rank(member->watch.our_pid, rank, sizeof(rank));
+		if (*rank)
+			facts_add(&facts, "rank", rank);
 	}
 	if (facts.count)
 		facts_write(

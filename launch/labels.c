@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/memory.h"
+#include "collect/rank.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -32,20 +33,18 @@ static const char *first_of(const char *const *names)
 
 const char *labels_rank(void)
 {
-	/* variables of MPICH and Intel MPI, of Open MPI, of PMIx, and of Slurm */
-	static const char *const names[] = { "PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
-					     "SLURM_PROCID", NULL };
+	static const char *const names[] = { RANK_VARIABLES, NULL };
 	const char *rank = first_of(names);
 
 	return rank && !rank[strspn(rank, "0123456789")] ? rank : NULL;
 }
 
-static const char *find_job(void)
+const char *labels_job(void)
 {
 	static const char *const names[] = { "SLURM_JOB_ID", "PBS_JOBID",      "LSB_JOBID",
 					     "FLUX_JOB_ID",  "PMIX_NAMESPACE", NULL };
 
-	return first_of(names);
+	return first_of(names) ?: "";
 }
 
 static size_t name_length(const char *label)
@@ -144,7 +143,7 @@ static void clean(char *text)
 static char *find_fact(char letter)
 {
 	struct utsname host = { .nodename = "" };
-	const char *value = letter == 'j' ? find_job() : labels_rank();
+	const char *value = letter == 'j' ? labels_job() : labels_rank();
 	char *text;
 
 	if (letter == 'h' && uname(&host) == 0)
@@ -156,14 +155,16 @@ static char *find_fact(char letter)
 	return text;
 }
 
-void labels_finish(struct settings *settings)
+void labels_finish(struct settings *settings, bool is_node)
 {
 	static const char *const names[] = { "host", "job", "rank" };
 	struct error ignored;
 
-	if (!*settings->labels && !labels_rank())
+	if (!*settings->labels && !labels_rank() && !is_node)
 		return;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	if (is_node && !find_label(settings->labels, "node=", strlen("node")))
+		add_label(settings->labels, "node=all", strlen("node=all"), &ignored);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names) - is_node; i++) {
 		cleanup_free char *value = find_fact(*names[i]);
 		cleanup_free char *label = memory_format("%s=%s", names[i], value ? value : "");
 

@@ -13,6 +13,9 @@
 /* Returns the run's rank in a parallel job, as digits; NULL: it has no rank. */
 const char *labels_rank(void);
 
+/* Returns the parallel job, as its launcher names it; "": unknown. */
+const char *labels_job(void);
+
 /*
  * Adds labels, NAME=VALUE,NAME=VALUE, to the setting. A label replaces an earlier label of the same
  * name. Returns 0 or -EINVAL.
@@ -24,9 +27,9 @@ void labels_add_attributes(struct settings *settings);
 
 /*
  * Adds the host, job and rank, if the run has a label or a rank. Does not replace labels of the
- * user.
+ * user. is_node: the run has several ranks, which the collector finds out; the label node says so.
  */
-void labels_finish(struct settings *settings);
+void labels_finish(struct settings *settings, bool is_node);
 
 /*
  * Replaces %h, %j and %r in the path of the output by host, job and rank, each by "none" if it is

@@ -11,6 +11,7 @@
 #include "launch/command.h"
 #include "launch/inspect.h"
 #include "launch/labels.h"
+#include "launch/node.h"
 #include "launch/plan.h"
 #include "launch/session.h"
 #include "launch/signals.h"
@@ -183,9 +184,10 @@ static int check_output(const char *out, struct error *err)
 }
 
 /*
- * Checks --keep, which replaces the trace file from time to time and so needs a single .htr file.
+ * Checks --keep, which replaces the trace file from time to time, and --node: both need a single
+ * .htr file.
  */
-static int check_keep(const struct settings *settings, struct error *err)
+static int check_file(const struct settings *settings, bool is_node, struct error *err)
 {
 	const char *out = settings->out;
 	size_t length = strlen(out);
@@ -194,15 +196,16 @@ static int check_keep(const struct settings *settings, struct error *err)
 
 	if (keep_parse(&options, settings->keep, err))
 		return -EINVAL;
-	if (!*settings->keep || (settings->format != FORMAT_RTRACE_1_4 &&
-				 (is_htr || (!*out && settings->format == FORMAT_HTR))))
+	if ((!*settings->keep && !is_node) ||
+	    (settings->format != FORMAT_RTRACE_1_4 &&
+	     (is_htr || (!*out && settings->format == FORMAT_HTR))))
 		return 0;
-	return error_set(err, EINVAL, "--keep=%s: needs a single .htr file as output (-o NAME.htr)",
-			 settings->keep);
+	return error_set(err, EINVAL, "--%s%s: needs a single .htr file as output (-o NAME.htr)",
+			 is_node ? "node" : "keep=", is_node ? "" : settings->keep);
 }
 
 /* Checks settings for errors that the rows of settings.def cannot describe. */
-static int check_settings(const struct settings *settings, struct error *err)
+static int check_settings(const struct settings *settings, bool is_node, struct error *err)
 {
 	bool has_directory = strchr(settings->follow, '/') != NULL;
 
@@ -216,7 +219,7 @@ static int check_settings(const struct settings *settings, struct error *err)
 		return error_set(
 			err, EINVAL, "--follow=%s: expected all, no, or names of programs%s",
 			settings->follow, has_directory ? " without their directories" : "");
-	if (check_keep(settings, err))
+	if (check_file(settings, is_node, err))
 		return -EINVAL;
 	return check_events(settings->events, err);
 }
@@ -303,11 +306,11 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 		return command_help(2, asked, err) ? -EIO : 0;
 	}
 	settings_finish(settings);
-	labels_finish(settings);
+	labels_finish(settings, run->node);
 	if (!strcmp(settings->out, "-"))
 		strcpy(settings->out, "stdout");
 	if (first < 0 || options_check(table, run, err) || labels_expand(settings, err) ||
-	    check_settings(settings, err) || take_reports(run, err))
+	    check_settings(settings, run->node, err) || take_reports(run, err))
 		return -EINVAL;
 	if (run->mark_on && strcmp(run->mark_on, "USR1") != 0 && strcmp(run->mark_on, "USR2") != 0)
 		return error_set(err, EINVAL, "--mark-on=%s: expected USR1 or USR2", run->mark_on);
@@ -601,6 +604,7 @@ static int run_program(struct run *run, char **argv, struct error *err)
 {
 	cleanup_free char *path = NULL, *program = NULL;
 	int status = place_program(argv[0], &path, err), found;
+	struct node node = { .fd = -1 };
 	bool ignores = false;
 	pid_t pid;
 
@@ -631,15 +635,26 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	    patches_plan(&run->session.control->patches, program, run->hooks.items,
 			 run->hooks.count, err))
 		return STATUS_USAGE;
-	if (session_collect(&run->session, err))
+	if (run->node && node_enter(&node, &run->session, err))
 		return STATUS_OWN_FAILURE;
+	if (!run->session.joined && session_collect(&run->session, err))
+		return STATUS_OWN_FAILURE;
+	if (run->node)
+		node_announce(&node, &run->session);
 	signals_hold();
 	pid = session_start(&run->session, path, argv, err);
 	if (pid < 0)
 		return status_of(pid);
+	if (run->session.joined) {
+		/* the process that created the file reports on it */
+		signals_wait(pid, NULL);
+		return wait_for_child(pid);
+	}
 	/* report the status to the collector before wait_for_child() reaps the program */
 	session_tell(&run->session, pid, signals_wait(pid, run->mark_on));
 	status = wait_for_child(pid);
+	if (run->node)
+		node_leave(&node, &run->session);
 	found = run_tell(run, argv[0]);
 	return status ? status : limits_status(run, found);
 }

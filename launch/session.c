@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "collect/make.h"
 #include "collect/shared.h"
+#include "contract.h"
 #include "launch/place.h"
 #include "launch/signals.h"
 
@@ -13,7 +14,9 @@
 #include <inttypes.h>
 #include <linux/futex.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -130,6 +133,48 @@ void session_name(const struct session *session, char text[SESSION_TEXT_MAX])
 		 strcmp(control->settings.follow, "no") == 0 ? mark : "");
 }
 
+bool session_join(struct session *session, const char *name)
+{
+	const char *place = strchr(name, ':');
+	struct control_page *control;
+	struct session other;
+	char path[64], found[SESSION_TEXT_MAX];
+	struct stat facts;
+	int fd;
+
+	if (!place || sscanf(place, ":%d:%d", &other.collector, &other.fd) != 2)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)other.collector, other.fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* the collector ends only if it can lock the page exclusively */
+	if (fd < 0 || fstat(fd, &facts) || facts.st_size != (off_t)sizeof(*control) ||
+	    flock(fd, LOCK_SH | LOCK_NB) || move_above_standard(&fd, &(struct error){ 0 })) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	control = mmap(NULL, sizeof(*control), PROT_READ, MAP_SHARED, fd, 0);
+	if (control == MAP_FAILED) {
+		close(fd);
+		return false;
+	}
+	other.control = control;
+	session_name(&other, found);
+	if (control->magic != CONTROL_MAGIC || control->contract != CONTRACT_HASH ||
+	    __atomic_load_n(&control->state, __ATOMIC_ACQUIRE) != CONTROL_RUNNING ||
+	    strcmp(found, name) != 0) {
+		munmap(control, sizeof(*control));
+		close(fd);
+		return false;
+	}
+	munmap(session->control, sizeof(*session->control));
+	close(session->fd);
+	session->control = control;
+	session->fd = fd;
+	session->joined = memory_text(name);
+	return true;
+}
+
 /*
  * Called in the child: executes the program; session NULL: untraced. Never returns. If the program
  * cannot be executed, writes the errno to the pipe `tell`.
@@ -142,6 +187,9 @@ static void become_program(const struct session *session, const char *path, char
 	signals_give_back();
 	if (session) {
 		session_name(session, run);
+		/* the name has the number of the collector's descriptor, not of ours */
+		if (session->joined)
+			snprintf(run, sizeof(run), "%s", session->joined);
 		setenv("LD_PRELOAD",
 		       memory_format("%s%s%s", session->library, others && *others ? ":" : "",
 				     others ? others : ""),
@@ -234,6 +282,14 @@ static bool wait_for_word(const struct session *session, const uint32_t *word, u
 	return true;
 }
 
+void session_wait_for_all(struct session *session)
+{
+	unsigned running;
+
+	while (!session->has_ended && (running = session_running(session)) != 0)
+		session->has_ended = !wait_for_word(session, &session->control->alive, running);
+}
+
 void session_tell(struct session *session, pid_t pid, int status)
 {
 	struct control_page *control = session->control;
@@ -303,6 +359,7 @@ void session_destroy(struct session *session)
 		free(session->streams[i].path);
 	free(session->streams);
 	free(session->library);
+	free(session->joined);
 	if (session->reports >= 0)
 		close(session->reports);
 	if (session->control)

@@ -32,6 +32,7 @@ struct session {
 	char *library;
 	struct session_stream *streams;
 	size_t stream_count;
+	char *joined;	/* the run of another process, as session_name() writes it; NULL: our own */
 	bool has_ended; /* whether the collector ended before the run */
 };
 
@@ -43,6 +44,15 @@ int session_create(struct session *session, struct error *err);
  * with the collector's message.
  */
 int session_collect(struct session *session, struct error *err);
+
+/*
+ * Replaces the run by that of another process of this user, whose collector does not end as long as
+ * the session exists. name: as session_name() wrote it. Returns false if that run has ended.
+ */
+bool session_join(struct session *session, const char *name);
+
+/* Waits until no process of the run is running, or the collector has ended. */
+void session_wait_for_all(struct session *session);
 
 /*
  * Starts the program with the library first in LD_PRELOAD. session NULL: runs it untraced, without

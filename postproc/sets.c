@@ -73,8 +73,8 @@ static int value_column(const struct set *set, enum table_id id)
 
 	if (by >= 0)
 		asked.by = facts.columns[by].name;
-	if (id == TABLE_limits)
-		return table_column(&facts, "value");
+	if (id == TABLE_limits || id == TABLE_ranks)
+		return table_column(&facts, id == TABLE_limits ? "value" : "longest_sum");
 	return table_column(&facts, by >= 0 && tables_can_join(&asked) ? asked.by : facts.by);
 }
 
@@ -286,16 +286,12 @@ static void take_row(struct set *set, enum table_id id, size_t run, char *line)
 	int by = value_column(set, id);
 	size_t length = strlen(line);
 	char nothing[] = "", *texts[COLUMNS_MAX];
-	bool is_waker = id == TABLE_wakers;
 	struct set_row *row;
 	uint64_t value;
 
 	strsep(&line, "\t");
 	for (unsigned i = 0; i < facts.column_count; i++)
 		texts[i] = line ? strsep(&line, "\t") : nothing;
-	/* waits in calls are among the waits of a rank, but not in the table of one run */
-	if (is_waker && !strcmp(texts[0], "0:call"))
-		id = TABLE_ranks;
 	row = row_of(set, id, &facts, texts, length);
 	value = *texts[by] ? strtoull(texts[by] + 1, NULL, 10) : 0;
 	if (row->run != run + 1) {
@@ -319,7 +315,7 @@ static void take_row(struct set *set, enum table_id id, size_t run, char *line)
 			join_cell(set, join, facts.columns[i].kind, texts[i], is_worst,
 				  &row->cells[i]);
 	}
-	if (!is_waker)
+	if (id != TABLE_ranks)
 		return;
 	set->rank.wait_ns += value;
 	if (value > set->rank.longest_ns) {
@@ -467,7 +463,6 @@ static int set_read(struct set *set, const struct report_plan *plan, const struc
 	how.base_count = 0;
 	how.report.top = 0;
 	how.report.is_of_set = true;
-	how.choice.tables[TABLE_wakers] |= how.choice.tables[TABLE_ranks];
 	if (!set->takes_by)
 		how.report.by = NULL;
 	rc = runs_read(runs, &how, take_run, set, err);
@@ -651,9 +646,9 @@ static void put_ranks(struct set *set, struct tables *tables)
 		if (!longest)
 			continue;
 		table_number(CELL(row, ranks, longest_sum), rank->longest_ns);
-		*CELL(row, ranks, function) = *CELL(longest->cells, wakers, function);
-		*CELL(row, ranks, waker_backtrace) = *CELL(longest->cells, wakers, waker_backtrace);
-		*CELL(row, ranks, backtrace) = *CELL(longest->cells, wakers, backtrace);
+		*CELL(row, ranks, function) = *CELL(longest->cells, ranks, function);
+		*CELL(row, ranks, waker_backtrace) = *CELL(longest->cells, ranks, waker_backtrace);
+		*CELL(row, ranks, backtrace) = *CELL(longest->cells, ranks, backtrace);
 	}
 }
 
@@ -837,7 +832,7 @@ bool sets_can_report(const struct report_plan *plan, const struct options *optio
 			struct table_facts facts = table_facts(id);
 
 			can_join |= report_of(id) == choice->rows[i] && choice->tables[id] &&
-				    (tables_can_join(&facts) || id == TABLE_ranks);
+				    tables_can_join(&facts);
 		}
 		/* check prints the screen, too, which is about one run */
 		if (!can_join && (!has_check || strcmp(choice->rows[i]->name, "summary") != 0))
@@ -885,7 +880,7 @@ static int print_set(const struct report_plan *plan, struct set *sets, struct ou
 	run.summary->unread = result->reading.unread;
 	for (unsigned id = 0; !choice->wants_base && id < TABLE_ID_COUNT; id++)
 		/* the other tables are for limits */
-		if (is_asked(choice, id) && sets[0].has[id])
+		if (is_asked(choice, id) && sets[0].has[id] && id != TABLE_ranks)
 			put_table(&sets[0], &tables, id, plan->how.limits, result);
 	if (choice->wants_base)
 		put_diff(sets, &tables);

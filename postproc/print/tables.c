@@ -63,7 +63,7 @@ bool tables_can_join(const struct table_facts *facts)
 
 	return kind == TABLE_AMOUNT || kind == TABLE_COUNT || kind == TABLE_BYTES ||
 	       kind == TABLE_NS || kind == TABLE_LONGEST || kind == TABLE_CHANGE ||
-	       !strcmp(facts->name, "limits");
+	       !strcmp(facts->name, "limits") || !strcmp(facts->name, "ranks");
 }
 
 /* ---- rows with the same call site ---- */

@@ -40,10 +40,7 @@ struct report_options {
 	bool is_bottom_up;  /* for tree: --bottom-up is given */
 	/* for leaks: --growing is given, so list only growing call sites, with their curves */
 	bool wants_growing;
-	/*
-	 * the run is one of many: diff lists all of its call sites, and the table wakers has waits
-	 * in calls, too
-	 */
+	/* the run is one of many: diff lists all of its call sites, and waits the table ranks */
 	bool is_of_set;
 	unsigned rises; /* a curve grows if it rises in at least this many windows */
 };

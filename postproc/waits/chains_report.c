@@ -236,6 +236,7 @@ struct wakers {
 	const struct trace_node *waiter, *waker;
 	const char *function; /* the function in which the thread waited */
 	enum lane_kind kind;
+	bool is_first; /* only waits of first threads */
 	uint64_t count, ns, longest_ns;
 };
 
@@ -302,13 +303,19 @@ static void keep_name(struct chains_state *state, const char *name, const char *
 
 /* ---- waits ---- */
 
-/* Finds or adds the row for waits of this kind with these call sites. Returns its index. */
-static uint32_t wakers_of(struct chains_state *state, const struct lane_wait *wait)
+/*
+ * Finds or adds the row for waits of this kind with these call sites. is_first: of the waits of the
+ * first thread alone. Returns its index.
+ */
+static uint32_t wakers_of(struct chains_state *state, const struct lane_wait *wait, bool is_first)
 {
 	uint64_t waiter = number_of(state, OF_BACKTRACE, (uintptr_t)wait->waiter);
 	uint32_t waker = number_of(state, OF_BACKTRACE, (uintptr_t)wait->waker), number;
-	uint32_t kind = OF_WAKERS + (uint32_t)wait->kind;
-	struct wakers row = { .waiter = wait->waiter, .waker = wait->waker, .kind = wait->kind };
+	uint32_t kind = OF_WAKERS + (uint32_t)wait->kind + (is_first ? LANE_KINDS : 0);
+	struct wakers row = { .waiter = wait->waiter,
+			      .waker = wait->waker,
+			      .kind = wait->kind,
+			      .is_first = is_first };
 
 	number = map_get(&state->index, kind, waiter << 32 | waker);
 	if (number)
@@ -320,21 +327,28 @@ static uint32_t wakers_of(struct chains_state *state, const struct lane_wait *wa
 	return number;
 }
 
+static void add_wait(struct chains_state *state, const struct lane_wait *wait, bool is_first)
+{
+	uint32_t number = wakers_of(state, wait, is_first);
+	struct wakers *sum = &state->wakers.items[number];
+	uint64_t ns = wait->until_ns > wait->since_ns ? wait->until_ns - wait->since_ns : 0;
+
+	sum->count++;
+	sum->ns += ns;
+	if (ns > sum->longest_ns)
+		sum->longest_ns = ns;
+}
+
 static void on_wait(void *user, const struct lane_wait *wait)
 {
 	struct chains_state *state = user;
-	uint64_t ns = wait->until_ns > wait->since_ns ? wait->until_ns - wait->since_ns : 0;
+	uint32_t pid = summary_current(state->run->summary)->pid;
 
-	if (wait->kind != LANE_OTHER || state->run->options->is_of_set) {
-		uint32_t number = wakers_of(state, wait);
-		struct wakers *sum = &state->wakers.items[number];
-
-		sum->count++;
-		sum->ns += ns;
-		if (ns > sum->longest_ns)
-			sum->longest_ns = ns;
-	}
-	chains_add(&state->chains, wait, summary_current(state->run->summary)->pid);
+	if (wait->kind != LANE_OTHER)
+		add_wait(state, wait, false);
+	if (state->run->options->is_of_set && wait->thread == pid)
+		add_wait(state, wait, true);
+	chains_add(&state->chains, wait, pid);
 	critical_add(&state->critical, wait);
 }
 
@@ -548,12 +562,31 @@ static void put_step(struct chains_state *state, struct table *table, const stru
 	table_backtrace(CELL(row, critical_path, backtrace), step->backtrace);
 }
 
-static void put_wakers(const struct chains_state *state, struct table *table)
+static void put_first(struct table *table, const struct wakers *wakers)
 {
+	struct table_cell *row = table_add(table);
+
+	table_number(CELL(row, ranks, longest_sum), wakers->ns);
+	table_text(table, CELL(row, ranks, function), wakers->function);
+	table_backtrace(CELL(row, ranks, waker_backtrace), wakers->waker);
+	table_backtrace(CELL(row, ranks, backtrace), wakers->waiter);
+}
+
+static void put_wakers(const struct chains_state *state, struct tables *tables)
+{
+	struct table *table = tables_begin(tables, TABLE_wakers);
+	struct table *ranks =
+		state->run->options->is_of_set ? tables_begin(tables, TABLE_ranks) : NULL;
+
 	for (size_t i = 1; i < state->wakers.count; i++) {
 		const struct wakers *wakers = &state->wakers.items[i];
-		struct table_cell *row = table_add(table);
+		struct table_cell *row;
 
+		if (wakers->is_first) {
+			put_first(ranks, wakers);
+			continue;
+		}
+		row = table_add(table);
 		table_text(table, CELL(row, wakers, object_kind), lane_word(wakers->kind));
 		table_text(table, CELL(row, wakers, function), wakers->function);
 		table_number(CELL(row, wakers, waits), wakers->count);
@@ -586,7 +619,7 @@ static void chains_report_end(void *user, struct tables *tables)
 			table->note = "The paths do not reach back to the start of the processes: "
 				      "there were too many waits.";
 	}
-	put_wakers(state, tables_begin(tables, TABLE_wakers));
+	put_wakers(state, tables);
 }
 
 /* ---- begin and end ---- */
