@@ -400,6 +400,13 @@ size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 	return count;
 }
 
+const char *naming_allocated(struct naming *naming, uint64_t address)
+{
+	return is_python(space_module_at(naming->space, address - 1)) || map_modules(naming)
+		       ? NULL
+		       : resolve_allocated(naming->resolve, address);
+}
+
 /* maximum number of frames that are looked up; frames further out are left out */
 #define LOOK_MAX 192
 /*

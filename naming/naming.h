@@ -86,6 +86,12 @@ void naming_expect(struct naming *naming, const struct trace_node *backtrace);
 size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 		      struct naming_symbol *symbols, size_t max);
 
+/*
+ * Returns the type of the object that the call before a return address allocates, if the debug
+ * information shows it; else NULL. The text is valid until naming_destroy().
+ */
+const char *naming_allocated(struct naming *naming, uint64_t address);
+
 /* ---- for people ---- */
 
 /* A frame as text: `leaky demo.c:12`, `jv_string (libjq.so.1)`, `jq+0x1f20`. */

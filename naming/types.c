@@ -2,31 +2,35 @@
 #include "naming/types.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
+enum row_kind { KIND_STEP, KIND_NAMED, KIND_TYPED, KIND_NEW, KIND_DIRECT, KIND_LAST };
+
 struct type_row {
-	const char *start, *member; /* member NULL: the row is a STEP */
+	enum row_kind kind;
+	const char *start, *member, *type;
 };
 
 static const struct type_row rows[] = {
-#define STEP(start)	     { start, NULL },
-#define TYPED(start, member) { start, member },
+#define STEP(start)		    { KIND_STEP, start, NULL, NULL },
+#define NAMED(start, type)	    { KIND_NAMED, start, NULL, type },
+#define TYPED(start, member, type)  { KIND_TYPED, start, member, type },
+#define DIRECT(start, member, type) { KIND_DIRECT, start, member, type },
+#define NEW(start, type)	    { KIND_NEW, start, NULL, type },
+#define LAST(start, type)	    { KIND_LAST, start, NULL, type },
 #include "naming/types.def"
 #undef STEP
+#undef NAMED
 #undef TYPED
+#undef DIRECT
+#undef NEW
+#undef LAST
 };
 
 static bool begins(const char *text, const char *start)
 {
 	return !strncmp(text, start, strlen(start));
-}
-
-static const struct type_row *row_of(const char *function)
-{
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		if (begins(function, rows[i].start))
-			return &rows[i];
-	return NULL;
 }
 
 /*
@@ -65,34 +69,149 @@ static bool is_parameter(const char *text, size_t length)
 	return isupper((unsigned char)*text);
 }
 
-static bool take_type(const char *function, const struct type_row *row, char *text, size_t size)
-{
-	const char *from = function + strlen(row->start), *rest = "";
-	const char *end = argument_end(from, &rest);
-	size_t length = end ? (size_t)(end - from) : 0;
+/* Template arguments in a name. */
+struct arguments {
+	const char *from, *to; /* all of them, without the brackets */
+	const char *first_to;  /* end of the first one */
+};
 
-	while (length && from[length - 1] == ' ')
+/* Finds the arguments of the function that the row selects. */
+static bool find_arguments(const char *function, const struct type_row *row,
+			   struct arguments *arguments)
+{
+	const char *from = function + strlen(row->start) - 1, *rest = "";
+
+	if (row->kind == KIND_LAST)
+		from = strchr(function, '<');
+	while (from) {
+		arguments->from = from + 1;
+		arguments->first_to = argument_end(from + 1, &rest);
+		if (!arguments->first_to)
+			return false;
+		arguments->to = rest - 1;
+		if (row->kind == KIND_LAST && *rest) {
+			from = strchr(rest, '<');
+			continue;
+		}
+		/* the member follows "::" or, in Rust names, ">::" */
+		rest += *rest == '>';
+		return row->kind == KIND_LAST ||
+		       (begins(rest, "::") && begins(rest + 2, row->member));
+	}
+	return false;
+}
+
+/* Copies a part of a name; strings get the name that programs use. Returns false if it is too long.
+ */
+static bool add_part(char *text, size_t size, const char *from, const char *to)
+{
+	static const char *const strings[] = {
+		"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >",
+		"std::__1::basic_string<char, std::__1::char_traits<char>, "
+		"std::__1::allocator<char> >",
+	};
+	size_t used = strlen(text);
+
+	while (from < to && used + sizeof("std::string") < size) {
+		size_t length = 0;
+
+		for (size_t i = 0; i < sizeof(strings) / sizeof(*strings) && !length; i++)
+			if (begins(from, strings[i]))
+				length = strlen(strings[i]);
+		if (length)
+			used += (size_t)sprintf(text + used, "std::string");
+		else
+			text[used++] = *from;
+		from += length ? length : 1;
+	}
+	text[used] = '\0';
+	return from >= to;
+}
+
+static bool take_type(const struct naming_symbol *symbol, const struct type_row *row, char *text,
+		      size_t size)
+{
+	struct arguments arguments;
+	size_t length;
+
+	*text = '\0';
+	if (row->kind == KIND_NAMED || row->kind == KIND_NEW)
+		return add_part(text, size, row->type, row->type + strlen(row->type));
+	if ((row->kind >= KIND_DIRECT && !symbol->file) ||
+	    !find_arguments(symbol->function, row, &arguments))
+		return false;
+	length = (size_t)(arguments.first_to - arguments.from);
+	/* an array has elements of the type: Foo [] */
+	if (length > 2 && !strncmp(arguments.first_to - 2, "[]", 2))
+		length -= 2;
+	while (length && arguments.from[length - 1] == ' ')
 		length--;
-	if (!length || length >= size || is_parameter(from, length))
+	if (!length || is_parameter(arguments.from, length))
 		return false;
-	/* the member follows "::" or, in Rust names, ">::" */
-	rest += *rest == '>';
-	if (!begins(rest, "::") || !begins(rest + 2, row->member))
-		return false;
-	memcpy(text, from, length);
-	text[length] = '\0';
+	for (const char *at = row->type; *at; at++) {
+		const char *from = *at == '*' || *at == '#' ? arguments.from : at;
+		const char *to = *at == '*'   ? arguments.from + length
+				 : *at == '#' ? arguments.to
+					      : at + 1;
+
+		if (!add_part(text, size, from, to))
+			return false;
+	}
 	return true;
 }
 
-bool types_find(const struct naming_symbol *symbols, size_t count, char *text, size_t size)
-{
-	for (size_t i = 0; i < count && symbols[i].function; i++) {
-		const struct type_row *row = row_of(symbols[i].function);
+/* What the rows say about a function. */
+enum row_result { ROW_NONE, ROW_STEP, ROW_TYPE, ROW_UNKNOWN };
 
-		if (!row)
-			return false;
-		if (row->member)
-			return take_type(symbols[i].function, row, text, size);
+/* Whether a function called operator new itself. */
+static bool calls_new(const struct naming_symbol *symbols, size_t at)
+{
+	return at && begins(symbols[at - 1].function, "operator new");
+}
+
+/*
+ * Applies the rows for a function. is_caller: a function that it called has determined the type, so
+ * only rows that make this type more exact are applied.
+ */
+static enum row_result apply_rows(const struct naming_symbol *symbols, size_t at, bool is_caller,
+				  char *text, size_t size)
+{
+	enum row_result result = ROW_NONE;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		if (!begins(symbols[at].function, rows[i].start) ||
+		    (is_caller && rows[i].kind >= KIND_NEW) ||
+		    (rows[i].kind == KIND_NEW && !calls_new(symbols, at)))
+			continue;
+		if (rows[i].kind == KIND_STEP)
+			return ROW_STEP;
+		if (take_type(&symbols[at], &rows[i], text, size))
+			return ROW_TYPE;
+		result = ROW_UNKNOWN;
 	}
-	return false;
+	return result;
+}
+
+bool types_find(struct naming *naming, const struct naming_symbol *symbols, size_t count,
+		char *text, size_t size)
+{
+	bool is_found = false;
+	const char *type;
+	size_t i = 0;
+
+	for (; i < count && symbols[i].function; i++) {
+		enum row_result result = apply_rows(symbols, i, is_found, text, size);
+
+		if (result == ROW_UNKNOWN)
+			return false;
+		if (result == ROW_NONE)
+			break;
+		is_found |= result == ROW_TYPE;
+	}
+	/* a new-expression, whose class the debug information may show */
+	if (is_found || i == count || !calls_new(symbols, i))
+		return is_found;
+	*text = '\0';
+	type = naming_allocated(naming, symbols[i].address);
+	return type && add_part(text, size, type, type + strlen(type));
 }

@@ -6,6 +6,7 @@
  * Finds the type of the objects in a block. Containers and smart pointers of C++ and Rust allocate
  * through functions whose names contain the type. Such a name is used only if the function
  * allocates nothing else, and if types.def lists all functions between that function and the hook.
+ * Of other calls, the debug information may show which object they allocate (naming_allocated()).
  * Otherwise the type is unknown.
  */
 
@@ -18,6 +19,7 @@
  * Copies the type to `text`. symbols: the symbols of a backtrace, innermost first
  * (naming_symbols()). Returns false if the type is unknown or longer than `size`.
  */
-bool types_find(const struct naming_symbol *symbols, size_t count, char *text, size_t size);
+bool types_find(struct naming *naming, const struct naming_symbol *symbols, size_t count,
+		char *text, size_t size);
 
 #endif

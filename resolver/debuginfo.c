@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/memory.h"
+#include "resolver/allocated.h"
 #include "resolver/dwp.h"
 #include "resolver/ranges.h"
 
@@ -27,7 +28,8 @@
 
 struct function {
 	Dwarf_Die die;
-	const char *name; /* linker name or source name; valid if is_named is set */
+	/* linker name or source name, and arguments of its types; valid if is_named is set */
+	const char *name, *generics;
 	uint64_t entry;
 	bool is_named, is_linkage;
 };
@@ -37,7 +39,7 @@ struct unit {
 	Dwarf_Die die;
 	/* the DIE that contains the functions: `die`, or the unit's DIE in its .dwo file */
 	Dwarf_Die tree;
-	bool is_scanned, is_deep, is_mangling;
+	bool is_scanned, is_deep, is_mangling, is_rust;
 	/*
 	 * size in bytes. It limits the walk of a hostile tree, because a unit has fewer DIEs than
 	 * bytes
@@ -57,6 +59,7 @@ struct debuginfo {
 	const struct file_opener *opener;
 	ARRAY_OF(struct unit) units; /* sorted by offset */
 	struct ranges ranges;	     /* items are indices in `units` */
+	struct class_index *classes; /* NULL until it is needed */
 };
 
 static bool is_mangling_language(int language)
@@ -177,6 +180,7 @@ void debuginfo_destroy(struct debuginfo *debuginfo)
 		free(debuginfo->units.items[i].functions.items);
 	}
 	free(debuginfo->units.items);
+	allocated_index_free(debuginfo->classes);
 	ranges_free(&debuginfo->ranges);
 	dwp_destroy(debuginfo->dwp);
 	elffile_close(debuginfo->package);
@@ -241,11 +245,10 @@ static struct dwp_skeleton skeleton_of(Dwarf_Die *die)
 }
 
 /*
- * Moves `die` to its next sibling, which may be any DIE if a hostile file has a wrong
- * DW_AT_sibling. *budget: number of further steps, initially the size of the unit; it ends the walk
- * of a cyclic tree.
+ * The next sibling may be any DIE if a hostile file has a wrong DW_AT_sibling. The budget,
+ * initially the size of the unit, ends the walk of a cyclic tree.
  */
-static bool next_sibling(uint64_t *budget, Dwarf_Die *die)
+bool debuginfo_next(uint64_t *budget, Dwarf_Die *die)
 {
 	Dwarf_Off before = dwarf_dieoffset(die);
 
@@ -381,7 +384,7 @@ static void scan_functions(struct unit *unit)
 			depth++;
 			continue;
 		}
-		while (!next_sibling(&budget, &path[depth])) {
+		while (!debuginfo_next(&budget, &path[depth])) {
 			if (depth == 0)
 				return;
 			depth--;
@@ -400,6 +403,7 @@ static void scan_unit(struct debuginfo *debuginfo, struct unit *unit, bool is_de
 	unit->is_scanned = true;
 	unit->is_deep = is_deep;
 	unit->is_mangling = is_mangling_language(dwarf_srclang(&unit->tree));
+	unit->is_rust = dwarf_srclang(&unit->tree) == DW_LANG_Rust;
 	unit->functions.count = 0;
 	unit->ranges.count = 0;
 	scan_functions(unit);
@@ -471,7 +475,7 @@ static void search_scope(struct chain_search *search, Dwarf_Die *scope, unsigned
 		}
 		search_scope(search, &die, nesting + 1);
 		search->count -= is_call;
-	} while (next_sibling(&search->budget, &die));
+	} while (debuginfo_next(&search->budget, &die));
 }
 
 /*
@@ -487,14 +491,18 @@ static const char *integrated_string(Dwarf_Die *die, unsigned attribute)
 	return name && *name ? name : NULL;
 }
 
-static const char *name_of(Dwarf_Die *die, bool *is_linkage)
+static const char *name_of(const struct unit *unit, Dwarf_Die *die, bool *is_linkage,
+			   const char **generics)
 {
-	const char *name = integrated_string(die, DW_AT_linkage_name);
+	const char *name = integrated_string(die, DW_AT_linkage_name), *source = NULL;
 
 	if (!name)
 		name = integrated_string(die, DW_AT_MIPS_linkage_name);
 	*is_linkage = name != NULL;
-	return name ? name : integrated_string(die, DW_AT_name);
+	if (!name || (unit->is_rust && !strncmp(name, "_ZN", 3)))
+		source = integrated_string(die, DW_AT_name);
+	*generics = name && source ? strchr(source, '<') : NULL;
+	return name ? name : source;
 }
 
 static void name_frame(const struct unit *unit, struct function *function, Dwarf_Die *inlined,
@@ -502,14 +510,16 @@ static void name_frame(const struct unit *unit, struct function *function, Dwarf
 {
 	frame->is_mangling = unit->is_mangling;
 	if (inlined) {
-		frame->name = name_of(inlined, &frame->is_linkage);
+		frame->name = name_of(unit, inlined, &frame->is_linkage, &frame->generics);
 		return;
 	}
 	if (!function->is_named) {
-		function->name = name_of(&function->die, &function->is_linkage);
+		function->name =
+			name_of(unit, &function->die, &function->is_linkage, &function->generics);
 		function->is_named = true;
 	}
 	frame->name = function->name;
+	frame->generics = function->generics;
 	frame->is_linkage = function->is_linkage;
 }
 
@@ -533,46 +543,113 @@ static void find_call(struct unit *unit, Dwarf_Die *inlined, struct debug_frame 
 		frame->file = dwarf_filesrc(files, value, NULL, NULL);
 }
 
+/* The code at an address. */
+struct position {
+	struct unit *unit;
+	struct function *function;  /* NULL: unknown */
+	Dwarf_Die chain[CHAIN_MAX]; /* the inlined calls, outermost first */
+	unsigned count;
+	Dwarf_Line *line; /* NULL: unknown */
+};
+
+static bool find_position(struct debuginfo *debuginfo, uint64_t address, struct position *position)
+{
+	const struct range *range = ranges_find(&debuginfo->ranges, address);
+	struct chain_search search;
+
+	if (!range)
+		return false;
+	position->unit = &debuginfo->units.items[range->item];
+	position->function = find_function(debuginfo, position->unit, address);
+	position->count = 0;
+	if (position->function) {
+		search = (struct chain_search){
+			.address = address,
+			.budget = position->unit->size,
+			.chain = position->chain,
+		};
+		search_scope(&search, &position->function->die, 0);
+		position->count = search.best;
+	}
+	position->line = dwarf_getsrc_die(&position->unit->die, address);
+	return true;
+}
+
 unsigned debuginfo_find(struct debuginfo *debuginfo, uint64_t address, struct debug_frame *frames,
 			unsigned max, uint64_t *entry)
 {
-	const struct range *range = ranges_find(&debuginfo->ranges, address);
-	struct function *function;
-	Dwarf_Die chain[CHAIN_MAX]; /* outermost first */
-	struct chain_search search;
-	struct unit *unit;
-	Dwarf_Line *line;
-	unsigned count = 0;
+	struct position at;
 	int number;
 
 	*entry = 0;
-	if (!range || max == 0)
+	if (max == 0 || !find_position(debuginfo, address, &at))
 		return 0;
-	unit = &debuginfo->units.items[range->item];
-	function = find_function(debuginfo, unit, address);
-	if (function) {
-		*entry = function->entry;
-		search = (struct chain_search){
-			.address = address,
-			.budget = unit->size,
-			.chain = chain,
-		};
-		search_scope(&search, &function->die, 0);
-		count = search.best;
-	}
-	line = dwarf_getsrc_die(&unit->die, address);
-	for (unsigned i = 0; i <= count && i < max; i++) {
+	if (at.function)
+		*entry = at.function->entry;
+	for (unsigned i = 0; i <= at.count && i < max; i++) {
 		frames[i] = (struct debug_frame){ 0 };
-		if (i == 0 && line) {
-			frames[i].file = dwarf_linesrc(line, NULL, NULL);
-			if (dwarf_lineno(line, &number) == 0 && number > 0)
+		if (i == 0 && at.line) {
+			frames[i].file = dwarf_linesrc(at.line, NULL, NULL);
+			if (dwarf_lineno(at.line, &number) == 0 && number > 0)
 				frames[i].line = (unsigned)number;
 		}
 		if (i > 0)
-			find_call(unit, &chain[count - i], &frames[i]);
-		if (function)
-			name_frame(unit, function, i < count ? &chain[count - 1 - i] : NULL,
-				   &frames[i]);
+			find_call(at.unit, &at.chain[at.count - i], &frames[i]);
+		if (at.function)
+			name_frame(at.unit, at.function,
+				   i < at.count ? &at.chain[at.count - 1 - i] : NULL, &frames[i]);
 	}
-	return count + 1;
+	return at.count + 1;
+}
+
+bool debuginfo_scope(struct debuginfo *debuginfo, uint64_t address, struct debug_scope *scope)
+{
+	struct position at;
+	const char *producer;
+
+	if (!find_position(debuginfo, address, &at) || !at.function || !at.line ||
+	    dwarf_lineno(at.line, &scope->line) != 0 || dwarf_linecol(at.line, &scope->column) != 0)
+		return false;
+	producer = string_of(&at.unit->tree, DW_AT_producer);
+	scope->function = at.function->die;
+	scope->innermost = at.count ? at.chain[at.count - 1] : at.function->die;
+	scope->machine = debuginfo->code->header.e_machine;
+	scope->is_gnu = producer && !strncmp(producer, "GNU", 3);
+	scope->size = at.unit->size;
+	return scope->line > 0 && scope->column > 0;
+}
+
+bool debuginfo_unit(struct debuginfo *debuginfo, size_t index, Dwarf_Die *die, uint64_t *size)
+{
+	if (index == debuginfo->units.count)
+		return false;
+	*die = debuginfo->units.items[index].tree;
+	*size = debuginfo->units.items[index].size;
+	return true;
+}
+
+const struct class_index *debuginfo_classes(struct debuginfo *debuginfo)
+{
+	if (!debuginfo->classes)
+		debuginfo->classes = allocated_index(debuginfo);
+	return debuginfo->classes;
+}
+
+bool debuginfo_code(const struct debuginfo *debuginfo, uint64_t address, void *bytes, size_t size)
+{
+	const struct layout *layout = &debuginfo->code->layout;
+	size_t file_size;
+	const char *file = elf_rawfile(debuginfo->code->elf, &file_size);
+
+	for (uint32_t i = 0; file && i < layout->count; i++) {
+		const struct segment *segment = &layout->segments[i];
+		uint64_t at = address - segment->vaddr + segment->offset;
+
+		if (address < segment->vaddr || address - segment->vaddr >= segment->filesz ||
+		    at > file_size || size > file_size - at)
+			continue;
+		memcpy(bytes, file + at, size);
+		return true;
+	}
+	return false;
 }

@@ -10,6 +10,7 @@
  * each address.
  */
 
+#include <elfutils/libdw.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,6 +22,11 @@ struct debug_frame {
 	/* linker name or, if DWARF has none, the name in the source; may be NULL */
 	const char *name;
 	bool is_linkage;
+	/*
+	 * the arguments of the types of a generic function of Rust, "<u8, Global>", which linker
+	 * names of the older mangling lack; NULL: none
+	 */
+	const char *generics;
 	/* whether the language mangles names, so that the name in the source is incomplete */
 	bool is_mangling;
 	const char *file; /* path of the source file; may be NULL */
@@ -57,5 +63,31 @@ int debuginfo_set_alternate(struct debuginfo *debuginfo, const struct elffile *f
  */
 unsigned debuginfo_find(struct debuginfo *debuginfo, uint64_t address, struct debug_frame *frames,
 			unsigned max, uint64_t *entry);
+
+/* The function that contains an address, and the position of the address in the source. */
+struct debug_scope {
+	Dwarf_Die function;
+	Dwarf_Die innermost; /* the innermost inlined call, or the function */
+	int line, column;
+	unsigned machine; /* EM_X86_64 ... */
+	bool is_gnu;	  /* gcc made the unit */
+	uint64_t size;	  /* size of the unit in bytes, which limits a walk of a hostile tree */
+};
+
+/* Returns false if no function, line or column is known at the address. */
+bool debuginfo_scope(struct debuginfo *debuginfo, uint64_t address, struct debug_scope *scope);
+
+/* Sets the DIE of the index-th unit. Returns false after the last one. */
+bool debuginfo_unit(struct debuginfo *debuginfo, size_t index, Dwarf_Die *die, uint64_t *size);
+
+/* Returns the sizes of the classes of all units (resolver/allocated.h). */
+struct class_index;
+const struct class_index *debuginfo_classes(struct debuginfo *debuginfo);
+
+/* Copies code from the file. Returns false if the file does not have it. */
+bool debuginfo_code(const struct debuginfo *debuginfo, uint64_t address, void *bytes, size_t size);
+
+/* Like dwarf_siblingof(): moves to the next sibling. *budget: number of further steps. */
+bool debuginfo_next(uint64_t *budget, Dwarf_Die *die);
 
 #endif

@@ -88,7 +88,7 @@ static void tell_facts(struct lookup *lookup)
 	send_out(lookup);
 }
 
-static void read_name(const struct lookup *lookup, struct name *name)
+static void read_name(const struct lookup *lookup, struct name *name, const char *generics)
 {
 	enum demangle style = lookup->request->options.demangle;
 	const char *version = strchr(name->mangled, '@');
@@ -104,6 +104,12 @@ static void read_name(const struct lookup *lookup, struct name *name)
 		else
 			name->owned = plain;
 	}
+	if (name->owned && generics && style == DEMANGLE_SHORT) {
+		char *plain = name->owned;
+
+		name->owned = memory_format("%s%s", plain, generics);
+		free(plain);
+	}
 	name->text = demangle_plain(name->owned ? name->owned : name->mangled);
 }
 
@@ -112,7 +118,8 @@ static bool is_name(const void *item, const void *key)
 	return ((const struct name *)item)->mangled == key;
 }
 
-static const struct name *find_name(struct lookup *lookup, const char *mangled)
+static const struct name *find_name(struct lookup *lookup, const char *mangled,
+				    const char *generics)
 {
 	uint64_t hash = hash_two(lookup->names.seed, (uintptr_t)mangled, 0);
 	struct name *name = hash_table_find(&lookup->names, hash, is_name, mangled);
@@ -121,9 +128,19 @@ static const struct name *find_name(struct lookup *lookup, const char *mangled)
 		return name;
 	name = memory_zalloc(1, sizeof(*name));
 	name->mangled = mangled;
-	read_name(lookup, name);
+	read_name(lookup, name, generics);
 	hash_table_add(&lookup->names, hash, name);
 	return name;
+}
+
+static void answer_type(struct lookup *lookup, uint64_t address)
+{
+	struct symbol symbol = { 0 };
+	char type[ALLOCATED_MAX];
+
+	if (module_allocated(lookup->module, address & ~WORKER_TYPE, type))
+		symbol.function = type;
+	message_put_answer(lookup->out, address, &symbol, 1);
 }
 
 static void answer_address(struct lookup *lookup, uint64_t address)
@@ -134,12 +151,17 @@ static void answer_address(struct lookup *lookup, uint64_t address)
 	unsigned count;
 
 	worker_restart_clock();
+	if (address & WORKER_TYPE) {
+		answer_type(lookup, address);
+		return;
+	}
 	count = module_find(lookup->module, address, frames, max);
 	if (count > max)
 		count = max;
 	for (unsigned i = 0; i < count; i++) {
 		const struct debug_frame *frame = &frames[i];
-		const struct name *name = frame->name ? find_name(lookup, frame->name) : NULL;
+		const struct name *name =
+			frame->name ? find_name(lookup, frame->name, frame->generics) : NULL;
 		const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
 
 		symbols[i] = (struct symbol){ .file = frame->file, .line = frame->line };

@@ -352,6 +352,22 @@ bool module_has_symbols(const struct module *module)
 	return module->debug || has_debug_info(file) || elffile_has_section(file, ".symtab");
 }
 
+/* Reading the tables is slow, so this is done only when the first address is looked up. */
+static void load(struct module *module)
+{
+	if (module->is_loaded)
+		return;
+	module->is_loaded = true;
+	add_debuginfo(module);
+	add_symbols(module);
+}
+
+bool module_allocated(struct module *module, uint64_t address, char type[ALLOCATED_MAX])
+{
+	load(module);
+	return module->debuginfo && allocated_type(module->debuginfo, address, type);
+}
+
 unsigned module_find(struct module *module, uint64_t address, struct debug_frame *frames,
 		     unsigned max)
 {
@@ -360,12 +376,7 @@ unsigned module_find(struct module *module, uint64_t address, struct debug_frame
 	const char *symbol;
 	unsigned count = 0;
 
-	/* reading the tables is slow, so this is done only when the first address is looked up */
-	if (!module->is_loaded) {
-		module->is_loaded = true;
-		add_debuginfo(module);
-		add_symbols(module);
-	}
+	load(module);
 	if (module->debuginfo)
 		count = debuginfo_find(module->debuginfo, address, frames, max, &function_entry);
 	if (count == 0) {

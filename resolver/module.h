@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/array.h"
+#include "resolver/allocated.h"
 #include "resolver/debuginfo.h"
 #include "resolver/elffile.h"
 #include "resolver/files.h"
@@ -72,5 +73,8 @@ bool module_has_symbols(const struct module *module);
  */
 unsigned module_find(struct module *module, uint64_t address, struct debug_frame *frames,
 		     unsigned max);
+
+/* Writes the type of the object that the call at an address allocates. False: unknown. */
+bool module_allocated(struct module *module, uint64_t address, char type[ALLOCATED_MAX]);
 
 #endif

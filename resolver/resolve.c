@@ -314,12 +314,13 @@ static bool is_ask(const void *item, const void *key)
 {
 	const struct resolve_ask *ask = item, *wanted = key;
 
-	return ask->address == wanted->address && ask->place == wanted->place;
+	return ask->address == wanted->address && ask->place == wanted->place &&
+	       ask->wants_type == wanted->wants_type;
 }
 
-const struct resolve_ask *resolve_ask(struct resolve *resolve, uint64_t address, bool is_exact)
+static const struct resolve_ask *add_ask(struct resolve *resolve, uint64_t address, bool wants_type)
 {
-	struct resolve_ask wanted = { .address = is_exact ? address : address - 1 }, *ask;
+	struct resolve_ask wanted = { .address = address, .wants_type = wants_type }, *ask;
 	uint64_t hash;
 
 	wanted.place = mappings_find(&resolve->mappings, wanted.address);
@@ -337,6 +338,11 @@ const struct resolve_ask *resolve_ask(struct resolve *resolve, uint64_t address,
 	*ask = wanted;
 	workers_ask(&resolve->workers, ask);
 	return ask;
+}
+
+const struct resolve_ask *resolve_ask(struct resolve *resolve, uint64_t address, bool is_exact)
+{
+	return add_ask(resolve, is_exact ? address : address - 1, false);
 }
 
 void resolve_wait(struct resolve *resolve)
@@ -415,6 +421,14 @@ unsigned resolve_address(struct resolve *resolve, uint64_t address, bool is_exac
 
 	resolve_wait(resolve);
 	return resolve_take(resolve, ask, symbols, max);
+}
+
+const char *resolve_allocated(struct resolve *resolve, uint64_t address)
+{
+	const struct resolve_ask *ask = add_ask(resolve, address - 1, true);
+
+	resolve_wait(resolve);
+	return ask && ask->answer ? ask->answer->symbols[0].function : NULL;
 }
 
 struct resolve_totals resolve_totals(const struct resolve *resolve)

@@ -97,6 +97,12 @@ unsigned resolve_address(struct resolve *resolve, uint64_t address, bool is_exac
 			 struct symbol *symbols, unsigned max);
 
 /*
+ * Returns the type of the object that the call before a return address allocates, if the debug
+ * information shows it; else NULL. The text is valid as long as the resolver.
+ */
+const char *resolve_allocated(struct resolve *resolve, uint64_t address);
+
+/*
  * Sets *state to the result for the index-th module of which an address was looked up. Returns
  * false after the last module.
  */

@@ -28,6 +28,12 @@
  */
 #define WORKER_BATCH_MAX 2048
 
+/*
+ * Flag of an address in a request: not the names are wanted, but the type of the object that the
+ * call at the address allocates. The answer has one symbol, whose function is the type.
+ */
+#define WORKER_TYPE (UINT64_C(1) << 63)
+
 struct worker {
 	pid_t pid; /* 0: no child */
 	int socket;

@@ -226,6 +226,8 @@ static void remove_settled(const struct workers *workers, struct entry *entry)
 		bool is_code = is_usable && place_address(ask->place, &entry->facts.layout,
 							  ask->address, &ask->found);
 
+		if (ask->wants_type)
+			ask->found |= WORKER_TYPE;
 		entry->is_misfit |=
 			is_usable && !is_code && !place_fits(ask->place, &entry->facts.layout);
 		if (is_code)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The report `types`: blocks by type. The type is known if the names of the functions that
- * allocated a block contain it. --by selects the measure, as for the report `tree`.
+ * allocated a block contain it, or if the debug information shows it. --by selects the measure, as
+ * for the report `tree`.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -116,8 +117,8 @@ static void types_end(void *user, struct tables *tables)
 	if (total)
 		table_note(table,
 			   "by %s; %.0f %% has a known type: types are known for containers of "
-			   "C++ and Rust (-C symbol-mangling-version=v0) with debug information, "
-			   "not for plain new and malloc",
+			   "C++, Qt 5 and Rust, and for `new` in optimised code, with debug "
+			   "information; not for malloc",
 			   measure_word(measure_kind(state->measure)),
 			   100.0 * (double)known / (double)total);
 	report_note_samples(state->run, table, REPORT_SAMPLED_AMOUNTS);

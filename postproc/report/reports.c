@@ -144,7 +144,7 @@ void report_type(const struct report_run *run, struct table *table, struct table
 
 	if (run->naming && backtrace)
 		count = naming_symbols(run->naming, backtrace, symbols, SYMBOLS_MAX);
-	if (types_find(symbols, count, type, sizeof(type)))
+	if (types_find(run->naming, symbols, count, type, sizeof(type)))
 		table_text(table, cell, type);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Blocks of known types, and blocks whose type nothing tells. Prints for each type "COUNT BYTES
- * PATTERN", where PATTERN is one of fnmatch(3), and "COUNT BYTES -" for those without a type.
+ * PATTERN", where PATTERN is one of fnmatch(3), with ? before it if a compiler may not describe them,
+ * and "COUNT BYTES -" for those without a type.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -21,12 +22,16 @@ struct Foo {
 };
 
 struct Left {
-	virtual ~Left() {}
+	virtual ~Left()
+	{
+	}
 	long left = 1;
 };
 
 struct Right {
-	virtual ~Right() {}
+	virtual ~Right()
+	{
+	}
 	long right = 2;
 };
 
@@ -41,25 +46,96 @@ template <class T, int N> struct Grid {
 /* Its constructor allocates, too. */
 struct Deep {
 	std::string text;
-	Deep() : text(100, 'x') {}
+	Deep() : text(100, 'x')
+	{
+	}
 };
 
 /* Has an operator new of its own. */
 struct Own {
 	long cells[5];
-	static void *operator new(size_t size) { return malloc(size); }
+	static void *operator new(size_t size)
+	{
+		return malloc(size);
+	}
 };
 
 /* An allocator of the program. */
 template <class T> struct Pool {
 	using value_type = T;
-	Pool() {}
-	template <class U> Pool(const Pool<U> &) {}
-	T *allocate(size_t count) { return static_cast<T *>(malloc(count * sizeof(T))); }
-	void deallocate(T *at, size_t) { free(at); }
-	bool operator==(const Pool &) const { return true; }
-	bool operator!=(const Pool &) const { return false; }
+	Pool()
+	{
+	}
+	template <class U> Pool(const Pool<U> &)
+	{
+	}
+	T *allocate(size_t count)
+	{
+		return static_cast<T *>(malloc(count * sizeof(T)));
+	}
+	void deallocate(T *at, size_t)
+	{
+		free(at);
+	}
+	bool operator==(const Pool &) const
+	{
+		return true;
+	}
+	bool operator!=(const Pool &) const
+	{
+		return false;
+	}
 };
+
+/* Classes whose new-expressions the debug information describes. */
+namespace outer::inner
+{
+struct Item {
+	long cells[6];
+	explicit Item(long first) : cells{ first }
+	{
+	}
+};
+} // namespace outer::inner
+using outer::inner::Item;
+
+/* As large as Item, and made with one. */
+struct Holder {
+	Item *item;
+	long cells[5];
+	Holder(Item *of, long first) : item(of), cells{ first }
+	{
+	}
+};
+
+/* Has a constructor that is not inlined. */
+struct Remote : Left {
+	long cells[9];
+	explicit Remote(long first);
+};
+
+NOINLINE Remote::Remote(long first) : cells{ first }
+{
+}
+
+/* As large as its base, and as its first member. */
+struct Same : Right {
+};
+struct Wrap {
+	Both first;
+};
+
+/* Two classes of the same size, made by the same template. */
+template <int N> struct Kind {
+	long cells[3];
+	Kind() : cells{ N }
+	{
+	}
+};
+template <class T> static inline T *make()
+{
+	return new T();
+}
 
 static std::map<int, Foo> tree;
 static std::list<Grid<short, 7>> grids;
@@ -110,6 +186,19 @@ NOINLINE static void fill_plain()
 	new (storage.data()) Both();
 }
 
+NOINLINE static void fill_new()
+{
+	plain.reserve(9500);
+	for (int i = 0; i < 1000; i++) {
+		plain.push_back(new Holder(new Item(i), i));
+		plain.push_back(new Remote(i));
+		plain.push_back(new Same);
+		plain.push_back(new Wrap{});
+		plain.push_back(make<Kind<1>>());
+		plain.push_back(make<Kind<2>>());
+	}
+}
+
 static void say(size_t count, size_t bytes, const char *pattern)
 {
 	printf("%zu %zu %s\n", count, bytes, pattern);
@@ -120,19 +209,29 @@ int main()
 	fill_containers();
 	fill_pointers();
 	fill_plain();
+	fill_new();
 	say(2000, 2000 * sizeof(std::_Rb_tree_node<std::pair<const int, Foo>>),
 	    "std::_Rb_tree_node<std::pair<int const, Foo>*>");
-	say(2000, 2000 * sizeof(std::_List_node<Grid<short, 7>>), "std::_List_node<Grid<short, 7>*>");
+	say(2000, 2000 * sizeof(std::_List_node<Grid<short, 7>>),
+	    "std::_List_node<Grid<short, 7>*>");
 	say(1000, 1000 * sizeof(std::_List_node<Deep>), "std::_List_node<Deep>");
-	say(1001, 1000 * 101 + sizeof(Both) * 2, "char");
-	say(1, 500 * sizeof(Foo), "Foo");
+	say(1000, 1000 * 101, "std::string");
+	say(1, sizeof(Both) * 2, "char");
+	say(501, 500 * sizeof(Foo) + 500 * 7 * sizeof(Foo), "Foo");
+	say(2000, 2000 * sizeof(Both), "?Both");
+	say(1000, 1000 * sizeof(Holder), "Holder");
+	say(1000, 1000 * sizeof(Item), "outer::inner::Item");
+	say(1000, 1000 * sizeof(Remote), "Remote");
+	say(1000, 1000 * sizeof(Same), "Same");
+	say(1000, 1000 * sizeof(Kind<1>), "Kind<1>");
+	say(1000, 1000 * sizeof(Kind<2>), "Kind<2>");
 	say(1, 2000 * sizeof(Both *), "Both[*]");
 	say(1, 1000 * sizeof(std::shared_ptr<Both>), "std::shared_ptr<Both>");
 	say(1000, 1000 * (sizeof(Both) + 16), "std::_Sp_counted_ptr_inplace<Both, *>");
-	say(1, 3500 * sizeof(void *), "void[*]");
-	say(6500,
-	    1000 * sizeof(std::_List_node<Foo>) + 2000 * sizeof(Both) + 4000 * sizeof(Foo) +
-		    1000 * sizeof(Own) + 3500 * sizeof(Foo),
+	say(1, 9500 * sizeof(void *), "void[*]");
+	say(5000,
+	    1000 * sizeof(std::_List_node<Foo>) + 4000 * sizeof(Foo) + 1000 * sizeof(Own) +
+		    1000 * sizeof(Wrap),
 	    "-");
 	fflush(stdout);
 	quick_exit(0);

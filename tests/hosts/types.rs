@@ -40,11 +40,11 @@ fn main() {
     let texts: Vec<String> = (0..1000).map(|i| format!("{:50}", i)).collect();
     std::hint::black_box((&foos, &boxes, &grids, &shared, &tree, &table, &texts));
     say(2001, 2000 * 40 + 500 * 40, "types::Foo");
-    say(1, 2000 * 16, "alloc::boxed::Box<dyn types::Shape>");
+    say(1, 2000 * 16, "alloc::boxed::Box<dyn types::Shape*>");
     say(2000, 2000 * 18, "types::Grid<u16, 9*>");
-    say(1, 2000 * 8, "alloc::boxed::Box<types::Grid<u16, 9*>>");
-    say(1000, 1000 * 32, "alloc::sync::ArcInner<types::Grid<u32, 3*>>");
-    say(1, 2000 * 16, "(alloc::sync::Arc<types::Grid<u32, 3*>>, alloc::rc::Rc<types::Foo>)");
-    say(1000, 1000 * 56, "alloc::rc::RcInner<types::Foo>");
+    say(1, 2000 * 8, "alloc::boxed::Box<types::Grid<u16, 9*>*>");
+    say(1000, 1000 * 32, "alloc::sync::ArcInner<types::Grid<u32, 3*>*>");
+    say(1, 2000 * 16, "(alloc::sync::Arc<types::Grid<u32, 3*>*>, alloc::rc::Rc<types::Foo*>)");
+    say(1000, 1000 * 56, "alloc::rc::RcInner<types::Foo*>");
     std::process::exit(0);
 }

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+#include "resolver/allocated.h"
+
+#include <dwarf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/hash_table.h"
+#include "base/memory.h"
+#include "base/order.h"
+#include "resolver/demangle.h"
+
+#define NESTING_MAX 64u /* limit of nested blocks and inlined calls */
+#define LINKS_MAX   8u	/* limit of DIEs that refer to one another: pointers, declarations */
+/* with clang, operator new has the position of `new`, and the constructor that of the type */
+#define NEW_LENGTH 4
+
+/* A constructor that is called. */
+struct constructor {
+	const char *linkage, *name;
+	uint64_t size; /* of its class, in bytes; 0: the unit only declares the class */
+};
+
+struct allocated_search {
+	struct debuginfo *debuginfo;
+	struct debug_scope scope; /* of the call of operator new */
+	uint64_t after;		  /* return address of the call */
+	uint64_t budget;
+	/* the call: whether it was found, whether it is of operator new[], and the size; 0: unknown
+	 */
+	bool is_new, is_array;
+	uint64_t size;
+	struct constructor found; /* linkage NULL: none */
+	bool is_ambiguous;	  /* several classes were found */
+};
+
+/* ---- constructors ---- */
+
+static bool follow(Dwarf_Die *die, unsigned attribute)
+{
+	Dwarf_Attribute found;
+	Dwarf_Die next;
+
+	if (!dwarf_attr(die, attribute, &found) || !dwarf_formref_die(&found, &next))
+		return false;
+	*die = next;
+	return true;
+}
+
+static const char *text_of(Dwarf_Die *die, unsigned attribute)
+{
+	Dwarf_Attribute found;
+
+	return dwarf_attr_integrate(die, attribute, &found) ? dwarf_formstring(&found) : NULL;
+}
+
+/* Finds the class that the parameter `this` points to. */
+static bool find_class(const Dwarf_Die *parameter, Dwarf_Die *class)
+{
+	bool is_pointer = false;
+
+	*class = *parameter;
+	for (unsigned i = 0; i < LINKS_MAX && follow(class, DW_AT_type); i++) {
+		int tag = dwarf_tag(class);
+
+		if (tag == DW_TAG_class_type || tag == DW_TAG_structure_type)
+			return is_pointer;
+		is_pointer |= tag == DW_TAG_pointer_type;
+	}
+	return false;
+}
+
+/* Finds the class of a member function, by the hidden parameter of the function or its declaration.
+ */
+static bool find_class_of(Dwarf_Die function, Dwarf_Die *class)
+{
+	Dwarf_Die parameter;
+
+	for (unsigned i = 0; i < LINKS_MAX; i++) {
+		if (dwarf_child(&function, &parameter) == 0 &&
+		    dwarf_tag(&parameter) == DW_TAG_formal_parameter &&
+		    dwarf_hasattr_integrate(&parameter, DW_AT_artificial) &&
+		    find_class(&parameter, class))
+			return true;
+		if (!follow(&function, DW_AT_abstract_origin) &&
+		    !follow(&function, DW_AT_specification))
+			break;
+	}
+	return false;
+}
+
+/* Whether the function is a constructor. */
+static bool read_constructor(Dwarf_Die *function, struct constructor *constructor)
+{
+	const char *name = text_of(function, DW_AT_name), *class_name;
+	size_t length = name ? strlen(name) : 0;
+	Dwarf_Die class;
+	int size;
+
+	constructor->name = name;
+	constructor->linkage = text_of(function, DW_AT_linkage_name);
+	if (!length || !constructor->linkage || !find_class_of(*function, &class))
+		return false;
+	class_name = dwarf_diename(&class);
+	size = dwarf_bytesize(&class);
+	constructor->size = size > 0 ? (uint64_t)size : 0;
+	/* a class template has arguments after its name, its constructor has none */
+	return class_name && !strncmp(class_name, name, length) &&
+	       (!class_name[length] || class_name[length] == '<');
+}
+
+/*
+ * Whether the parameter `this` of an inlined constructor is the result of the call: it is in the
+ * register of results when the call returns.
+ */
+static bool takes_result(const struct allocated_search *search, Dwarf_Die *inlined)
+{
+	Dwarf_Attribute found;
+	Dwarf_Op *operations;
+	Dwarf_Die parameter;
+	size_t count;
+
+	return dwarf_child(inlined, &parameter) == 0 &&
+	       dwarf_tag(&parameter) == DW_TAG_formal_parameter &&
+	       dwarf_attr(&parameter, DW_AT_location, &found) &&
+	       dwarf_getlocation_addr(&found, search->after, &operations, &count, 1) == 1 &&
+	       count == 1 && operations->atom == DW_OP_reg0 &&
+	       (dwarf_whatform(&found) != DW_FORM_exprloc ||
+		dwarf_haspc(inlined, search->after) == 1);
+}
+
+/* line, column: of the call of the constructor. inlined: NULL if the call is not inlined. */
+static void take_constructor(struct allocated_search *search, Dwarf_Die *function, int64_t line,
+			     int64_t column, Dwarf_Die *inlined)
+{
+	const struct debug_scope *scope = &search->scope;
+	struct constructor constructor;
+
+	if (line != scope->line ||
+	    (column - scope->column != (scope->is_gnu ? 0 : NEW_LENGTH) &&
+	     !(inlined && takes_result(search, inlined))) ||
+	    !read_constructor(function, &constructor))
+		return;
+	/* the unwinding of an exception may call the same constructor once more in the code */
+	search->is_ambiguous |=
+		search->found.linkage && (search->found.size != constructor.size ||
+					  strcmp(search->found.name, constructor.name) != 0);
+	search->found = constructor;
+}
+
+/* ---- calls ---- */
+
+/* Reads the value of an expression that is a constant. */
+static bool read_constant(Dwarf_Die *die, unsigned attribute, uint64_t *value)
+{
+	Dwarf_Attribute found;
+	Dwarf_Op *operations;
+	size_t count;
+
+	if (!dwarf_attr(die, attribute, &found) ||
+	    dwarf_getlocation(&found, &operations, &count) != 0 || count != 1)
+		return false;
+	if (operations->atom >= DW_OP_lit0 && operations->atom <= DW_OP_lit31)
+		*value = operations->atom - DW_OP_lit0;
+	else if (operations->atom >= DW_OP_const1u && operations->atom <= DW_OP_consts)
+		*value = operations->number;
+	else
+		return false;
+	return true;
+}
+
+/* Returns the register of the first argument as an operation of DWARF; 0: unknown. */
+static unsigned first_argument(unsigned machine)
+{
+	return machine == EM_X86_64 ? DW_OP_reg5 : machine == EM_AARCH64 ? DW_OP_reg0 : 0;
+}
+
+static void take_size(struct allocated_search *search, Dwarf_Die *call)
+{
+	unsigned wanted = first_argument(search->scope.machine);
+	Dwarf_Attribute found;
+	Dwarf_Op *operations;
+	Dwarf_Die parameter;
+	size_t count;
+
+	if (dwarf_child(call, &parameter) != 0)
+		return;
+	do {
+		if (dwarf_attr(&parameter, DW_AT_location, &found) &&
+		    dwarf_getlocation(&found, &operations, &count) == 0 && count == 1 &&
+		    operations->atom == wanted &&
+		    !read_constant(&parameter, DW_AT_call_value, &search->size))
+			read_constant(&parameter, DW_AT_GNU_call_site_value, &search->size);
+	} while (debuginfo_next(&search->budget, &parameter));
+}
+
+/* Whether an address is in the same inlined call, and sets its position. */
+static bool is_in_scope(const struct allocated_search *search, uint64_t address,
+			struct debug_scope *scope)
+{
+	Dwarf_Die *one = &scope->innermost;
+	Dwarf_Die other = search->scope.innermost;
+
+	return debuginfo_scope(search->debuginfo, address, scope) &&
+	       dwarf_dieoffset(one) == dwarf_dieoffset(&other);
+}
+
+/* Takes a call that is not inlined. The names of version 4 of DWARF are extensions of GNU. */
+static void take_call(struct allocated_search *search, Dwarf_Die *call)
+{
+	Dwarf_Attribute found;
+	Dwarf_Die function = *call;
+	struct debug_scope scope;
+	Dwarf_Addr after;
+
+	if ((!dwarf_attr(call, DW_AT_call_return_pc, &found) &&
+	     !dwarf_attr(call, DW_AT_low_pc, &found)) ||
+	    dwarf_formaddr(&found, &after) != 0 ||
+	    (!follow(&function, DW_AT_call_origin) && !follow(&function, DW_AT_abstract_origin)))
+		return;
+	if (after == search->after) {
+		const char *name = text_of(&function, DW_AT_linkage_name);
+
+		search->is_array = name && !strncmp(name, "_Zna", 4);
+		take_size(search, call);
+	} else if (find_class_of(function, &(Dwarf_Die){ 0 }) &&
+		   is_in_scope(search, after - 1, &scope)) {
+		take_constructor(search, &function, scope.line, scope.column, NULL);
+	}
+}
+
+static int64_t number_of(Dwarf_Die *die, unsigned attribute)
+{
+	Dwarf_Attribute found;
+	Dwarf_Word value;
+
+	return dwarf_attr(die, attribute, &found) && dwarf_formudata(&found, &value) == 0 &&
+			       value <= INT32_MAX
+		       ? (int64_t)value
+		       : -1;
+}
+
+/* Walks a function. is_inside: the scope of the call of operator new is the innermost one. */
+static void walk(struct allocated_search *search, Dwarf_Die *parent, bool is_inside,
+		 unsigned nesting)
+{
+	Dwarf_Die die, function;
+
+	if (nesting == NESTING_MAX || dwarf_child(parent, &die) != 0)
+		return;
+	do {
+		switch (dwarf_tag(&die)) {
+		case DW_TAG_inlined_subroutine:
+			function = die;
+			if (is_inside && follow(&function, DW_AT_abstract_origin))
+				take_constructor(search, &function,
+						 number_of(&die, DW_AT_call_line),
+						 number_of(&die, DW_AT_call_column), &die);
+			walk(search, &die,
+			     dwarf_dieoffset(&die) == dwarf_dieoffset(&search->scope.innermost),
+			     nesting + 1);
+			break;
+		case DW_TAG_lexical_block:
+		case DW_TAG_try_block:
+		case DW_TAG_catch_block:
+			walk(search, &die, is_inside, nesting + 1);
+			break;
+		case DW_TAG_call_site:
+		case DW_TAG_GNU_call_site:
+			take_call(search, &die);
+			break;
+		default:
+			break;
+		}
+	} while (debuginfo_next(&search->budget, &die));
+}
+
+/*
+ * clang does not describe calls of functions without a declaration, such as operator new. Reads the
+ * size from the code: on x86-64, mov $SIZE,%edi (0xbf) before the call (5 bytes).
+ */
+static void read_size(struct allocated_search *search)
+{
+	uint8_t code[10];
+	uint32_t size;
+
+	if (search->size || search->scope.machine != EM_X86_64 ||
+	    !debuginfo_code(search->debuginfo, search->after - sizeof(code), code, sizeof(code)) ||
+	    code[0] != 0xbf)
+		return;
+	memcpy(&size, code + 1, sizeof(size));
+	search->size = size;
+}
+
+/* Whether the size that the call passes is that of an object of the class, or of an array of them.
+ */
+static bool has_size(const struct allocated_search *search, uint64_t size)
+{
+	if (!search->is_array || !size)
+		return size && search->size == size;
+	/* the number of elements may precede them */
+	return !search->size || search->size % size == 0 || (search->size - 8) % size == 0;
+}
+
+/* ---- classes that other units define ---- */
+
+/*
+ * A class is often defined only in the unit that has its virtual functions. The index has the sizes
+ * of all classes in namespaces, by a hash of the complete name.
+ */
+struct class_size {
+	uint64_t hash, size; /* size 0: several classes have the name */
+};
+
+struct class_index {
+	ARRAY_OF(struct class_size) items; /* sorted by hash */
+};
+
+ORDER_FUNCTION(by_hash, struct class_size, ORDER(a->hash, b->hash) ?: ORDER(a->size, b->size))
+
+/* Adds the classes of a unit or a namespace. name: buffer with the namespaces' names. */
+static void add_classes(struct class_index *index, Dwarf_Die *parent, char name[ALLOCATED_MAX],
+			size_t length, uint64_t *budget, unsigned nesting)
+{
+	Dwarf_Die die;
+
+	if (nesting == NESTING_MAX || dwarf_child(parent, &die) != 0)
+		return;
+	do {
+		int tag = dwarf_tag(&die), size;
+		const char *own = dwarf_diename(&die);
+		size_t end;
+
+		if (tag != DW_TAG_namespace &&
+		    ((tag != DW_TAG_class_type && tag != DW_TAG_structure_type) || !own))
+			continue;
+		end = length + (size_t)snprintf(name + length, ALLOCATED_MAX - length, "%s%s",
+						length ? "::" : "", own ?: "(anonymous namespace)");
+		if (end >= ALLOCATED_MAX)
+			continue;
+		if (tag == DW_TAG_namespace) {
+			add_classes(index, &die, name, end, budget, nesting + 1);
+			continue;
+		}
+		size = dwarf_bytesize(&die);
+		if (size > 0)
+			*ARRAY_ADD(&index->items) =
+				(struct class_size){ hash_bytes(0, name, end), (uint64_t)size };
+	} while (debuginfo_next(budget, &die));
+}
+
+struct class_index *allocated_index(struct debuginfo *debuginfo)
+{
+	struct class_index *index = memory_zalloc(1, sizeof(*index));
+	char name[ALLOCATED_MAX];
+	uint64_t budget;
+	Dwarf_Die unit;
+	size_t count = 0;
+
+	for (size_t i = 0; debuginfo_unit(debuginfo, i, &unit, &budget); i++)
+		add_classes(index, &unit, name, 0, &budget, 0);
+	ARRAY_SORT(&index->items, by_hash);
+	for (size_t i = 0; i < index->items.count; i++) {
+		struct class_size *item = &index->items.items[i];
+
+		if (!count || index->items.items[count - 1].hash != item->hash)
+			index->items.items[count++] = *item;
+		else if (index->items.items[count - 1].size != item->size)
+			index->items.items[count - 1].size = 0;
+	}
+	index->items.count = count;
+	return index;
+}
+
+void allocated_index_free(struct class_index *index)
+{
+	if (index)
+		free(index->items.items);
+	free(index);
+}
+
+static uint64_t find_size(const struct class_index *index, const char *name)
+{
+	uint64_t hash = hash_bytes(0, name, strlen(name));
+	size_t i = ARRAY_SEARCH(index->items.count, at, index->items.items[at].hash < hash);
+
+	return i < index->items.count && index->items.items[i].hash == hash
+		       ? index->items.items[i].size
+		       : 0;
+}
+
+bool allocated_type(struct debuginfo *debuginfo, uint64_t address, char type[ALLOCATED_MAX])
+{
+	struct allocated_search search = { .debuginfo = debuginfo, .after = address + 1 };
+	cleanup_free char *name = NULL;
+	size_t length, own;
+	bool ignored;
+
+	if (!debuginfo_scope(debuginfo, address, &search.scope))
+		return false;
+	search.budget = search.scope.size;
+	walk(&search, &search.scope.function,
+	     dwarf_dieoffset(&search.scope.function) == dwarf_dieoffset(&search.scope.innermost),
+	     0);
+	read_size(&search);
+	if (!search.found.linkage || search.is_ambiguous)
+		return false;
+	/* the name of a constructor is that of the class, "::" and the name in the source */
+	name = demangle(search.found.linkage, DEMANGLE_SHORT, &ignored);
+	length = name ? strlen(name) : 0;
+	own = strlen(search.found.name) + 2;
+	if (length <= own || length - own >= ALLOCATED_MAX ||
+	    strncmp(name + length - own, "::", 2) != 0 ||
+	    strcmp(name + length - own + 2, search.found.name) != 0)
+		return false;
+	memcpy(type, name, length - own);
+	type[length - own] = '\0';
+	if (!search.found.size)
+		search.found.size = find_size(debuginfo_classes(debuginfo), type);
+	return has_size(&search, search.found.size);
+}
