@@ -25,8 +25,8 @@ static const char *next_text(struct scan_result *result)
  */
 static const char *note_named(const char *name)
 {
-	static const char *const names[] = { NOTE_SCAN,	  NOTE_ROOT,	 NOTE_BLOCK,
-					     NOTE_HANDLE, NOTE_RESIDENT, NOTE_PAGES };
+	static const char *const names[] = { NOTE_SCAN,	   NOTE_ROOT,	  NOTE_BLOCK, NOTE_HANDLE,
+					     NOTE_BLOCKED, NOTE_RESIDENT, NOTE_PAGES };
 
 	for (size_t i = 0; name && i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(name, names[i]))

@@ -187,6 +187,7 @@ static void add_thread(struct core *core, const struct note *note)
 {
 	struct elf_prstatus status;
 	struct core_thread *thread;
+	uint64_t arguments[3];
 
 	if (note->size < sizeof(status) || core->threads.count == THREADS_MAX)
 		return;
@@ -198,9 +199,7 @@ static void add_thread(struct core *core, const struct note *note)
 	thread->pc = registers_pc(&thread->registers);
 	thread->sp = registers_sp(&thread->registers);
 	thread->tls = registers_tls(&thread->registers);
-#if defined(__x86_64__)
-	thread->is_in_call = (int64_t)thread->registers.orig_rax >= 0;
-#endif
+	thread->is_in_call = registers_call(&thread->registers, arguments) >= 0;
 	/* the first thread in the file is the one that got the signal */
 	if (core->threads.count == 1)
 		core->signal = status.pr_cursig;

@@ -5,6 +5,7 @@
 /* The registers of a stopped thread by DWARF number, for each type of processor. */
 
 #include <elf.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/user.h>
 
@@ -38,6 +39,18 @@ static inline uint64_t registers_tls(const registers_native *from)
 	return from->fs_base;
 }
 
+/*
+ * Returns the number of the system call that the thread is in, and its first arguments. Returns -1
+ * if the thread is in none, or if the registers of this processor do not show that.
+ */
+static inline int64_t registers_call(const registers_native *from, uint64_t arguments[3])
+{
+	arguments[0] = from->rdi;
+	arguments[1] = from->rsi;
+	arguments[2] = from->rdx;
+	return (int64_t)from->orig_rax;
+}
+
 static inline void registers_copy(const registers_native *from, uint64_t *to)
 {
 	const uint64_t values[REGISTERS_COUNT] = {
@@ -49,6 +62,8 @@ static inline void registers_copy(const registers_native *from, uint64_t *to)
 	for (int i = 0; i < REGISTERS_COUNT; i++)
 		to[i] = values[i];
 }
+
+#define REGISTERS_HAVE_CALL true
 
 #elif defined(__aarch64__)
 
@@ -110,6 +125,17 @@ static inline void registers_copy(const registers_native *from, uint64_t *to)
 	(void)to;
 }
 
+#endif
+
+#ifndef REGISTERS_HAVE_CALL
+#define REGISTERS_HAVE_CALL false
+
+static inline int64_t registers_call(const registers_native *from, uint64_t arguments[3])
+{
+	(void)from;
+	(void)arguments;
+	return -1;
+}
 #endif
 
 #endif

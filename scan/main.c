@@ -430,6 +430,35 @@ static int write_head(const struct scan *scan, const char *text, struct error *e
 		       : error_system(err, errno, "cannot write the results of the scan");
 }
 
+/*
+ * Whether the core file lacks a mapping that the process had: gcore leaves out what
+ * coredump_filter and MADV_DONTDUMP exclude, without a mark. Mappings are known by the stacks and
+ * blocks in them, or by the call that made them.
+ */
+static bool lacks_mappings(const struct process *process, const struct live *live)
+{
+	const struct maps *maps = &process->subject.maps;
+
+	for (size_t i = 0; i < process->threads.count; i++)
+		if (!maps_at(maps, process->threads.items[i].tracee.sp))
+			return true;
+	for (size_t i = 0; i < live->blocks.count; i++)
+		if (!maps_at(maps, live->blocks.items[i].address))
+			return true;
+	for (size_t i = 0; i < live->mappings.count; i++) {
+		const struct live_mapping *mapping = &live->mappings.items[i];
+
+		for (uint64_t at = mapping->from; at < mapping->to;) {
+			const struct mapping *found = maps_at(maps, at);
+
+			if (!found)
+				return true;
+			at = found->to;
+		}
+	}
+	return false;
+}
+
 static int run_core(struct scan *scan, int core, const char *const *paths, size_t count,
 		    struct error *err)
 {
@@ -455,7 +484,8 @@ static int run_core(struct scan *scan, int core, const char *const *paths, size_
 		return error_set(err, EIO, "cannot read %s", stream.path);
 	if (stream.doubt)
 		scan->live.doubt = stream.doubt;
-	else if (scan->process.unread_bytes && !scan->live.doubt)
+	else if ((scan->process.unread_bytes || lacks_mappings(&scan->process, &scan->live)) &&
+		 !scan->live.doubt)
 		scan->live.doubt = "the core file does not have all memory of the process";
 	snprintf(text, sizeof(text), "%llx %llx %u %llu", (unsigned long long)stream.session[0],
 		 (unsigned long long)stream.session[1], stream.stream,

@@ -2,10 +2,12 @@
 #include "scan/results.h"
 
 #include <inttypes.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include "base/cleanup.h"
 #include "base/memory.h"
@@ -310,6 +312,70 @@ static void put_residences(struct out *out, const struct report *report)
 	end_note(out);
 }
 
+/* ---- waits of a core file ---- */
+
+#define MUTEX_KINDS 512u /* upper bound of the value that glibc stores as the kind of a mutex */
+
+/* Returns the id if a thread of the core file has it, else 0. */
+static uint32_t find_thread(const struct process *process, uint32_t tid)
+{
+	for (size_t i = 0; i < process->threads.count; i++)
+		if ((uint32_t)process->threads.items[i].tracee.tid == tid)
+			return tid;
+	return 0;
+}
+
+/*
+ * Returns the thread that holds the mutex for which a call of futex(2) waits, according to the
+ * mutex; 0: unknown, or the futex is not known to be a mutex of glibc.
+ */
+static uint32_t find_holder(const struct process *process, const uint64_t arguments[3])
+{
+	uint32_t value = (uint32_t)arguments[2], owner;
+	/* struct __pthread_mutex_s: the futex, a count, the owner, the number of users, the kind */
+	uint32_t words[5];
+	int operation = (int)arguments[1] & FUTEX_CMD_MASK;
+
+	if (subject_get(&process->subject, arguments[0], words, sizeof(words)))
+		return 0;
+	owner = words[2];
+	if (operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2)
+		return find_thread(process, words[0] & FUTEX_TID_MASK);
+	/* while threads wait, the futex is 2, or in a robust mutex the owner with FUTEX_WAITERS */
+	if ((operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET) || !words[3] ||
+	    words[4] >= MUTEX_KINDS ||
+	    (value != 2 && (!(value & FUTEX_WAITERS) || (value & FUTEX_TID_MASK) != owner)))
+		return 0;
+	return find_thread(process, owner);
+}
+
+/* Writes the threads that wait for a futex. */
+static void put_blocked(struct out *out, const struct report *report)
+{
+	const struct process *process = report->process;
+
+	for (size_t i = 0; i < process->threads.count; i++) {
+		const struct process_thread *thread = &process->threads.items[i];
+		uint64_t arguments[3];
+		char frames[RUNS_TEXT] = "";
+		size_t used = 0;
+
+		if (registers_call(&thread->tracee.registers, arguments) != SYS_futex)
+			continue;
+		begin_note(out, report, NOTE_BLOCKED);
+		put_number(out, "thread", (uint64_t)thread->tracee.tid);
+		put_hex(out, "futex", arguments[0]);
+		put_number(out, "holder", find_holder(process, arguments));
+		/* in a trace, a frame is a return address, which is after the call; 20: one frame
+		 */
+		for (unsigned k = 0; k < thread->frame_count && used + 20 < sizeof(frames); k++)
+			used += (size_t)snprintf(frames + used, sizeof(frames) - used,
+						 "%" PRIx64 " ", thread->frames[k].pc + 1);
+		put_text(out, "frames", frames);
+		end_note(out);
+	}
+}
+
 /* ---- the complete result ---- */
 
 static void put_end(struct out *out, const struct report *report)
@@ -354,8 +420,8 @@ static void put_end(struct out *out, const struct report *report)
 }
 
 /*
- * Writes the note of the cut, for core files only: for a running process, the collector has already
- * written this note to the stream.
+ * Writes the note of the cut and the waits, for core files only: for a running process, the
+ * collector has already written the cut to the stream.
  */
 static void put_cut(struct out *out, const struct report *report)
 {
@@ -364,7 +430,10 @@ static void put_cut(struct out *out, const struct report *report)
 	put_string(out, "cut");
 	put_string(out, "when");
 	put_string(out, "core");
+	put_string(out, "waits");
+	put_string(out, REGISTERS_HAVE_CALL ? "read" : "unknown");
 	end_note(out);
+	put_blocked(out, report);
 }
 
 int report_write(const struct report *report, int fd, struct error *err)

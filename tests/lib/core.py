@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """core.py JSON unreachable: checks that a report on the core file of tests/hosts/crashes has the blocks to which the
-program has dropped its pointers. core.py JSON JSON: checks that two reports have the same lines. Prints the
-differences; the exit status is 1 if there are any."""
+program has dropped its pointers. core.py JSON waits SAID: checks which of the threads that the program printed wait for
+which holder. core.py JSON JSON: checks that two reports have the same lines. Prints the differences; the exit status is 1
+if there are any."""
 import json
 import sys
 
@@ -16,6 +17,18 @@ def rows(tables):
 
 
 tables = json.load(open(sys.argv[1]))
+if sys.argv[2] == 'waits':
+    numbers = {int(line.split()[1]): int(line.split()[0]) for line in open(sys.argv[3]) if line.split()[1:]}
+    names = [[frame.get('function') for frame in row[key] or []]
+             for row in tables['blocked_in_core'] for key in ('backtrace', 'holder_backtrace')]
+    got = [(row['state'], numbers.get(row['thread']), numbers.get(row['holder']))
+           for row in tables['blocked_in_core']]
+    want = {('deadlock', 1, 2), ('deadlock', 2, 1), ('waits', 3, 0), ('waits', 4, 0)}
+    print('\n'.join(map(str, set(got) ^ want)))
+    places = [bool({'lock_in_order', 'wait_for_lock', 'take_locks'} & set(functions)) for functions in names]
+    print('' if all(places) else names)
+    sys.exit(set(got) != want or len(got) != 4 or not all(places) or
+             not any(set(functions) >= {'take_locks', 'main'} for functions in names))
 if sys.argv[2] != 'unreachable':
     one, other = set(rows(tables)), set(rows(json.load(open(sys.argv[2]))))
     for row in list(one ^ other)[:9]:
