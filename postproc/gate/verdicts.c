@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/human.h"
@@ -68,23 +69,40 @@ static const char *beneath(const char *path, const char *root)
 	return !strncmp(path, plain, length) && path[length] == '/' ? path + length + 1 : NULL;
 }
 
+/*
+ * For a file that does not exist here, because the program was built elsewhere or with
+ * -ffile-prefix-map: returns the longest end of the path that exists below `root`, or NULL.
+ */
+static const char *find_elsewhere(const char *path, const char *root)
+{
+	const char *rest = access(path, F_OK) ? path : "";
+
+	while ((rest = strchr(rest, '/'))) {
+		cleanup_free char *whole = memory_format("%s%s", root, rest++);
+
+		if (access(whole, F_OK) == 0)
+			return rest;
+	}
+	return NULL;
+}
+
 /* Whether the path is in the user's source. Makes a path below a known directory relative to it. */
 static bool shorten_path(const struct source_style *style, char *path)
 {
+	const char *const *roots = style->root_count ? style->roots : &style->here;
+	size_t count = style->root_count ? style->root_count : style->here != NULL;
 	const char *rest = NULL;
 
-	/* after a build with -ffile-prefix-map, paths are already relative to the source */
+	/* -ffile-prefix-map may have made the path relative to the source */
 	if (*path != '/')
 		return true;
-	for (size_t i = 0; !rest && i < style->root_count; i++)
-		rest = beneath(path, style->roots[i]);
-	if (!rest && style->root_count)
-		return false;
-	if (!rest && style->here)
-		rest = beneath(path, style->here);
+	for (size_t i = 0; !rest && i < count; i++)
+		rest = beneath(path, roots[i]);
+	for (size_t i = 0; !rest && i < count; i++)
+		rest = find_elsewhere(path, roots[i]);
 	if (rest)
 		memmove(path, rest, strlen(rest) + 1);
-	return true;
+	return rest || !style->root_count;
 }
 
 bool source_line(const struct source_style *style, const struct naming_symbol *symbol,

@@ -279,7 +279,8 @@ static bool is_whole(const struct summary *summary, const struct summary_process
 bool report_is_unhooked(const struct summary *summary, const struct summary_process *process)
 {
 	return is_whole(summary, process, KIND_FD) && process->descriptors &&
-	       process->descriptors != process->held[RESOURCE_FD] + process->inherited;
+	       process->descriptors != process->held[RESOURCE_FD] + process->inherited &&
+	       process->descriptors != process->counted;
 }
 
 /*

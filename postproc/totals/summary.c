@@ -657,6 +657,13 @@ static void on_process(struct summary *summary, const struct event *event)
 	summary->has_times |= facts->has_tails;
 }
 
+static uint64_t count_descriptors(const struct summary *summary)
+{
+	uint32_t class = ledger_class_of(summary->ledger, RESOURCE_FD);
+
+	return ledger_sum(summary->ledger, class)->count + ledger_inherited(summary->ledger);
+}
+
 void summary_event(struct summary *summary, const struct event *event)
 {
 	switch (event->kind) {
@@ -678,11 +685,14 @@ void summary_event(struct summary *summary, const struct event *event)
 	case EVENT_MAPPING:
 		space_map(&summary->space, event->mapping);
 		return;
+	case EVENT_HEAP:
+		/* at exit, just before the library asks the kernel for the number of descriptors */
+		summary->fold->process.counted = count_descriptors(summary);
+		return;
 	case EVENT_TRACER:
 	case EVENT_CONTEXT:
 	case EVENT_RESOURCE:
 	case EVENT_ATTACHMENT:
-	case EVENT_HEAP:
 	case EVENT_COMMENT:
 		return;
 	}

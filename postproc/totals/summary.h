@@ -237,8 +237,12 @@ struct summary_process {
 	/* number of calls that unmapped some of that memory */
 	uint64_t unmapped;
 	uint64_t inherited; /* number of inherited descriptors that were never closed */
-	/* number of descriptors open at the end, according to the kernel; 0: not known */
-	uint64_t descriptors;
+	/*
+	 * number of descriptors open at the end, according to the kernel; 0: not known. counted:
+	 * their number then according to the recorded calls; 0: not known. Destructors of libraries
+	 * may close descriptors later
+	 */
+	uint64_t descriptors, counted;
 	/* according to the kernel, the process had no zombie, or had one, at its end */
 	bool has_no_zombie, has_zombie;
 	/* classes of objects that were acquired or released without a hook; NULL: none */
