@@ -3,7 +3,7 @@
 #define WAITS_GIL_H
 
 /*
- * The GIL (global interpreter lock) of CPython 3.8 to 3.13: which threads of the process that is
+ * The GIL (global interpreter lock) of CPython 3.8 to 3.15: which threads of the process that is
  * being read waited for it, and the line at which another thread held it.
  *
  * The GIL is four objects in the interpreter's variable _PyRuntime, in this order: a condition

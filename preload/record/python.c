@@ -11,141 +11,19 @@
 #include "preload/ground/self.h"
 #include "preload/ground/sys.h"
 #include "preload/walk/maps.h"
+#include "python_layout.h"
 #include "ring.h"
 #include "thread.h"
 
-/*
- * Offsets of the members of CPython's structs that a walk reads; 0: the version lacks the member.
- * The offsets are taken from the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1 and 3.13.0, for
- * 64-bit builds with a GIL. Members do not move within a minor version.
+/* values of the digit of Py_Version that tells a release: 10 alpha, 11 beta, 12 candidate, 15 final
  */
-struct layout {
-	uint16_t thread_id; /* offset in PyThreadState */
-	uint16_t cframe;    /* offset in PyThreadState */
-	uint16_t cframe_previous;
-	/* offset of the pointer to the innermost frame, in the cframe or in PyThreadState */
-	uint16_t current;
-	bool is_in_cframe;   /* `current` is a member of the cframe */
-	bool is_instruction; /* `at` leads to a pointer to the instruction, not to an offset */
-	uint8_t scale;	     /* unit, in bytes, of the offset that `at` leads to */
-	uint16_t previous, code, at; /* offsets in the frame */
-	/* offset of a flag in the frame, set in the outermost frame of a cframe */
-	uint16_t is_entry;
-	/* offset of the owner in the frame; from OWNED_BY_C on, the owner marks an entry frame */
-	uint16_t owner;
-	uint16_t file, name, first, lines, instructions; /* offsets in PyCodeObject */
-	uint8_t ascii, compact; /* sizes of PyASCIIObject and PyCompactUnicodeObject */
-};
-
-#define OWNED_BY_C 3
-
-static const struct layout layouts[] = {
-	[8] = { .thread_id = 176,
-		.current = 24,
-		.previous = 24,
-		.code = 32,
-		.at = 104,
-		.scale = 1,
-		.file = 104,
-		.name = 112,
-		.first = 40,
-		.lines = 120,
-		.ascii = 48,
-		.compact = 72 },
-	[9] = { .thread_id = 176,
-		.current = 24,
-		.previous = 24,
-		.code = 32,
-		.at = 104,
-		.scale = 1,
-		.file = 104,
-		.name = 112,
-		.first = 40,
-		.lines = 120,
-		.ascii = 48,
-		.compact = 72 },
-	[10] = { .thread_id = 176,
-		 .cframe = 48,
-		 .cframe_previous = 8,
-		 .current = 24,
-		 .previous = 24,
-		 .code = 32,
-		 .at = 96,
-		 .scale = 2,
-		 .file = 104,
-		 .name = 112,
-		 .first = 40,
-		 .lines = 120,
-		 .ascii = 48,
-		 .compact = 72 },
-	[11] = { .thread_id = 152,
-		 .cframe = 56,
-		 .cframe_previous = 16,
-		 .current = 8,
-		 .is_in_cframe = true,
-		 .is_instruction = true,
-		 .previous = 48,
-		 .code = 32,
-		 .at = 56,
-		 .is_entry = 68,
-		 .file = 112,
-		 .name = 128,
-		 .first = 72,
-		 .lines = 136,
-		 .instructions = 184,
-		 .ascii = 48,
-		 .compact = 72 },
-	[12] = { .thread_id = 136,
-		 .cframe = 56,
-		 .cframe_previous = 8,
-		 .current = 0,
-		 .is_in_cframe = true,
-		 .is_instruction = true,
-		 .previous = 8,
-		 .code = 0,
-		 .at = 56,
-		 .owner = 70,
-		 .file = 112,
-		 .name = 128,
-		 .first = 68,
-		 .lines = 136,
-		 .instructions = 192,
-		 .ascii = 40,
-		 .compact = 56 },
-	[13] = { .thread_id = 152,
-		 .current = 72,
-		 .is_instruction = true,
-		 .previous = 8,
-		 .code = 0,
-		 .at = 56,
-		 .owner = 70,
-		 .file = 112,
-		 .name = 128,
-		 .first = 68,
-		 .lines = 136,
-		 .instructions = 200,
-		 .ascii = 40,
-		 .compact = 56 },
-};
-
-/* offsets in PyObject, bytes and str, which are the same in all versions */
-#define OBJECT_TYPE  8
-#define BYTES_SIZE   16
-#define BYTES_DATA   32
-#define TEXT_LENGTH  16
-#define TEXT_HASH    24
-#define TEXT_STATE   32
-#define TEXT_COMPACT 0x20u
-#define TEXT_ASCII   0x40u
+#define RELEASE_CANDIDATE 12u
 
 /* number of times that python_pause() lets other threads run while it waits for readers */
 #define PAUSE_YIELDS 10000
 
-/* maximum line number: the addresses of a function's lines must fit into its range */
-#define LINES_MAX 0xffffeu
-
 static struct {
-	const struct layout *layout; /* NULL: the version is not known yet */
+	const struct python_layout *layout; /* NULL: the version is not known yet */
 	int minor;
 	uintptr_t code_type;
 	uintptr_t (*state)(void);
@@ -172,14 +50,14 @@ bool python_is_found;
 
 static bool has_layout(int minor)
 {
-	return minor > 0 && minor < (int)(sizeof(layouts) / sizeof(*layouts)) &&
-	       layouts[minor].thread_id && sizeof(void *) == 8;
+	return minor > 0 && minor < (int)(sizeof(python_layouts) / sizeof(*python_layouts)) &&
+	       python_layouts[minor].thread_id && sizeof(void *) == 8;
 }
 
 static void choose_layout(int minor)
 {
 	python.minor = minor;
-	__atomic_store_n(&python.layout, has_layout(minor) ? &layouts[minor] : NULL,
+	__atomic_store_n(&python.layout, has_layout(minor) ? &python_layouts[minor] : NULL,
 			 __ATOMIC_RELEASE);
 }
 
@@ -269,7 +147,9 @@ void python_look_at(const struct module *module)
 		minor = (int)(found->version >> 16 & 255);
 	else if (!found->version)
 		python.version = (const char *(*)(void))found->get_version;
-	if (found->is_special || !python.is_ending || !python.code_type)
+	/* members may move until the first candidate of a release */
+	if (found->is_special || !python.is_ending || !python.code_type ||
+	    (found->version && (found->version >> 4 & 15) < RELEASE_CANDIDATE))
 		minor = -1;
 	if (minor)
 		choose_layout(minor);
@@ -394,8 +274,8 @@ static inline bool is_readable(uintptr_t address, size_t size)
  */
 static inline bool is_code(uintptr_t code)
 {
-	return code && word_at(code + OBJECT_TYPE) == python.code_type &&
-	       (intptr_t)word_at(code) > 0;
+	return code && word_at(code + PYTHON_OBJECT_TYPE) == python.code_type &&
+	       *(const uint32_t *)code;
 }
 
 static inline uint64_t mix(uint64_t hash, uint64_t word)
@@ -404,167 +284,105 @@ static inline uint64_t mix(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 29;
 }
 
-static inline struct python_print fingerprint(uintptr_t code)
+static inline struct python_identity identify(const struct python_layout *layout, uintptr_t code)
 {
-	const struct layout *layout = python.layout;
-	uintptr_t lines = word_at(code + layout->lines);
-	uintptr_t file = word_at(code + layout->file);
-	uintptr_t name = word_at(code + layout->name);
-	uint64_t size = word_at(lines + BYTES_SIZE), length = word_at(file + TEXT_LENGTH);
+	uintptr_t lines;
 
-	return (struct python_print){
-		.sizes = *(const uint32_t *)(code + layout->first) ^ size << 32 ^ length << 48,
+	if (layout->version)
+		return (struct python_identity){ .number = *(const uint32_t *)(code +
+									       layout->version) };
+	lines = word_at(code + layout->lines);
+	return (struct python_identity){
+		.number = *(const uint32_t *)(code + layout->first),
 		.lines = lines,
-		.file = file,
-		.name = name,
-		.lines_first = word_at(lines + BYTES_DATA),
-		.lines_last = size > 8 ? word_at(lines + BYTES_DATA + size - 8) : 0,
-		.file_last = length >= 8 ? word_at(file + layout->ascii + length - 8) : 0,
-		.name_hash = word_at(name + TEXT_HASH) ^ word_at(name + TEXT_LENGTH),
+		.lines_first = word_at(lines + PYTHON_BYTES_DATA),
+		.name_hash = word_at(word_at(code + layout->name) + PYTHON_TEXT_HASH),
 	};
 }
 
-static inline bool is_equal(const struct python_print *a, const struct python_print *b)
+/* Whether the code object at `code` is still the one with this identity. */
+static inline __attribute__((always_inline)) bool
+is_identical(const struct python_layout *layout, uintptr_t code,
+	     const struct python_identity *identity)
 {
-	return !((a->sizes ^ b->sizes) | (a->lines ^ b->lines) | (a->file ^ b->file) |
-		 (a->name ^ b->name) | (a->lines_first ^ b->lines_first) |
-		 (a->lines_last ^ b->lines_last) | (a->file_last ^ b->file_last) |
-		 (a->name_hash ^ b->name_hash));
+	uint32_t number =
+		*(const uint32_t *)(code + (layout->version ? layout->version : layout->first));
+	uintptr_t lines;
+
+	if (number != identity->number)
+		return false;
+	if (layout->version)
+		return number;
+	lines = word_at(code + layout->lines);
+	return lines == identity->lines &&
+	       word_at(lines + PYTHON_BYTES_DATA) == identity->lines_first &&
+	       word_at(word_at(code + layout->name) + PYTHON_TEXT_HASH) == identity->name_hash;
 }
 
-struct table {
-	const uint8_t *at, *end;
-};
-
-static uint8_t take_byte(struct table *table)
+static inline struct python_print fingerprint(const struct python_layout *layout, uintptr_t code)
 {
-	return table->at < table->end ? *table->at++ : 0;
+	struct python_print print = { .identity = identify(layout, code) };
+	uintptr_t file;
+	uint64_t size, length;
+
+	if (layout->version)
+		return print;
+	file = word_at(code + layout->file);
+	size = word_at(print.identity.lines + PYTHON_BYTES_SIZE);
+	length = word_at(file + PYTHON_TEXT_LENGTH);
+	print.name = word_at(code + layout->name);
+	print.sizes = size ^ length << 32 ^ word_at(print.name + PYTHON_TEXT_LENGTH) << 48;
+	print.file = file;
+	print.lines_last =
+		size > 8 ? word_at(print.identity.lines + PYTHON_BYTES_DATA + size - 8) : 0;
+	print.file_last = length >= 8 ? word_at(file + layout->ascii + length - 8) : 0;
+	return print;
 }
 
-/* Reads a number of 3.11's line table: six bits a byte, lowest first. */
-static uint32_t take_number(struct table *table)
+static inline bool is_equal(const struct python_layout *layout, const struct python_print *a,
+			    const struct python_print *b)
 {
-	uint32_t byte = take_byte(table), value = byte & 63;
+	const struct python_identity *one = &a->identity, *other = &b->identity;
 
-	for (int shift = 6; byte & 64 && shift < 32; shift += 6) {
-		byte = take_byte(table);
-		value |= (byte & 63) << shift;
-	}
-	return value;
-}
-
-/*
- * Finds the line by a line table of 3.11 or later: see Objects/locations.md (Objects/locations.c)
- * of CPython.
- */
-static int64_t find_line(struct table table, int64_t line, int64_t at)
-{
-	for (int64_t end = 0; table.at < table.end;) {
-		uint8_t head = take_byte(&table), form = head >> 3 & 15;
-		bool has_line = form != 15;
-		uint32_t number;
-
-		if (form == 13 || form == 14) {
-			number = take_number(&table);
-			line += number & 1 ? -(int64_t)(number >> 1) : (int64_t)(number >> 1);
-			for (int i = 0; i < 3 && form == 14; i++)
-				take_number(&table);
-		} else if (form >= 10 && form <= 12) {
-			line += form - 10;
-			table.at += 2;
-		} else if (form < 10) {
-			table.at++;
-		}
-		end += ((head & 7) + 1) * 2;
-		if (at < end)
-			return has_line ? line : 0;
-	}
-	return 0;
-}
-
-/*
- * Finds the line by a line table of 3.10. The table has pairs of numbers: the size of a range in
- * bytes, and the difference between its line and the line of the range before it.
- */
-static int64_t find_line_310(struct table table, int64_t line, int64_t at)
-{
-	for (int64_t end = 0; table.at < table.end;) {
-		uint8_t size = take_byte(&table);
-		int8_t step = (int8_t)take_byte(&table);
-
-		end += size;
-		if (step != INT8_MIN)
-			line += step;
-		if (at < end)
-			return step == INT8_MIN ? 0 : line;
-	}
-	return 0;
-}
-
-/*
- * Finds the line by a line table before 3.10. The table has pairs of numbers: a step of the address
- * and a step of the line.
- */
-static int64_t find_line_39(struct table table, int64_t line, int64_t at)
-{
-	for (int64_t address = 0; table.at < table.end;) {
-		address += take_byte(&table);
-		if (address > at)
-			break;
-		line += (int8_t)take_byte(&table);
-	}
-	return line;
+	if (one->number != other->number)
+		return false;
+	if (layout->version)
+		return one->number;
+	return !((one->lines ^ other->lines) | (one->lines_first ^ other->lines_first) |
+		 (one->name_hash ^ other->name_hash) | (a->name ^ b->name) | (a->file ^ b->file) |
+		 (a->sizes ^ b->sizes) | (a->lines_last ^ b->lines_last) |
+		 (a->file_last ^ b->file_last));
 }
 
 /* Returns the line of the instruction at offset `at`, or 0 if the table has none. */
 static uint32_t decode_line(uintptr_t code, int32_t at)
 {
 	uintptr_t lines = word_at(code + python.layout->lines);
-	const uint8_t *data = (const uint8_t *)(lines + BYTES_DATA);
-	uint64_t size = word_at(lines + BYTES_SIZE);
-	struct table table = { data, data + size };
-	int64_t first = *(const int32_t *)(code + python.layout->first);
-	int64_t line = at < 0		    ? first
-		       : python.minor >= 11 ? find_line(table, first, at)
-		       : python.minor == 10 ? find_line_310(table, first, at)
-					    : find_line_39(table, first, at);
+	const uint8_t *data = (const uint8_t *)(lines + PYTHON_BYTES_DATA);
+	struct python_table table = { data, data + word_at(lines + PYTHON_BYTES_SIZE) };
 
-	return line < 0 || line > LINES_MAX ? 0 : (uint32_t)line;
+	return python_line_of(python.minor, table, *(const int32_t *)(code + python.layout->first),
+			      at);
 }
 
 /* Appends a str as UTF-8, at most `most` bytes. Returns false for a str that is not compact. */
 static bool add_text(char **to, uintptr_t text, size_t most)
 {
-	const struct layout *layout = python.layout;
-	uint32_t state = *(const uint32_t *)(text + TEXT_STATE), kind = state >> 2 & 7;
-	uint64_t length = word_at(text + TEXT_LENGTH);
-	uintptr_t data = text + (state & TEXT_ASCII ? layout->ascii : layout->compact);
+	const struct python_layout *layout = python.layout;
+	uint32_t state = *(const uint32_t *)(text + PYTHON_TEXT_STATE), kind = state >> 2 & 7;
+	uint64_t length = word_at(text + PYTHON_TEXT_LENGTH);
+	uintptr_t data = text + (state & PYTHON_TEXT_ASCII ? layout->ascii : layout->compact);
 	char *at = *to, *end = at + most;
 
-	if (!(state & TEXT_COMPACT) || (kind != 1 && kind != 2 && kind != 4))
+	if (!(state & PYTHON_TEXT_COMPACT) || (kind != 1 && kind != 2 && kind != 4))
 		return false;
-	for (uint64_t i = 0; i < length && at + 4 <= end; i++) {
+	for (uint64_t i = 0; i < length && at + PYTHON_UTF8_MAX <= end; i++) {
 		uintptr_t place = data + i * kind;
-		uint32_t c = kind == 1	 ? *(const uint8_t *)place
-			     : kind == 2 ? *(const uint16_t *)place
-					 : *(const uint32_t *)place;
 
 		/* check each page once */
 		if (!(i & 1023) && !is_readable(place, kind))
 			return false;
-		if (c < ' ')
-			c = '?';
-		if (c < 0x80) {
-			*at++ = (char)c;
-			continue;
-		}
-		if (c >= 0x10000)
-			*at++ = (char)(0xf0 | (c >> 18 & 7));
-		if (c >= 0x800)
-			*at++ = (char)((c >= 0x10000 ? 0x80 : 0xe0) |
-				       (c >> 12 & (c >= 0x10000 ? 63 : 15)));
-		*at++ = (char)((c >= 0x800 ? 0x80 : 0xc0) | (c >> 6 & (c >= 0x800 ? 63 : 31)));
-		*at++ = (char)(0x80 | (c & 63));
+		at = python_put_character(at, (const void *)place, kind);
 	}
 	*at = 0;
 	*to = at;
@@ -614,12 +432,13 @@ static void tell_function(const struct call *call, uint32_t number, const char *
 }
 
 /*
- * Returns the address that represents the line at offset `at` of a code object, which the cache
- * lacks, or 0 if the object is not readable.
+ * Describes the function of a code object to the collector, unless that is done. Returns the
+ * function's entry, or NULL if the code object is internal or not readable, or if the table is
+ * full.
  */
-static uint64_t define(const struct call *call, uintptr_t code, int32_t at)
+static struct function *define(const struct call *call, uintptr_t code)
 {
-	const struct layout *layout = python.layout;
+	const struct python_layout *layout = python.layout;
 	char *path = call->thread->python.text, *end = path;
 	uintptr_t lines = word_at(code + layout->lines);
 	uint64_t hash = 14695981039346656037ull;
@@ -630,116 +449,157 @@ static uint64_t define(const struct call *call, uintptr_t code, int32_t at)
 	 * the same text
 	 */
 	if (word_at(code + layout->file) == word_at(code + layout->name))
-		return 0;
-	if (!is_readable(lines, BYTES_DATA) ||
-	    !is_readable(lines, BYTES_DATA + word_at(lines + BYTES_SIZE)))
-		return 0;
+		return NULL;
+	if (!is_readable(lines, PYTHON_BYTES_DATA) ||
+	    !is_readable(lines, PYTHON_BYTES_DATA + word_at(lines + PYTHON_BYTES_SIZE)))
+		return NULL;
 	end += plain_copy(end, PYTHON_MODULE, sizeof(PYTHON_MODULE)) - 1;
 	if (!add_text(&end, word_at(code + layout->name), PYTHON_NAME_MAX))
-		return 0;
+		return NULL;
 	for (char *blank = path; blank < end; blank++)
 		if (*blank == ' ')
 			*blank = '_';
 	*end++ = ' ';
 	if (!add_text(&end, word_at(code + layout->file), PYTHON_PATH_MAX))
-		return 0;
+		return NULL;
 	for (const char *byte = path; byte < end; byte++)
 		hash = mix(hash, (uint8_t)*byte);
 	number = number_of(hash ? hash : 1);
 	if (number < 0) {
 		if (plain_claim(&python.is_full, 0, 1))
 			tell_python();
-		return 0;
+		return NULL;
 	}
 	if (__atomic_load_n(&functions[number].told, __ATOMIC_RELAXED) != python.life)
 		tell_function(call, (uint32_t)number, path);
-	return PYTHON_BASE + ((uint64_t)(uint32_t)number << PYTHON_LINE_BITS) +
-	       decode_line(code, at) + 1;
+	return &functions[number];
 }
 
-static inline bool is_line(const struct python_line *line, uintptr_t code, int32_t at)
-{
-	return line->code == code && line->at == at;
-}
-
-/* Returns the address that represents the line at offset `at`; 0: none. */
-static uint64_t look_up(const struct call *call, uintptr_t code, int32_t at)
+/*
+ * Returns the thread's entry for a code object. The entry's base is 0 if frames of the code object
+ * are not shown. Returns NULL if there is no code object at `code`.
+ */
+static struct python_code *find_code(const struct call *call, const struct python_layout *layout,
+				     uintptr_t code)
 {
 	struct python_memory *memory = &call->thread->python;
-	uint32_t place = (uint32_t)(mix(code, (uint32_t)at) >> (64 - PYTHON_LINES_BITS));
-	struct python_line *line = &memory->lines[place], *other = &memory->lines[place ^ 1];
+	uint32_t place =
+		(uint32_t)((code >> 4) * 0x9e3779b97f4a7c15ull >> (64 - PYTHON_CODES_BITS));
+	struct python_code *entry = &memory->codes[place], *other = &memory->codes[place ^ 1];
+	const struct function *function;
 	struct python_print print;
 
 	if (!is_code(code))
-		return 0;
-	print = fingerprint(code);
-	if (!is_line(line, code, at) && is_line(other, code, at))
-		line = other;
-	if (likely(is_line(line, code, at) && is_equal(&line->print, &print) &&
-		   functions[(line->address - PYTHON_BASE) >> PYTHON_LINE_BITS].told ==
-			   python.life))
-		return line->address;
+		return NULL;
+	print = fingerprint(layout, code);
+	if (entry->code != code && other->code == code)
+		entry = other;
+	if (likely(entry->code == code && entry->life == python.life &&
+		   is_equal(layout, &entry->print, &print)))
+		return entry;
 	/*
 	 * the cache has two entries for this hash; if the first entry is in use, replace the second
 	 */
-	if (line->code && !is_line(line, code, at))
-		line = other;
-	*line = (struct python_line){ 0 };
-	line->address = define(call, code, at);
-	if (!line->address)
-		return 0;
-	line->at = at;
-	line->print = print;
-	line->code = code;
-	return line->address;
+	if (entry->code && entry->code != code)
+		entry = other;
+	/* a signal handler may jump out of this function */
+	entry->code = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	function = define(call, code);
+	entry->base =
+		function ? PYTHON_BASE + ((uint64_t)(function - functions) << PYTHON_LINE_BITS) : 0;
+	entry->life = function ? __atomic_load_n(&function->told, __ATOMIC_RELAXED) : python.life;
+	entry->serial = ++memory->serial;
+	entry->print = print;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	entry->code = code;
+	return entry;
 }
 
-/* ---- backtraces ---- */
-
-/* The frame's current instruction: a pointer or, before 3.11, an index. */
-static inline uintptr_t instruction_of(const struct layout *layout, uintptr_t frame)
-{
-	return layout->is_instruction ? word_at(frame + layout->at)
-				      : (uintptr_t) * (const int32_t *)(frame + layout->at);
-}
-
-static inline int32_t offset_in(const struct layout *layout, uintptr_t code, uintptr_t instruction)
+static inline int32_t offset_in(const struct python_layout *layout, uintptr_t code,
+				uintptr_t instruction)
 {
 	return layout->is_instruction ? (int32_t)(instruction - code - layout->instructions)
 				      : (int32_t)instruction * layout->scale;
 }
 
-/*
- * Lists the frames of the interpreter, innermost first, at most `most`. `entries` gets the address
- * of each entry frame, at the index of the outermost frame that runs in it.
- */
-static uint32_t list_frames(struct python_memory *memory, const struct layout *layout,
-			    uintptr_t state, uint32_t most)
+/* Sets frame->address to the address that represents the line of frame->instruction. */
+static inline void find_address(const struct call *call, const struct python_layout *layout,
+				struct python_frame *frame)
 {
-	uintptr_t cframe = layout->cframe ? word_at(state + layout->cframe) : 0;
-	uintptr_t from = layout->is_in_cframe ? cframe : state;
-	uint32_t count = 0;
+	struct python_line *line =
+		&call->thread->python
+			 .lines[(frame->instruction + frame->serial * 64) * 0x9e3779b97f4a7c15ull >>
+				(64 - PYTHON_LINES_BITS)];
 
-	if (layout->cframe && !cframe)
-		return 0;
-	for (uintptr_t frame = word_at(from + layout->current); frame && count < most;
-	     frame = word_at(frame + layout->previous)) {
-		if (layout->owner && *(const uint8_t *)(frame + layout->owner) >= OWNED_BY_C) {
-			if (count && !memory->entries[count - 1])
-				memory->entries[count - 1] = frame;
-			continue;
-		}
-		memory->chain[count] = frame;
-		memory->entries[count++] = 0;
-		if (!layout->cframe || layout->owner ||
-		    (layout->is_entry && !*(const uint8_t *)(frame + layout->is_entry)))
-			continue;
-		memory->entries[count - 1] = cframe;
-		if (cframe)
-			cframe = word_at(cframe + layout->cframe_previous);
+	frame->address = 0;
+	if (!frame->base)
+		return;
+	if (unlikely(line->instruction != frame->instruction || line->serial != frame->serial)) {
+		line->serial = 0;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		line->instruction = frame->instruction;
+		line->line = decode_line(frame->code,
+					 offset_in(layout, frame->code, frame->instruction));
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		line->serial = frame->serial;
 	}
-	return count;
+	frame->address = frame->base + line->line + 1;
 }
+
+/*
+ * Sets the members of a frame that depend on its code object and instruction; the address to 0 if
+ * the frame is not shown. hint: a frame that may have had the same code object.
+ */
+static __attribute__((noinline)) void look_up(const struct call *call, uintptr_t code,
+					      uintptr_t instruction,
+					      const struct python_frame *hint,
+					      struct python_frame *frame)
+{
+	const struct python_layout *layout = python.layout;
+	const struct python_code *entry;
+
+	frame->code = code;
+	frame->instruction = instruction;
+	/* before 3.12, only find_code() compares all that distinguishes code objects */
+	if (likely(layout->version && hint->code == code && hint->life == python.life &&
+		   is_identical(layout, code, &hint->identity))) {
+		frame->life = hint->life;
+		frame->serial = hint->serial;
+		frame->base = hint->base;
+		frame->identity = hint->identity;
+		find_address(call, layout, frame);
+		return;
+	}
+	entry = find_code(call, layout, code);
+	frame->life = entry ? entry->life : 0;
+	frame->base = entry ? entry->base : 0;
+	if (entry) {
+		frame->serial = entry->serial;
+		frame->identity = entry->print.identity;
+	} else {
+		frame->instruction = PYTHON_NO_INSTRUCTION;
+	}
+	find_address(call, layout, frame);
+}
+
+/* ---- backtraces ---- */
+
+/* The frame's code object; the lowest bits of the word are a tag (3.14). */
+static inline uintptr_t code_of(const struct python_layout *layout, uintptr_t frame)
+{
+	return word_at(frame + layout->code) & ~(uintptr_t)7;
+}
+
+/* The frame's current instruction: a pointer or, before 3.11, an index. */
+static inline uintptr_t instruction_of(const struct python_layout *layout, uintptr_t frame)
+{
+	return layout->is_instruction ? word_at(frame + layout->at)
+				      : (uintptr_t) * (const int32_t *)(frame + layout->at);
+}
+
+/* The code object of an entry frame, which has none, in the list of frames. */
+static const uint32_t no_code[64] = { [0 ... 63] = 1 };
 
 /*
  * Returns the number of C frames from the outermost C frame to the one whose stack frame contains
@@ -755,25 +615,215 @@ static uint32_t place_of(const struct capture_memory *c, uint32_t place, uintptr
 }
 
 /*
- * Whether a frame is unchanged since the last event. Another instruction of the same line is no
- * change.
+ * Called for a frame that runs another instruction than at the thread's last event. Returns false
+ * if it runs other code, too.
  */
-static inline bool is_same(const struct call *call, const struct layout *layout,
-			   struct python_frame *known, uintptr_t frame)
+static __attribute__((noinline)) bool take_instruction(const struct call *call,
+						       struct python_frame *known)
 {
-	uintptr_t code = word_at(frame + layout->code);
-	uintptr_t instruction = instruction_of(layout, frame);
+	const struct python_layout *layout = python.layout;
+	uint32_t serial = known->serial;
 
-	if (known->frame != frame || known->code != code)
+	if (code_of(layout, known->frame) != known->code || !known->base)
 		return false;
-	if (likely(known->instruction == instruction))
-		return is_code(code) &&
-		       word_at(word_at(code + layout->lines) + BYTES_DATA) == known->lines;
-	if (look_up(call, code, offset_in(layout, code, instruction)) != known->address)
-		return false;
-	known->instruction = instruction;
-	known->lines = word_at(word_at(code + layout->lines) + BYTES_DATA);
-	return true;
+	look_up(call, known->code, instruction_of(layout, known->frame), known, known);
+	return known->base && known->serial == serial;
+}
+
+/*
+ * Whether the frame runs the same instruction as at the thread's last event. An unchanged pointer
+ * to the instruction proves that the code object is still at the same address, because the
+ * instruction is part of it.
+ */
+static inline __attribute__((always_inline)) bool is_unchanged(const struct python_layout *layout,
+							       const struct python_frame *known)
+{
+	uintptr_t frame = known->frame;
+
+	return likely(instruction_of(layout, frame) == known->instruction &&
+		      (layout->is_instruction || code_of(layout, frame) == known->code) &&
+		      is_identical(layout, known->code, &known->identity));
+}
+
+/* The state of a walk outwards through the frames of the interpreter. */
+struct python_walk {
+	uintptr_t frame;
+	uintptr_t cframe; /* the cframe in which `frame` runs, before 3.12 */
+	uint32_t count;	  /* number of elements of python_memory.fresh */
+	uint32_t changed; /* index of the outermost kept frame that is at another line */
+};
+
+/* Called when the frame that was added last is the outermost of its cframe. */
+static inline __attribute__((always_inline)) void leave_cframe(const struct python_layout *layout,
+							       struct python_walk *walk,
+							       struct python_frame *frame)
+{
+	frame->is_entry = false;
+	if (!layout->cframe || layout->owner ||
+	    (layout->is_entry && !*(const uint8_t *)(frame->frame + layout->is_entry)))
+		return;
+	frame->is_entry = true;
+	frame->entry = walk->cframe;
+	if (walk->cframe)
+		walk->cframe = word_at(walk->cframe + layout->cframe_previous);
+}
+
+static inline uint8_t *index_of(struct python_memory *memory, uintptr_t frame)
+{
+	return &memory->index[(frame >> 3) * 0x9e3779b97f4a7c15ull >> (64 - PYTHON_INDEX_BITS)];
+}
+
+/* Adds the frame that the walk has reached, which has changed, and steps outwards. */
+static inline __attribute__((always_inline)) void
+add_changed(const struct call *call, const struct python_layout *layout, struct python_walk *walk)
+{
+	struct python_memory *memory = &call->thread->python;
+	uintptr_t frame = walk->frame;
+	struct python_frame *added = &memory->fresh[walk->count++];
+
+	added->frame = frame;
+	added->outer = walk->frame = word_at(frame + layout->previous);
+	if (layout->owner && *(const uint8_t *)(frame + layout->owner) >= PYTHON_OWNED_BY_C) {
+		added->entry = frame;
+		added->is_entry = true;
+		added->code = (uintptr_t)no_code;
+		added->instruction = instruction_of(layout, frame);
+		added->address = added->base = 0;
+		added->life = 0;
+		added->identity.number = 1;
+		return;
+	}
+	leave_cframe(layout, walk, added);
+	look_up(call, code_of(layout, frame), instruction_of(layout, frame),
+		&memory->frames[*index_of(memory, frame)], added);
+}
+
+/*
+ * Whether an unchanged frame still runs in the C frame at its place. All C frames outwards of that
+ * one must be unchanged. Its own return address may have changed, which is then proven by the
+ * address of the entry frame.
+ */
+static inline __attribute__((always_inline)) bool
+is_in_place(const struct call *call, const struct python_layout *layout,
+	    const struct python_walk *walk, const struct python_frame *known, uint32_t same)
+{
+	const struct capture_memory *c = &call->thread->memory;
+	uint32_t place = known->place;
+
+	if (place <= same)
+		return true;
+	return known->entry && place - 1 <= same && place <= c->count &&
+	       c->frames[place - 1].sp <= known->entry &&
+	       (place < 2 || c->frames[place - 2].sp > known->entry) &&
+	       (layout->owner || known->entry == walk->cframe);
+}
+
+/*
+ * Walks outwards from the innermost frame, up to a frame that was on the stack at the thread's last
+ * event and from which on nothing has changed. Lists the other frames in memory->fresh, innermost
+ * first, at most `most`. Returns how many of memory->frames are kept. same: number of C frames that
+ * have not changed; a Python frame that runs in another C frame is not kept, but it is not looked
+ * up again.
+ */
+static inline __attribute__((always_inline)) uint32_t
+walk_frames(const struct call *call, const struct python_layout *layout, uintptr_t state,
+	    uint32_t same, uint32_t most, struct python_walk *walk)
+{
+	struct python_memory *memory = &call->thread->python;
+	struct python_frame *frames = memory->frames;
+	uintptr_t from = state;
+
+	walk->count = 0;
+	walk->changed = UINT32_MAX;
+	walk->cframe = layout->cframe ? word_at(state + layout->cframe) : 0;
+	if (layout->cframe && !walk->cframe)
+		return 0;
+	if (layout->is_in_cframe)
+		from = walk->cframe;
+	walk->frame = word_at(from + layout->current);
+	while (walk->frame && walk->count < most) {
+		uint32_t known = *index_of(memory, walk->frame), first = known + 1;
+
+		if (known >= memory->count || frames[known].frame != walk->frame) {
+			add_changed(call, layout, walk);
+			continue;
+		}
+		/* frames[first] to frames[known] run the same code in the same frames */
+		while (first) {
+			struct python_frame *frame = &frames[first - 1];
+			uint64_t address = frame->address;
+
+			if (word_at(frame->frame + layout->previous) != frame->outer)
+				break;
+			if (unlikely(!is_unchanged(layout, frame))) {
+				if (!take_instruction(call, frame))
+					break;
+				if (frame->address != address)
+					walk->changed = first - 1;
+			}
+			first--;
+		}
+		if (likely(!first && is_in_place(call, layout, walk, &frames[known], same)))
+			return known + 1;
+		for (uint32_t i = known + 1; i > first && walk->count < most; i--) {
+			struct python_frame *again = &memory->fresh[walk->count++];
+
+			*again = frames[i - 1];
+			if (!layout->owner)
+				leave_cframe(layout, walk, again);
+			walk->frame = again->outer;
+			if (!first && i - 1 &&
+			    is_in_place(call, layout, walk, &frames[i - 2], same))
+				return i - 1;
+		}
+		if (first && walk->count < most)
+			add_changed(call, layout, walk);
+	}
+	return 0;
+}
+
+/*
+ * Puts the frames of memory->fresh in front of the `kept` outermost frames. Returns the smallest
+ * place of a frame that was removed or added.
+ */
+static inline __attribute__((always_inline)) uint32_t put_frames(const struct call *call,
+								 const struct python_layout *layout,
+								 uint32_t kept, uint32_t count)
+{
+	struct python_memory *memory = &call->thread->python;
+	const struct capture_memory *c = &call->thread->memory;
+	struct python_frame *frame = &memory->frames[kept];
+	uint32_t first = kept < memory->count ? frame->place : UINT32_MAX;
+	uint32_t place = kept ? frame[-1].place : layout->cframe || layout->owner ? 0 : c->count;
+	uint32_t shown = kept ? frame[-1].shown : 0;
+	uintptr_t entry = kept ? frame[-1].entry : 0;
+
+	memory->count = kept + count;
+	while (count) {
+		*frame = memory->fresh[--count];
+		if (frame->is_entry) {
+			entry = frame->entry;
+			place = place_of(c, place, entry);
+		}
+		frame->entry = entry;
+		if (place < first)
+			first = place;
+		frame->place = place;
+		frame->shown = shown += frame->address != 0;
+		*index_of(memory, frame->frame) = (uint8_t)kept++;
+		frame++;
+	}
+	return first;
+}
+
+/* Stores an address; *same: number of outermost addresses that are the same as before. */
+static inline void put_address(struct python_memory *memory, uint32_t at, uint64_t address,
+			       uint32_t *same)
+{
+	if (*same == at && at < memory->merged_count && memory->merged[at] == address)
+		++*same;
+	else
+		memory->merged[at] = address;
 }
 
 /*
@@ -781,75 +831,92 @@ static inline bool is_same(const struct call *call, const struct layout *layout,
  * interpreter's state of this thread; 0: there are no Python frames. before, same: see
  * python_merge().
  */
-static uint32_t merge(const struct call *call, uintptr_t state, uint32_t before, uint32_t same)
+static inline __attribute__((always_inline)) uint32_t merge(const struct call *call,
+							    const struct python_layout *layout,
+							    uintptr_t state, uint32_t before,
+							    uint32_t same)
 {
 	struct python_memory *memory = &call->thread->python;
 	const struct capture_memory *c = &call->thread->memory;
-	const struct layout *layout = python.layout;
-	uint32_t most = PYTHON_FRAMES_MAX < life.depth ? PYTHON_FRAMES_MAX : life.depth;
-	uint32_t room = CAPTURE_MEMORY_MAX - c->count, count = 0, kept = 0, place, merged;
-	/* number of C frames that are outer to the outermost changed Python frame */
-	uint32_t first = UINT32_MAX;
+	uint32_t room = CAPTURE_MEMORY_MAX - c->count, kept = 0, known, merged, first;
+	struct python_walk walk = { .count = 0 };
 
-	if (!before)
+	if (room > PYTHON_FRAMES_MAX)
+		room = PYTHON_FRAMES_MAX;
+	if (!before || memory->life != python.life)
 		memory->count = memory->merged_count = same = 0;
-	if (state)
-		count = list_frames(memory, layout, state, most < room ? most : room);
-	while (kept < count && kept < memory->count &&
-	       is_same(call, layout, &memory->frames[kept], memory->chain[count - 1 - kept]))
-		kept++;
-	if (kept == count && kept == memory->count && same == before && same == c->count)
-		return memory->merged_count;
-	while (kept && memory->frames[kept - 1].place > same)
-		kept--;
-	if (kept < memory->count)
-		first = memory->frames[kept].place;
-	memory->count = kept;
-	place = kept					      ? memory->frames[kept - 1].place
-		: layout && (layout->cframe || layout->owner) ? 0
-							      : c->count;
-	for (uint32_t i = kept; i < count; i++) {
-		uintptr_t frame = memory->chain[count - 1 - i];
-		uintptr_t code = word_at(frame + layout->code);
-		uintptr_t instruction = instruction_of(layout, frame);
-		uint64_t address = look_up(call, code, offset_in(layout, code, instruction));
+	memory->life = python.life;
+	known = memory->merged_count;
+	if (state) {
+		uint32_t most = room < life.depth ? room : life.depth;
 
-		if (memory->entries[count - 1 - i])
-			place = place_of(c, place, memory->entries[count - 1 - i]);
-		if (address)
-			memory->frames[memory->count++] = (struct python_frame){
-				.frame = frame,
-				.code = code,
-				.instruction = instruction,
-				.place = place,
-				.address = address,
-				.lines = word_at(word_at(code + layout->lines) + BYTES_DATA),
-			};
+		kept = walk_frames(call, layout, state, same, most, &walk);
+		if (unlikely(kept + walk.count > room)) {
+			/* only the innermost frames fit */
+			memory->count = 0;
+			same = 0;
+			walk_frames(call, layout, state, same, most, &walk);
+			kept = 0;
+		}
 	}
-	if (kept < memory->count && memory->frames[kept].place < first)
-		first = memory->frames[kept].place;
-	/* `first` C frames and `kept` Python frames precede the first change */
+	if (!walk.count && kept == memory->count && walk.changed >= kept && same == before &&
+	    same == c->count)
+		return memory->merged_count;
+	first = put_frames(call, layout, kept, walk.count);
+	if (walk.changed < kept) {
+		kept = walk.changed;
+		if (memory->frames[kept].place < first)
+			first = memory->frames[kept].place;
+	}
+	/* `first` C frames, and the Python frames that they run, precede the first change */
 	if (same < first)
 		first = same;
-	same = merged = first + kept;
+	while (kept && memory->frames[kept - 1].place > first)
+		kept--;
+	merged = first + (kept ? memory->frames[kept - 1].shown : 0);
+	same = merged < known ? merged : known;
 	for (uint32_t frame = first;; kept++) {
 		uint32_t end = kept < memory->count ? memory->frames[kept].place : c->count;
 
 		while (frame < end)
-			memory->merged[merged++] = c->frames[frame++].ip;
+			put_address(memory, merged++, c->frames[frame++].ip, &same);
 		if (kept >= memory->count)
 			break;
-		memory->merged[merged++] = memory->frames[kept].address;
+		if (memory->frames[kept].address)
+			put_address(memory, merged++, memory->frames[kept].address, &same);
 	}
 	memory->merged_count = merged;
 	return same;
+}
+
+/* merge(), compiled for each layout, so that the offsets are constants. */
+static inline uint32_t merge_by_layout(const struct call *call, uintptr_t state, uint32_t before,
+				       uint32_t same)
+{
+	static const struct python_layout none;
+
+	switch (state ? python.minor : 0) {
+#define LAYOUT(minor) \
+	case minor:   \
+		return merge(call, &python_layouts[minor], state, before, same);
+		LAYOUT(8)
+		LAYOUT(9)
+		LAYOUT(10)
+		LAYOUT(11)
+		LAYOUT(12)
+		LAYOUT(13)
+		LAYOUT(14)
+		LAYOUT(15)
+#undef LAYOUT
+	}
+	return merge(call, &none, 0, before, same);
 }
 
 uint32_t python_merge(const struct call *call, uint32_t before, uint32_t same)
 {
 	bool is_reading = begin_reading();
 
-	same = merge(call, is_reading ? find_state(call->thread) : 0, before, same);
+	same = merge_by_layout(call, is_reading ? find_state(call->thread) : 0, before, same);
 	if (is_reading)
 		end_reading();
 	return same;

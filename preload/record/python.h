@@ -29,49 +29,80 @@
 #include "preload/walk/capture.h"
 
 #define PYTHON_FRAMES_MAX 256
-#define PYTHON_LINES_BITS 10
+#define PYTHON_INDEX_BITS 8
+#define PYTHON_CODES_BITS 9
+#define PYTHON_LINES_BITS 11
 #define PYTHON_NAME_MAX	  256
 #define PYTHON_PATH_MAX	  1024
 
+/*
+ * What distinguishes a code object from others that were at its address: from 3.12 on `number` is
+ * its version, which no other code object ever has; before, it is the first line, and the line
+ * table, the table's first bytes and the name's hash are compared, too.
+ */
+struct python_identity {
+	uint32_t number;
+	uintptr_t lines;
+	uint64_t lines_first, name_hash;
+};
+
+/* The identity, and before 3.12 more: sizes, and eight bytes from the ends of the texts. */
+struct python_print {
+	struct python_identity identity;
+	uint64_t sizes;
+	uintptr_t name, file;
+	uint64_t lines_last, file_last;
+};
+
+/* The value of python_frame.instruction if the frame must be looked up at each event. */
+#define PYTHON_NO_INSTRUCTION ((uintptr_t)1 << 62)
+
 /* A frame of the interpreter, as it was at the thread's last event. */
 struct python_frame {
-	uintptr_t frame, code;
-	uintptr_t instruction;
+	uintptr_t frame;
+	uintptr_t outer; /* the next outer frame; 0: none */
+	/* the address in the C frame that runs this frame, by which it is found; 0: unknown */
+	uintptr_t entry;
+	uintptr_t code, instruction;
+	uint64_t address; /* the address that represents the frame's line; 0: it is not shown */
+	uint64_t base;	  /* base, serial, life, identity: of the code object, as in python_code */
+	uint32_t serial, life;
+	bool is_entry;	/* this is the outermost frame that the C frame runs */
 	uint32_t place; /* number of C frames that are outer to this frame */
-	uint64_t address;
-	uint64_t lines; /* first bytes of the code object's line table */
+	uint32_t shown; /* number of frames that are shown, from the outermost one to this one */
+	struct python_identity identity;
 };
 
-/*
- * Fingerprint of a code object. It shows whether the addresses of the code object and its parts now
- * belong to another code object. It contains the sizes of the texts and of the line table, and
- * eight bytes from the end, or from both ends, of each.
- */
-struct python_print {
-	uint64_t sizes;
-	uintptr_t lines, file, name;
-	uint64_t lines_first, lines_last, file_last, name_hash;
-};
-
-/* An entry of the cache of decoded lines: the line of one instruction of a code object. */
-struct python_line {
-	uintptr_t code;
-	uint64_t address;
-	int32_t at;
-	uint32_t pad;
+/* An entry of the cache of code objects. */
+struct python_code {
+	uintptr_t code; /* 0: the entry is free */
+	uint64_t base;	/* the address that represents line 0, minus 1; 0: frames are not shown */
+	uint32_t life;	/* python.life when the function was described to the collector */
+	uint32_t serial;
 	struct python_print print;
+};
+
+/* An entry of the cache of decoded lines. */
+struct python_line {
+	uintptr_t instruction;
+	uint32_t serial; /* serial of the code object's entry */
+	uint32_t line;
 };
 
 /* A thread's last backtrace with its Python frames. */
 struct python_memory {
 	uint32_t count;	       /* number of elements of `frames` */
 	uint32_t merged_count; /* number of elements of `merged` */
+	uint32_t life;	       /* python.life at the thread's last event */
+	uint32_t serial;       /* serial of the newest entry of `codes` */
 	/* the thread's PyThreadState, which find_state() has checked */
 	uintptr_t state;
 	struct python_frame frames[PYTHON_FRAMES_MAX]; /* outermost frame first */
 	uint64_t merged[CAPTURE_MEMORY_MAX];	       /* outermost frame first */
-	/* the frames of the current walk, innermost first, and their entry frames or 0 */
-	uintptr_t chain[PYTHON_FRAMES_MAX], entries[PYTHON_FRAMES_MAX];
+	struct python_frame fresh[PYTHON_FRAMES_MAX];  /* see walk_frames() */
+	/* by hash of a frame's address: its index in `frames`, if the frame is there */
+	uint8_t index[1 << PYTHON_INDEX_BITS];
+	struct python_code codes[1 << PYTHON_CODES_BITS];
 	struct python_line lines[1 << PYTHON_LINES_BITS];
 	char text[PYTHON_NAME_MAX + PYTHON_PATH_MAX + 16];
 };

@@ -34,9 +34,9 @@ def python_frames(trace, backtrace):
 
 with holdtrace.open(sys.argv[1]) as trace:
     for event in trace:
-        if event.function != "malloc" or event.bytes - 1 not in expected:
+        if event.function != "malloc" or event.bytes not in expected:
             continue
-        size = event.bytes - 1
+        size = event.bytes
         seen.add(size)
         want = expected[size]
         got, count = python_frames(trace, event.backtrace)

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PYTHON_LAYOUT_H
+#define PYTHON_LAYOUT_H
+
+/*
+ * The memory of CPython, as far as the library (preload/record/python.c) and holdtrace-live
+ * (live/python.c) read it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Offsets of the members of CPython's structs that a walk reads; 0: the version lacks the member.
+ * The offsets are taken from the headers
+ * of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0, 3.14.10 and 3.15.2, for 64-bit builds with a
+ * GIL. Members do not move within a minor version.
+ */
+struct python_layout {
+	uint16_t thread_id; /* offset in PyThreadState */
+	uint16_t cframe;    /* offset in PyThreadState */
+	uint16_t cframe_previous;
+	/* offset of the pointer to the innermost frame, in the cframe or in PyThreadState */
+	uint16_t current;
+	bool is_in_cframe;   /* `current` is a member of the cframe */
+	bool is_instruction; /* `at` leads to a pointer to the instruction, not to an offset */
+	uint8_t scale;	     /* unit, in bytes, of the offset that `at` leads to */
+	uint16_t previous, code, at; /* offsets in the frame */
+	/* offset of a flag in the frame, set in the outermost frame of a cframe */
+	uint16_t is_entry;
+	/*
+	 * offset of the owner in the frame; from PYTHON_OWNED_BY_C on, the owner marks an entry
+	 * frame
+	 */
+	uint16_t owner;
+	uint16_t file, name, first, lines, instructions; /* offsets in PyCodeObject */
+	/*
+	 * offset in PyCodeObject of a number that no other code object of the interpreter ever has;
+	 * 0 is the number of objects after the 4 billionth
+	 */
+	uint16_t version;
+	uint8_t ascii, compact; /* sizes of PyASCIIObject and PyCompactUnicodeObject */
+	/*
+	 * offsets of the first interpreter in _PyRuntime, of the next interpreter and of the first
+	 * thread in PyInterpreterState; from 3.12 on of the pointer to the GIL there, and before of
+	 * the GIL in _PyRuntime (0: not known)
+	 */
+	uint16_t interpreters, next_interpreter, threads, gil;
+};
+
+#define PYTHON_OWNED_BY_C 3
+
+static const struct python_layout python_layouts[] = {
+	[8] = { .thread_id = 176,
+		.current = 24,
+		.previous = 24,
+		.code = 32,
+		.at = 104,
+		.scale = 1,
+		.file = 104,
+		.name = 112,
+		.first = 40,
+		.lines = 120,
+		.ascii = 48,
+		.compact = 72 },
+	[9] = { .thread_id = 176,
+		.current = 24,
+		.previous = 24,
+		.code = 32,
+		.at = 104,
+		.scale = 1,
+		.file = 104,
+		.name = 112,
+		.first = 40,
+		.lines = 120,
+		.ascii = 48,
+		.compact = 72,
+		.interpreters = 32,
+		.threads = 8,
+		.gil = 352 },
+	[10] = { .thread_id = 176,
+		 .cframe = 48,
+		 .cframe_previous = 8,
+		 .current = 24,
+		 .previous = 24,
+		 .code = 32,
+		 .at = 96,
+		 .scale = 2,
+		 .file = 104,
+		 .name = 112,
+		 .first = 40,
+		 .lines = 120,
+		 .ascii = 48,
+		 .compact = 72,
+		 .interpreters = 32,
+		 .threads = 8,
+		 .gil = 352 },
+	[11] = { .thread_id = 152,
+		 .cframe = 56,
+		 .cframe_previous = 16,
+		 .current = 8,
+		 .is_in_cframe = true,
+		 .is_instruction = true,
+		 .previous = 48,
+		 .code = 32,
+		 .at = 56,
+		 .is_entry = 68,
+		 .file = 112,
+		 .name = 128,
+		 .first = 72,
+		 .lines = 136,
+		 .instructions = 184,
+		 .ascii = 48,
+		 .compact = 72,
+		 .interpreters = 40,
+		 .threads = 16,
+		 .gil = 360 },
+	[12] = { .thread_id = 136,
+		 .cframe = 56,
+		 .cframe_previous = 8,
+		 .current = 0,
+		 .is_in_cframe = true,
+		 .is_instruction = true,
+		 .previous = 8,
+		 .code = 0,
+		 .at = 56,
+		 .owner = 70,
+		 .file = 112,
+		 .name = 128,
+		 .first = 68,
+		 .lines = 136,
+		 .instructions = 192,
+		 .version = 92,
+		 .ascii = 40,
+		 .compact = 56,
+		 .interpreters = 40,
+		 .threads = 72,
+		 .gil = 384 },
+	[13] = { .thread_id = 152,
+		 .current = 72,
+		 .is_instruction = true,
+		 .previous = 8,
+		 .code = 0,
+		 .at = 56,
+		 .owner = 70,
+		 .file = 112,
+		 .name = 128,
+		 .first = 68,
+		 .lines = 136,
+		 .instructions = 200,
+		 .version = 92,
+		 .ascii = 40,
+		 .compact = 56,
+		 .interpreters = 632,
+		 .next_interpreter = 7264,
+		 .threads = 7344,
+		 .gil = 16 },
+	[14] = { .thread_id = 152,
+		 .current = 72,
+		 .is_instruction = true,
+		 .previous = 8,
+		 .code = 0,
+		 .at = 56,
+		 .owner = 74,
+		 .file = 112,
+		 .name = 128,
+		 .first = 68,
+		 .lines = 136,
+		 .instructions = 208,
+		 .version = 92,
+		 .ascii = 40,
+		 .compact = 56,
+		 .interpreters = 808,
+		 .next_interpreter = 7272,
+		 .threads = 7344,
+		 .gil = 16 },
+	[15] = { .thread_id = 176,
+		 .current = 72,
+		 .is_instruction = true,
+		 .previous = 8,
+		 .code = 0,
+		 .at = 56,
+		 .owner = 74,
+		 .file = 112,
+		 .name = 128,
+		 .first = 68,
+		 .lines = 136,
+		 .instructions = 208,
+		 .version = 92,
+		 .ascii = 40,
+		 .compact = 56,
+		 .interpreters = 936,
+		 .next_interpreter = 7264,
+		 .threads = 7336,
+		 .gil = 16 },
+};
+
+/* offsets in PyObject, bytes and str, which are the same in all versions */
+#define PYTHON_OBJECT_TYPE  8
+#define PYTHON_BYTES_SIZE   16
+#define PYTHON_BYTES_DATA   32
+#define PYTHON_TEXT_LENGTH  16
+#define PYTHON_TEXT_HASH    24
+#define PYTHON_TEXT_STATE   32
+#define PYTHON_TEXT_COMPACT 0x20u
+#define PYTHON_TEXT_ASCII   0x40u
+
+/* maximum line number: the addresses of a function's lines must fit into its range */
+#define PYTHON_LINE_MAX 0xffffeu
+
+struct python_table {
+	const uint8_t *at, *end;
+};
+
+static inline uint8_t python_take_byte(struct python_table *table)
+{
+	return table->at < table->end ? *table->at++ : 0;
+}
+
+/* Reads a number of 3.11's line table: six bits a byte, lowest first. */
+static inline uint32_t python_take_number(struct python_table *table)
+{
+	uint32_t byte = python_take_byte(table), value = byte & 63;
+
+	for (int shift = 6; byte & 64 && shift < 32; shift += 6) {
+		byte = python_take_byte(table);
+		value |= (byte & 63) << shift;
+	}
+	return value;
+}
+
+/*
+ * Finds the line by a line table of 3.11 or later: see Objects/locations.md (Objects/locations.c)
+ * of CPython.
+ */
+static inline int64_t python_find_line(struct python_table table, int64_t line, int64_t at)
+{
+	for (int64_t end = 0; table.at < table.end;) {
+		uint8_t head = python_take_byte(&table), form = head >> 3 & 15;
+		bool has_line = form != 15;
+		uint32_t number;
+
+		if (form == 13 || form == 14) {
+			number = python_take_number(&table);
+			line += number & 1 ? -(int64_t)(number >> 1) : (int64_t)(number >> 1);
+			for (int i = 0; i < 3 && form == 14; i++)
+				python_take_number(&table);
+		} else if (form >= 10 && form <= 12) {
+			line += form - 10;
+			table.at += 2;
+		} else if (form < 10) {
+			table.at++;
+		}
+		end += ((head & 7) + 1) * 2;
+		if (at < end)
+			return has_line ? line : 0;
+	}
+	return 0;
+}
+
+/*
+ * Finds the line by a line table of 3.10. The table has pairs of numbers: the size of a range in
+ * bytes, and the difference between its line and the line of the range before it.
+ */
+static inline int64_t python_find_line_310(struct python_table table, int64_t line, int64_t at)
+{
+	for (int64_t end = 0; table.at < table.end;) {
+		uint8_t size = python_take_byte(&table);
+		int8_t step = (int8_t)python_take_byte(&table);
+
+		end += size;
+		if (step != INT8_MIN)
+			line += step;
+		if (at < end)
+			return step == INT8_MIN ? 0 : line;
+	}
+	return 0;
+}
+
+/*
+ * Finds the line by a line table before 3.10. The table has pairs of numbers: a step of the address
+ * and a step of the line.
+ */
+static inline int64_t python_find_line_39(struct python_table table, int64_t line, int64_t at)
+{
+	for (int64_t address = 0; table.at < table.end;) {
+		address += python_take_byte(&table);
+		if (address > at)
+			break;
+		line += (int8_t)python_take_byte(&table);
+	}
+	return line;
+}
+
+/*
+ * Returns the line of the instruction at offset `at` of a code object, or 0 if its table has none.
+ * table: the object's line table; first: its first line.
+ */
+static inline uint32_t python_line_of(int minor, struct python_table table, int32_t first,
+				      int32_t at)
+{
+	int64_t line = at < 0	     ? first
+		       : minor >= 11 ? python_find_line(table, first, at)
+		       : minor == 10 ? python_find_line_310(table, first, at)
+				     : python_find_line_39(table, first, at);
+
+	return line < 0 || line > PYTHON_LINE_MAX ? 0 : (uint32_t)line;
+}
+
+#define PYTHON_UTF8_MAX 4 /* maximum number of bytes that python_put_character() writes */
+
+/* Writes a character of a str, of `kind` bytes, as UTF-8, and a control character as "?". */
+static inline char *python_put_character(char *to, const void *from, uint32_t kind)
+{
+	uint32_t c = kind == 1	 ? *(const uint8_t *)from
+		     : kind == 2 ? *(const uint16_t *)from
+				 : *(const uint32_t *)from;
+
+	if (c < ' ')
+		c = '?';
+	if (c < 0x80) {
+		*to++ = (char)c;
+		return to;
+	}
+	if (c >= 0x10000)
+		*to++ = (char)(0xf0 | (c >> 18 & 7));
+	if (c >= 0x800)
+		*to++ = (char)((c >= 0x10000 ? 0x80 : 0xe0) | (c >> 12 & (c >= 0x10000 ? 63 : 15)));
+	*to++ = (char)((c >= 0x800 ? 0x80 : 0xc0) | (c >> 6 & (c >= 0x800 ? 63 : 31)));
+	*to++ = (char)(0x80 | (c & 63));
+	return to;
+}
+
+#endif
