@@ -20,6 +20,7 @@ static const char *const words[] = {
 	[AWAIT_BARRIER] = "barrier",
 	[AWAIT_JOIN] = "join",
 	[AWAIT_ONCE] = "once",
+	[AWAIT_GIL] = "gil",
 	[AWAIT_FUTEX] = "futex",
 	[AWAIT_FILE_LOCK] = "file-lock",
 	[AWAIT_FILE] = "fd",

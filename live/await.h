@@ -19,6 +19,7 @@ enum await_kind {
 	AWAIT_BARRIER,
 	AWAIT_JOIN,
 	AWAIT_ONCE,
+	AWAIT_GIL,   /* the global interpreter lock of Python */
 	AWAIT_FUTEX, /* another futex, or a lock that does not belong to pthread */
 	AWAIT_FILE_LOCK,
 	AWAIT_FILE,  /* input or output on one descriptor */

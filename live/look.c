@@ -6,6 +6,7 @@
 #include "base/human.h"
 #include "base/memory.h"
 #include "live/await.h"
+#include "live/python.h"
 #include "naming/waiters.h"
 
 #include <stdlib.h>
@@ -231,6 +232,7 @@ static void find_awaits(struct look *look)
 		if (look->awaits[i].kind == AWAIT_FUTEX)
 			look->awaits[i].futex = waiters_kind(look->naming, look->backtraces[i]);
 	}
+	live_python_read(&look->process, &look->space, look->awaits, look->python, look->holds_gil);
 	holders_find(&look->process, look->awaits);
 }
 
@@ -320,6 +322,8 @@ static int name_all(struct look *look, bool stops, struct error *err)
 
 	look->awaits = memory_zalloc(count, sizeof(*look->awaits));
 	look->backtraces = memory_zalloc(count, sizeof(*look->backtraces));
+	look->python = memory_zalloc(count, sizeof(*look->python));
+	look->holds_gil = memory_zalloc(count, sizeof(*look->holds_gil));
 	look->is_in_ring = memory_zalloc(count, sizeof(*look->is_in_ring));
 	look->is_inferred = memory_zalloc(count, sizeof(*look->is_inferred));
 	look->files.root = look->process.root;
@@ -363,6 +367,8 @@ void look_free(struct look *look)
 	space_free(&look->space);
 	free(look->awaits);
 	free(look->backtraces);
+	free(look->python);
+	free(look->holds_gil);
 	free(look->is_in_ring);
 	free(look->is_inferred);
 	live_free(&look->process);
@@ -436,6 +442,19 @@ static void put_may_hold(struct out *out, const struct look *look, const struct 
 		out_text(out, " may hold");
 }
 
+/* Writes, for example: at store t.py:5 */
+static void put_python_line(struct out *out, const struct look *look, size_t thread)
+{
+	struct naming_line line;
+	size_t length;
+
+	if (!look->python[thread] ||
+	    !naming_site(look->naming, look->python[thread], &line, 1, &length))
+		return;
+	out_text(out, " at ");
+	out_name(out, line.text, strlen(line.text), ESCAPE_ALL);
+}
+
 static void put_owner(struct out *out, const struct look *look, const struct await *await)
 {
 	const struct live_thread *owner = look_owner(look, await);
@@ -458,6 +477,7 @@ static void put_owner(struct out *out, const struct look *look, const struct awa
 	if (owner) {
 		out_char(out, ' ');
 		put_name(out, owner->name);
+		put_python_line(out, look, (size_t)(owner - look->process.threads));
 	} else if (await->is_elsewhere) {
 		out_text(out, " of another process");
 	} else if (await->owner_pid) {
@@ -478,6 +498,7 @@ static void put_await(struct out *out, const struct await *await, const struct l
 		[AWAIT_SEMAPHORE] = "waits for semaphore",
 		[AWAIT_BARRIER] = "waits at a barrier at",
 		[AWAIT_JOIN] = "joins",
+		[AWAIT_GIL] = "waits for the GIL of Python",
 		[AWAIT_ONCE] = "waits for a pthread_once() call of another thread at",
 		[AWAIT_FUTEX] = "waits for futex",
 		[AWAIT_FILE_LOCK] = "waits for the lock of fd",
@@ -506,10 +527,10 @@ static void put_await(struct out *out, const struct await *await, const struct l
 	out_char(out, ')');
 }
 
-void look_put_backtrace(struct out *out, const struct look *look, size_t i)
+static void put_lines(struct out *out, const struct look *look, const struct trace_node *backtrace)
 {
 	struct naming_line lines[LINES_MAX];
-	size_t count = naming_lines(look->naming, look->backtraces[i], lines, LINES_MAX);
+	size_t count = naming_lines(look->naming, backtrace, lines, LINES_MAX);
 
 	for (size_t k = 0; k < count; k++) {
 		out_text(out, "    ");
@@ -518,6 +539,15 @@ void look_put_backtrace(struct out *out, const struct look *look, size_t i)
 			out_format(out, " (%u times)", lines[k].times);
 		out_char(out, '\n');
 	}
+}
+
+void look_put_backtrace(struct out *out, const struct look *look, size_t i)
+{
+	if (look->python[i]) {
+		put_lines(out, look, look->python[i]);
+		out_text(out, "  in C:\n");
+	}
+	put_lines(out, look, look->backtraces[i]);
 	if (look->process.threads[i].objection)
 		out_format(out,
 			   "    (may be incomplete: the thread was not stopped, because it is in "
@@ -536,6 +566,8 @@ void look_put_thread(struct out *out, const struct look *look, size_t i)
 	out_char(out, ' ');
 	put_await(out, await, thread);
 	put_owner(out, look, await);
+	if (look->holds_gil[i])
+		out_text(out, ", holds the GIL of Python");
 	if (thread->asleep_ns)
 		out_format(out, ", asleep for %s", human_time(&human, thread->asleep_ns));
 	out_char(out, '\n');

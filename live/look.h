@@ -15,6 +15,8 @@ struct look {
 	struct live_process process;
 	struct await *awaits;		      /* indexed by thread */
 	const struct trace_node **backtraces; /* indexed by thread */
+	const struct trace_node **python;     /* lines of Python, indexed by thread; NULL: none */
+	bool *holds_gil;		      /* indexed by thread */
 	struct address_space space;
 	struct naming *naming;
 	struct naming_files files;
@@ -62,7 +64,7 @@ const struct live_thread *look_owner(const struct look *look, const struct await
  */
 void look_put_thread(struct out *out, const struct look *look, size_t i);
 
-/* Writes the backtrace of thread i, each line indented by four spaces. */
+/* Writes the lines of Python and the backtrace of thread i, each indented by four spaces. */
 void look_put_backtrace(struct out *out, const struct look *look, size_t i);
 
 #endif

@@ -279,9 +279,50 @@ static bool has_no_caller(Dwfl *dwfl, uint64_t pc)
 	return has_none;
 }
 
+/* Returns the minor version in the file name of a CPython without debug code: python3.11; or 0. */
+static unsigned python_version(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char *end = NULL;
+	unsigned long minor = 0;
+
+	name += strncmp(name, "lib", 3) ? 0 : 3;
+	if (!strncmp(name, "python3.", 8) && name[8] >= '0' && name[8] <= '9')
+		minor = strtoul(name + 8, &end, 10);
+	return end && (!*end || !strncmp(end, ".so", 3)) && minor < 1000 ? (unsigned)minor : 0;
+}
+
 /*
- * Unwinds the stacks of all threads in the child. The files are opened before the sandbox is
- * entered, and read inside it.
+ * Finds the variable _PyRuntime of CPython: in answer->frames[0] its address, in frames[1] the
+ * version.
+ */
+static int find_python(Dwfl_Module *module, void **data, const char *path, Dwarf_Addr start,
+		       void *context)
+{
+	struct answer *answer = context;
+	unsigned minor = python_version(path);
+	int count = minor ? dwfl_module_getsymtab(module) : 0;
+
+	(void)data;
+	(void)start;
+	for (int i = 0; i < count; i++) {
+		GElf_Sym symbol;
+		GElf_Addr address;
+		const char *name =
+			dwfl_module_getsym_info(module, i, &symbol, &address, NULL, NULL, NULL);
+
+		if (!name || symbol.st_shndx == SHN_UNDEF || strcmp(name, "_PyRuntime") != 0)
+			continue;
+		answer->frames[0] = address;
+		answer->frames[1] = minor;
+		return DWARF_CB_ABORT;
+	}
+	return DWARF_CB_OK;
+}
+
+/*
+ * Unwinds the stacks of all threads in the child. answers[thread_count] is that of find_python().
+ * The files are opened before the sandbox is entered, and read inside it.
  */
 static void walk_all(const struct live_process *process, struct answer *answers)
 {
@@ -305,6 +346,9 @@ static void walk_all(const struct live_process *process, struct answer *answers)
 				     has_no_caller(frames_modules(frames),
 						   answer->frames[answer->frame_count - 1] - 1)));
 	}
+	if (frames)
+		dwfl_getmodules(frames_modules(frames), find_python,
+				&answers[process->thread_count], 0);
 	_exit(0);
 }
 
@@ -335,6 +379,8 @@ int live_unwind(struct live_process *process, struct error *err)
 			thread->frame_count = 1;
 		}
 	}
+	process->python_runtime = answers[process->thread_count].frames[0];
+	process->python_minor = (int)answers[process->thread_count].frames[1];
 	munmap(answers, size);
 	return child < 0 ? error_system(err, errno, "cannot start a child") : 0;
 }

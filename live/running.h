@@ -49,8 +49,10 @@ struct live_process {
 			  unknown */
 	char *root; /* path to the root directory of the process, "/proc/PID/root"; NULL: its root
 		       directory is ours */
-	bool has_our_numbers; /* the process is in our pid namespace */
-	bool is_glibc;	      /* the process uses glibc, so its locks have glibc's layout */
+	bool has_our_numbers;	 /* the process is in our pid namespace */
+	uint64_t python_runtime; /* address of _PyRuntime of CPython; 0: none */
+	int python_minor;	 /* version of that CPython: 3.minor */
+	bool is_glibc;		 /* the process uses glibc, so its locks have glibc's layout */
 	struct live_thread *threads;
 	size_t thread_count;
 	size_t left_out; /* number of threads beyond LIVE_THREADS_MAX, which are left out */

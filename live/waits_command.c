@@ -125,11 +125,21 @@ static void add_await(struct json *json, const struct look *look, const struct a
 	json_end(json);
 }
 
+static void add_lines(struct json *json, const struct look *look, const char *key,
+		      const struct trace_node *backtrace)
+{
+	struct naming_line lines[LINES_MAX];
+	size_t count = naming_lines(look->naming, backtrace, lines, LINES_MAX);
+
+	json_open(json, key, '[');
+	for (size_t k = 0; k < count; k++)
+		json_text(json, lines[k].text);
+	json_end(json);
+}
+
 static void add_thread(struct json *json, const struct look *look, size_t i)
 {
 	const struct live_thread *thread = &look->process.threads[i];
-	struct naming_line lines[LINES_MAX];
-	size_t count = naming_lines(look->naming, look->backtraces[i], lines, LINES_MAX);
 	const char state[2] = { thread->state, 0 };
 
 	json_begin(json, '{');
@@ -144,10 +154,11 @@ static void add_thread(struct json *json, const struct look *look, size_t i)
 	json_add_bool(json, "in_deadlock", look->is_in_ring[i]);
 	json_add_bool(json, "in_inferred_deadlock", look->is_inferred[i]);
 	add_await(json, look, &look->awaits[i]);
-	json_open(json, "backtrace", '[');
-	for (size_t k = 0; k < count; k++)
-		json_text(json, lines[k].text);
-	json_end(json);
+	if (look->python[i]) {
+		json_add_bool(json, "holds_gil", look->holds_gil[i]);
+		add_lines(json, look, "python", look->python[i]);
+	}
+	add_lines(json, look, "backtrace", look->backtraces[i]);
 	json_add_text(json, "not_stopped", thread->objection);
 	json_end(json);
 }
