@@ -164,11 +164,13 @@ static void say_waits(struct sentence *sentence, const struct summary_class *cla
 static const char *release_of(const struct summary_class *class)
 {
 	static const char *const words[RESOURCE_COUNT] = {
-		[RESOURCE_MEMORY] = "freed",	 [RESOURCE_FD] = "closed",
-		[RESOURCE_FILE] = "closed",	 [RESOURCE_DIRECTORY] = "closed",
-		[RESOURCE_SHM_FD] = "closed",	 [RESOURCE_THREAD] = "joined",
-		[RESOURCE_LOCK] = "unlocked",	 [RESOURCE_PROCESS] = "waited for",
-		[RESOURCE_MAPPING] = "unmapped",
+		[RESOURCE_MEMORY] = "freed",	  [RESOURCE_FD] = "closed",
+		[RESOURCE_FILE] = "closed",	  [RESOURCE_DIRECTORY] = "closed",
+		[RESOURCE_SHM_FD] = "closed",	  [RESOURCE_THREAD] = "joined",
+		[RESOURCE_LOCK] = "unlocked",	  [RESOURCE_PROCESS] = "waited for",
+		[RESOURCE_MAPPING] = "unmapped",  [RESOURCE_MUTEX] = "destroyed",
+		[RESOURCE_RWLOCK] = "destroyed",  [RESOURCE_CONDITION] = "destroyed",
+		[RESOURCE_BARRIER] = "destroyed", [RESOURCE_SEMAPHORE] = "destroyed",
 	};
 
 	return words[class->known] ? words[class->known] : "released";
@@ -179,6 +181,8 @@ static void say_live(struct sentence *sentence, const struct summary_class *clas
 	const struct summary *summary = sentence->run->summary;
 	const struct live_row *first = NULL;
 	uint64_t count = 0, bytes = 0, rows = 0;
+	bool is_memory = class->known == RESOURCE_MEMORY;
+	const char *noun = is_memory ? "block" : class->type;
 
 	for (size_t i = 0; i < sentence->live->count; i++) {
 		const struct live_row *row = &sentence->live->items[i];
@@ -194,11 +198,17 @@ static void say_live(struct sentence *sentence, const struct summary_class *clas
 	if (!first)
 		return;
 	if (summary_has_bytes(class))
-		say(sentence, "%s of %s in ", BYTES(bytes), class->type);
-	say(sentence, "%s %s%s from %s call site%s %s never %s, %s at ", COUNT(count),
-	    summary_has_bytes(class) ? "block" : class->type, PLURAL(count), COUNT(rows),
-	    PLURAL(rows), count == 1 ? "was" : "were", release_of(class),
-	    rows == 1 ? "all" : "most");
+		say(sentence, "%s %sin ", BYTES(bytes), is_memory ? "of memory " : "");
+	say(sentence, "%s %s%s", COUNT(count), noun,
+	    count == 1				   ? ""
+	    : strchr("sx", noun[strlen(noun) - 1]) ? "es"
+						   : "s");
+	if (count > 1)
+		say(sentence, " from %s call site%s", COUNT(rows), PLURAL(rows));
+	say(sentence, " %s never %s, %sat ", count == 1 ? "was" : "were", release_of(class),
+	    count == 1	? ""
+	    : rows == 1 ? "all "
+			: "most ");
 	say_site(sentence, first->site->backtrace);
 }
 

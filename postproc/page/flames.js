@@ -6,8 +6,12 @@
 
 /* ---- flame graph ---- */
 
-/* The index of the row with the sum of all call sites of the class without a row of their own. */
-const smallSite = () => M.sites.number.findIndex((number, site) => number === state.class && M.sites.backtrace[site] === null);
+/* Names the amounts without a backtrace: those of small call sites, or of calls whose backtrace is not known. */
+function nameless() {
+	const names = isWait(state.cost) ? [] : [...new Set(M.sites.function.filter((_, site) => M.sites.number[site] === state.class &&
+		M.sites.backtrace[site] === null))];
+	return names.length === 1 ? text(names[0]) : 'no backtrace';
+}
 
 /* Makes a tree of { frame, value, children: Map, parent } from an array of [backtrace, value]. */
 function grow(paths) {
@@ -132,7 +136,7 @@ function layOut(tree, width, { value, order }) {
 		const part = w * smallSum / value(node);
 		if (part >= 0.5)
 			boxes.push({ node, x: at, w: part, level: level + 1, rest: smallSum,
-				name: (node.rest ? text(M.sites.function[smallSite()]) : `${count(small)} smaller`) + `: ${amount(smallSum)}` });
+				name: (node.rest ? nameless() : `${count(small)} smaller`) + `: ${amount(smallSum)}` });
 		depth = Math.max(depth, level + (part >= 0.5));
 	};
 	/* the callers of a zoomed function stay above it; a click on one of them zooms out */
@@ -206,7 +210,7 @@ function viewFlame(view) {
 	const controls = make('div', { class: 'row' });
 	const costs = make('select', { 'aria-label': 'cost', onchange: event => choose({ cost: event.target.value, zoom: '' }) });
 	for (const cost in COSTS)
-		costs.append(make('option', { value: cost, selected: cost === state.cost }, COSTS[cost].name));
+		costs.append(make('option', { value: cost, selected: cost === state.cost }, costName(cost)));
 	controls.append(costs);
 	if (classes[state.class].isBytes && !isWait(state.cost))
 		for (const by of ['size', 'count'])
@@ -217,12 +221,12 @@ function viewFlame(view) {
 			onclick: () => choose({ tree, zoom: '' }) }, words));
 	controls.append(searchBox());
 	const said = make('span', { class: 'faint push' });
-	controls.append(said, saveButton(`${classes[state.class].name}: ${COSTS[state.cost].name}`));
-	const canvas = make('canvas', { 'aria-label': `flame graph: ${COSTS[state.cost].name}; arrow keys go from function to function, Enter zooms` });
+	controls.append(said, saveButton(`${classes[state.class].name}: ${costName(state.cost)}`));
+	const canvas = make('canvas', { 'aria-label': `flame graph: ${costName(state.cost)}; arrow keys go from function to function, Enter zooms` });
 	view.append(controls, canvas);
 	if (total === 0) {
 		canvas.remove();
-		view.append(make('p', { class: 'faint' }, `Nothing: ${COSTS[state.cost].name}, ${windowText()}.`));
+		view.append(make('p', { class: 'faint' }, `Nothing: ${costName(state.cost)}, ${windowText()}.`));
 		return;
 	}
 	if (state.tree === 'both' && state.zoom) {
@@ -245,8 +249,20 @@ function viewFlame(view) {
 		: choose({ zoom: pathOf(node) }));
 	if (shown.frame >= 0 && state.tree !== 'both')
 		view.append(framePanel(shown, tree));
-	said.textContent = `${amount(total)}` + (state.search ? `, ${(100 * matched / shown.value).toFixed(1)} % matches` : '') +
+	said.textContent = `${amount(total)}${ofTotal(total)}` + (state.search ? `, ${(100 * matched / shown.value).toFixed(1)} % matches` : '') +
 		(state.tree === 'both' ? '; click a function' : '');
+}
+
+/* Returns which part of the sum the report leaks suppresses, or of which process and moment a peak is. */
+function ofTotal(total) {
+	if (state.cost === 'peak')
+		return hasPeak() ? ownerOfPeak(peakRow()) : ', live at the end of the time step with the most';
+	const leaks = sheet('leaks');
+	if (state.cost !== 'live' || !sheet('suppressed').rows || state.process || state.from > 0 || state.to < STEPS)
+		return '';
+	const reported = (leaks.class || []).reduce((sum, each, i) => sum + (text(each) === classes[state.class].name &&
+		(inBytes() ? leaks.amount[i] : leaks.count[i])), 0);
+	return reported < total ? `, of which report leaks suppresses ${amount(total - reported)}` : '';
 }
 
 /* ---- buttons that copy ---- */
@@ -323,22 +339,24 @@ const quoted = word => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAl
 
 /* The options that limit a report to the selected range and process. */
 function selection(hasSince = true) {
-	let options = state.process ? ` --process=${M.owners.pid[state.process - 1]}` : '';
+	/* an option that is given twice has its last value */
+	let options = (page.filters || '').split(/ (?=--)/).filter(Boolean).map(each => ' ' + quoted(each)).join('');
+	options += state.process ? ` --process=${M.owners.pid[state.process - 1]}` : '';
 	if (hasSince && state.from > 0)
 		options += ` --since=${(edges[state.from] / 1e9).toFixed(9)}s`;
-	if (state.to < BINS)
+	if (state.to < STEPS)
 		options += ` --until=${(edges[state.to] / 1e9).toFixed(9)}s`;
 	return options;
 }
 
 /* Returns the command that prints the numbers of a flame graph in a terminal, if there is one. */
 function commandOf(cost) {
-	const isWhole = state.from === 0 && state.to === BINS;
+	const isWhole = state.from === 0 && state.to === STEPS;
 	const [report, hasSince] = {
 		live: ['leaks --suppress=none', false], kept: ['leaks --suppress=none', true], acquired: ['allocations', true],
 		peak: hasPeak() ? ['peak', false] : [], wait_time: isWhole ? ['waits --table=wakers', false] : [],
 	}[cost] || [];
-	return report && `holdtrace report ${report}${selection(hasSince)} ${quoted(page.trace)}`;
+	return report && page.files !== null && isPidOfOne() && `holdtrace report ${report}${selection(hasSince)}${page.files}`;
 }
 
 /*
@@ -357,7 +375,7 @@ function framePanel(shown, tree) {
 		list.append(make('li', { class: page.frames.own[frame] ? undefined : 'outside' }, functionOf(frame), ' ',
 			make('span', { class: 'faint' }, placeOf(frame) + (i ? '' : `: ${PLAIN.said(shown, tree)}`))));
 	return make('div', { class: 'panel' }, make('div', { class: 'row' }, copyButton('copy the backtrace', lines.join('\n')),
-		isWait(state.cost) ? null : copyButton('copy a suppression', `leak:${functionOf(shown.frame)}`),
+		isWait(state.cost) || /\+?0x[0-9a-f]+$/.test(functionOf(shown.frame)) ? null : copyButton('copy a suppression', `leak:${functionOf(shown.frame)}`),
 		commandOf(state.cost) ? copyButton('copy the command', commandOf(state.cost)) : null), ownCurve(path), list);
 }
 

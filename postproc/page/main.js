@@ -66,8 +66,8 @@ function showKeys() {
 		list.append(make('dt', {}, key), make('dd', {}, words));
 }
 
-function moveWindow(steps) {
-	const [a, b] = axis(), moved = Math.max(a - state.from, Math.min(b - state.to, steps));
+function moveWindow(by) {
+	const [a, b] = axis(), moved = Math.max(a - state.from, Math.min(b - state.to, by));
 	choose({ from: state.from + moved, to: state.to + moved }, true);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/human.h"
 #include "base/map.h"
 #include "base/memory.h"
@@ -288,8 +289,7 @@ static void model_process(void *user)
 	lanes_process(&state->lanes);
 	lanes_clear(&state->lanes);
 	spans_reach(&state->spans, process->end_ns);
-	if (is_exec)
-		highs_release(&state->highs, report_process(state->run) - 1, process->end_ns);
+	highs_release(&state->highs, report_process(state->run) - 1, process->end_ns);
 	if (summary_has_ended(process))
 		spans_release(&state->spans, state->first, process->end_ns, !is_exec);
 	highs_begin_process(&state->highs);
@@ -406,20 +406,20 @@ static void fold_places(const struct model_state *state, struct folding *folding
 	free(places);
 }
 
-static void put_bins(const struct model_state *state, struct table *table)
+static void put_steps(const struct model_state *state, struct table *table)
 {
 	const struct spans *spans = &state->drawn;
-	uint64_t steps = spans->first <= spans->last ? spans->last - spans->first + 1 : 1;
+	uint64_t count = spans->first <= spans->last ? spans->last - spans->first + 1 : 1;
 
-	for (uint64_t i = 0; i <= steps; i++) {
+	for (uint64_t i = 0; i <= count; i++) {
 		struct table_cell *row = table_add(table);
 		uint64_t ns = spans->first <= spans->last ? (spans->first + i) << spans->shift : i;
 		uint64_t end_ns = state->run->summary->end_ns;
 
-		if (i == steps && ns > end_ns && end_ns > (ns - 1) >> spans->shift << spans->shift)
+		if (i == count && ns > end_ns && end_ns > (ns - 1) >> spans->shift << spans->shift)
 			ns = end_ns; /* the last step ends at the end of the run */
 
-		table_number(CELL(row, bins, time), report_time(state->run, ns));
+		table_number(CELL(row, steps, time), report_time(state->run, ns));
 	}
 }
 
@@ -459,7 +459,7 @@ static void put_spans(const struct model_state *state, struct table *table)
 		if (state->processes > 1)
 			table_number(CELL(row, spans, process), span->site % state->processes);
 		table_number(CELL(row, spans, acquired_step), span->acquired - state->drawn.first);
-		if (span->lost != SPANS_NEVER)
+		if (span->lost != SPANS_NEVER && !span->is_last)
 			table_number(span->is_left ? CELL(row, spans, ended_step)
 						   : CELL(row, spans, released_step),
 				     span->lost - state->drawn.first);
@@ -468,26 +468,57 @@ static void put_spans(const struct model_state *state, struct table *table)
 	}
 }
 
-static void put_highs(struct model_state *state, struct table *table)
+/*
+ * Adds an entry to the row of its class and of a step of the page, or begins another row. In the
+ * table, rows have a process or, if it is UINT32_MAX, are sums over all processes.
+ */
+static void put_high(const struct model_state *state, struct table *table, struct high *rows,
+		     uint32_t class, const struct high *high)
 {
-	struct highs *highs = &state->highs;
+	uint64_t step = high->step << state->highs.shift >> state->drawn.shift;
+	struct high *row = &rows[class];
+	struct table_cell *cells;
 
-	highs_widen(highs, state->drawn.shift);
-	for (size_t i = 0; i < highs->list.count; i++) {
-		const struct high *high = &highs->list.items[i];
-		int64_t count = high->most[HIGHS_COUNT] - high->end[HIGHS_COUNT];
-		int64_t bytes = high->most[HIGHS_BYTES] - high->end[HIGHS_BYTES];
-		struct table_cell *row;
+	if (row->process == high->process && row->step == step) {
+		for (int unit = 0; unit < HIGHS_UNITS; unit++)
+			if (high->most[unit] > row->most[unit])
+				row->most[unit] = high->most[unit];
+		memcpy(row->end, high->end, sizeof(row->end));
+		return;
+	}
+	/* the page knows the amounts at the ends of steps */
+	if (memcmp(row->most, row->end, sizeof(row->end)) != 0) {
+		cells = table_add(table);
+		table_text(table, CELL(cells, highs, class),
+			   ledger_class(state->run->ledger, class)->type);
+		if (row->process != UINT32_MAX)
+			table_number(CELL(cells, highs, process), row->process);
+		table_number(CELL(cells, highs, step), row->step - state->drawn.first);
+		table_number(CELL(cells, highs, count), (uint64_t)row->most[HIGHS_COUNT]);
+		table_number(CELL(cells, highs, bytes), (uint64_t)row->most[HIGHS_BYTES]);
+	}
+	*row = *high;
+	row->step = step;
+}
 
-		if (!count && !bytes)
-			continue;
-		row = table_add(table);
-		table_text(table, CELL(row, highs, class),
-			   ledger_class(state->run->ledger, high->class)->type);
-		table_number(CELL(row, highs, process), high->process);
-		table_number(CELL(row, highs, step), high->step - state->drawn.first);
-		table_number(CELL(row, highs, count), (uint64_t)count);
-		table_number(CELL(row, highs, bytes), (uint64_t)bytes);
+static void put_highs(const struct model_state *state, struct table *table)
+{
+	const struct highs *highs = &state->highs;
+	size_t steps = highs->first <= highs->last ? highs->last - highs->first + 1 : 0;
+	struct high rows[LEDGER_CLASSES] = { 0 }, end = { .step = UINT64_MAX >> highs->shift };
+	cleanup_free struct high *sums = highs_sum(highs);
+
+	for (size_t i = 0; state->processes > 1 && i < highs->list.count; i++)
+		put_high(state, table, rows, highs->list.items[i].class, &highs->list.items[i]);
+	for (uint32_t class = 0; class < LEDGER_CLASSES; class ++) {
+		for (size_t i = 0; i < steps; i++) {
+			struct high *sum = &sums[class * steps + i];
+
+			sum->step = highs->first + i;
+			sum->process = UINT32_MAX;
+			put_high(state, table, rows, class, sum);
+		}
+		put_high(state, table, rows, class, &end);
 	}
 }
 
@@ -502,7 +533,7 @@ static void put_waits(const struct model_state *state, struct table *table)
 		uint64_t begin_ns = wait->acquired << waits->shift;
 		uint64_t start_ns = state->run->summary->start_ns;
 
-		/* the first step begins with the run, as in the table `bins` */
+		/* the first step begins with the run, as in the table `steps` */
 		begin_ns = (uint64_t)wait->count * (begin_ns > start_ns ? begin_ns : start_ns);
 		table_number(CELL(row, waits_by_step, step), wait->acquired - state->drawn.first);
 		table_number(CELL(row, waits_by_step, end_step), wait->lost - state->drawn.first);
@@ -628,17 +659,35 @@ static void put_owners(const struct model_state *state, struct table *table)
 	}
 }
 
+/* Marks the objects that were live when the last process with objects ended. */
+static void mark_last(const struct model_state *state)
+{
+	for (size_t i = 0; i < state->spans.list.count; i++) {
+		struct span *span = state->spans.list.items[i];
+		uint32_t process = state->numbers.items[span->site].process;
+		uint64_t end_ns = state->run->summary->processes.items[process].end_ns;
+
+		span->is_last = span->is_left && end_ns >> state->highs.shift >= state->highs.last;
+	}
+}
+
 static void model_end(void *user, struct tables *tables)
 {
 	struct model_state *state = user;
 	const struct spans *waits = &state->waits;
 	struct folding folding = { .count = 0 };
 
-	/* waits and live objects share one time axis: extend it to the first and last wait */
+	/*
+	 * waits and live objects share one time axis: extend it to the start of the run, and to the
+	 * first and last wait
+	 */
+	if (state->spans.first <= state->spans.last)
+		spans_reach(&state->spans, state->run->summary->start_ns);
 	if (waits->first <= waits->last) {
 		spans_reach(&state->spans, waits->first << waits->shift);
 		spans_reach(&state->spans, waits->last << waits->shift);
 	}
+	mark_last(state);
 	fold_places(state, &folding);
 	split_processes(state, &folding);
 	/* model_end() may be called again with another limit: free the results so far */
@@ -648,7 +697,7 @@ static void model_end(void *user, struct tables *tables)
 	spans_settle(&state->waits, NULL, most_spans(state), &state->drawn_waits);
 	spans_widen(&state->drawn, state->drawn_waits.shift);
 	spans_widen(&state->drawn_waits, state->drawn.shift);
-	put_bins(state, tables_begin(tables, TABLE_bins));
+	put_steps(state, tables_begin(tables, TABLE_steps));
 	put_places(state, &folding, tables_begin(tables, TABLE_sites));
 	put_spans(state, tables_begin(tables, TABLE_spans));
 	put_highs(state, tables_begin(tables, TABLE_highs));

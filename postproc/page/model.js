@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The page of a run. The model (tables of --format=model) consists of sums: the acquisitions and
- * releases of each site in each bin of time. Each view computes its numbers from these sums for the
+ * releases of each site in each step of time. Each view computes its numbers from these sums for the
  * window that is selected on the timeline. Names may be hostile, so they are inserted only as text.
  *
  * The files of the script (tables_html.c lists them) together form one function; it begins in this
@@ -48,24 +48,28 @@ function sheet(name) {
 	return columns;
 }
 
+/* Characters that change the direction of text could exchange the parts of a line. */
+const plain = words => words.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, letter => '\\u' + letter.charCodeAt(0).toString(16));
+page.strings = page.strings.map(plain);
+page.title = plain(page.title);
 const text = i => i === null || i === undefined || i < 0 ? '' : page.strings[i];
-const M = { bins: sheet('bins'), sites: sheet('sites'), spans: sheet('spans'), waits: sheet('waits_by_step'), owners: sheet('process_list'),
+const M = { steps: sheet('steps'), sites: sheet('sites'), spans: sheet('spans'), waits: sheet('waits_by_step'), owners: sheet('process_list'),
 	marks: sheet('marks'), highs: sheet('highs'), longWaits: sheet('longest_waits'), longHolds: sheet('long_holds') };
-const BINS = M.bins.rows - 1;
-const edges = M.bins.time;
+const STEPS = M.steps.rows - 1;
+const edges = M.steps.time;
 const NEVER = 1 << 30;
 for (const name of ['site', 'acquired_step', 'count', 'bytes'])
 	M.spans[name] = new Float64Array(M.spans[name] || []);
 /*
- * gone_step: the first step in which the objects of a span are no longer live: they were released, or
- * their process had ended.
+ * gone_step: the step at whose end the objects of a span are no longer live: they were released, or
+ * their process ended. The objects of the last process are live until the end of the run.
  */
 const releasedSteps = M.spans.released_step;
 M.spans.released_step = new Int32Array(M.spans.rows);
 M.spans.gone_step = new Int32Array(M.spans.rows);
 for (let i = 0; i < M.spans.rows; i++) {
 	M.spans.released_step[i] = releasedSteps[i] ?? NEVER;
-	M.spans.gone_step[i] = releasedSteps[i] ?? (M.spans.ended_step[i] ?? NEVER) + 1;
+	M.spans.gone_step[i] = releasedSteps[i] ?? M.spans.ended_step[i] ?? NEVER;
 }
 
 /* Names of the units, by their number in columns whose rows have different units. */
@@ -111,6 +115,8 @@ const PROCESSES = (M.spans.process || []).some(each => each !== null) ? M.owners
 const isOfChosen = span => !state.process || M.spans.process[span] === state.process - 1;
 const isWaitOfChosen = wait => !state.process || M.waits.process[wait] === state.process - 1;
 const isChosenPid = pid => !state.process || pid === M.owners.pid[state.process - 1];
+/* Whether an option --process selects exactly what the page shows: a process may execute programs. */
+const isPidOfOne = () => !state.process || M.owners.pid.filter(isChosenPid).length === 1;
 
 /* Caches a result that depends only on the model. */
 const known = new Map();
@@ -120,6 +126,7 @@ function once(key, compute) {
 	return known.get(key);
 }
 
+/* `name` has the verbs of memory; costName() exchanges them. */
 /** @type {Record<string, { name: string, isWait?: boolean }>} */
 const COSTS = {
 	live: { name: 'live at the end of the window' },

@@ -74,7 +74,7 @@ function moduleColour(frame) {
 }
 
 /* Makes a legend from pairs [variable or colour, words]. */
-const legendOf = names => make('span', { class: 'legend' }, ...names.map(([name, words]) => make('span', {},
+const legendOf = names => make('span', { class: 'legend' }, ...names.map(([name, words]) => make('span', { title: words },
 	make('span', { class: 'key', style: `background: ${name[0] === '#' ? name : `var(--${name})`}` }), words)));
 
 /*

@@ -4,8 +4,8 @@
 const FAMILY = sheet('processes');
 const FAMILY_MOST = 120; /* limit of rows that are drawn */
 
-/* The colour of a process's end: good: normal, or not recorded; bad: a failure; else side. */
-const endColour = end => /^(exit 0|exec|_exit 0)\b/.test(end) || !end ? 'good' : /^(exit|killed)/.test(end) ? 'bad' : 'side';
+/* The colour of a process's end, as the legend of the picture describes it. */
+const endColour = end => /^(exit 0$|ran )/.test(end) ? 'good' : /^(exit|killed)/.test(end) ? 'bad' : 'side';
 
 /*
  * Returns the rows of the picture, children below their parents: { depth, name, members: rows of
@@ -18,8 +18,14 @@ function familyRows() {
 	for (let row = 0; row < FAMILY.rows; row++) {
 		const pid = FAMILY.pid[row], parent = begun.get(FAMILY.parent[row]) < begun.get(pid) ? FAMILY.parent[row] : 0;
 		const siblings = children.get(parent) || new Map();
-		/* a process that executes another program has a row for each of the programs */
-		children.set(parent, siblings.set(pid, (siblings.get(pid) || []).concat(row)));
+		/*
+		 * a process that executes another program has a row for each of the programs; otherwise
+		 * another process has the same number
+		 */
+		const images = siblings.get(pid) || [], isNext = images.length && /^ran /.test(text(FAMILY.end[images[images.length - 1]]));
+		if (images.length && !isNext)
+			siblings.set(`${pid} until ${row}`, images);
+		children.set(parent, siblings.set(pid, isNext ? images.concat(row) : [row]));
 	}
 	const add = (parent, depth) => {
 		const alike = new Map();
@@ -40,8 +46,8 @@ function familyRows() {
 function viewFamily(view) {
 	const lines = once('family', familyRows), shown = lines.slice(0, FAMILY_MOST), [from, to] = axis();
 	const canvas = make('canvas', { 'aria-label': 'processes over time; arrow keys go from process to process, Enter shows only that process' });
-	view.append(make('div', { class: 'row' }, make('span', { class: 'faint' }, `${count(new Set(FAMILY.pid).size)} processes; a child is below its parent`),
-		make('span', { class: 'push' }), legendOf([['good', 'ended with status 0, or executed another program'], ['bad', 'failed, or was killed'], ['side', 'end unknown']]),
+	view.append(make('div', { class: 'row' }, make('span', { class: 'faint' }, 'a child is below its parent'),
+		make('span', { class: 'push' }), legendOf([['good', 'ended with status 0, or executed another program'], ['bad', 'failed, or was killed'], ['side', 'still running, or end unknown']]),
 		saveButton('processes over time')), canvas);
 	const { context, width } = paper(canvas, shown.length * LANE + 22), boxes = [], x = axisOf(width, edges[from], edges[to]);
 	drawTicks(context, edges[from], edges[to], x, shown.length * LANE + 4);

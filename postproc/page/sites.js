@@ -5,7 +5,7 @@
 
 /* Returns the live amount of some sites at the ends of the steps as a path, and its maximum. */
 function sparkPath(sites, width, height) {
-	const change = new Float64Array(BINS + 1), values = M.spans[inBytes() ? 'bytes' : 'count'];
+	const change = new Float64Array(STEPS + 1), values = M.spans[inBytes() ? 'bytes' : 'count'];
 	for (const site of sites)
 		for (let at = spansOf[site]; at < spansOf[site + 1]; at++)
 			if (isOfChosen(bySite[at]))
@@ -18,7 +18,7 @@ function sparkPath(sites, width, height) {
 	let path = '', before = -1;
 	for (let x = 0; x < width; x++) {
 		let highest = 0;
-		for (let i = Math.floor(x * BINS / width); i < (x + 1) * BINS / width; i++)
+		for (let i = Math.floor(x * STEPS / width); i < (x + 1) * STEPS / width; i++)
 			highest = Math.max(highest, change[i]);
 		const y = height - 1 - Math.round(2 * (height - 2) * highest / (most || 1)) / 2;
 		if (y !== before)
@@ -42,7 +42,7 @@ function matches(node, ...words) {
 }
 
 function searchBox() {
-	return make('input', { type: 'search', id: 'search', placeholder: 'search functions and files ( / )', value: state.search,
+	return make('input', { type: 'search', id: 'search', placeholder: 'search functions ( / )', value: state.search,
 		'aria-label': 'search functions and files', oninput: event => { choose({ search: event.target.value }, true); } });
 }
 
@@ -61,10 +61,10 @@ function viewSites(view) {
 	const columns = [column('live', 'live')];
 	if (isBytes)
 		columns.push({ name: 'in', number: true, value: site => all.live.times[site], text: site => count(all.live.times[site]) });
-	columns.push({ name: 'over time', value: () => 0, draw: spark }, column('kept', 'kept'), column('acquired', 'allocated'),
-		column('temporary', 'temporary'), column('released', 'freed'),
+	columns.push({ name: 'over time', value: () => 0, draw: spark }, column('kept', 'kept'), column('acquired', verbs()[0]),
+		column('temporary', 'temporary'), column('released', verbs()[1]),
 		{ name: 'by', value: site => siteName(M.sites.backtrace[site]), draw: site => make('span', { class: 'mono' },
-			text(M.sites.function[site]), ' ← ', siteName(M.sites.backtrace[site])) });
+			[text(M.sites.function[site]), siteName(M.sites.backtrace[site])].filter(Boolean).join(' ← ')) });
 	/* on a narrow screen, the call site comes before columns that do not fit */
 	const isNarrow = innerWidth < 600;
 	if (isNarrow)
@@ -72,7 +72,7 @@ function viewSites(view) {
 	const sum = (cost, by) => rows.reduce((n, site) => n + all[cost][by][site], 0);
 	view.append(make('div', { class: 'row' }, searchBox()));
 	view.append(make('p', {}, `${classes[number].name}: `, isBytes ? `${bytes(sum('live', 'size'))} in ${count(sum('live', 'times'))} blocks` : count(sum('live', 'times')),
-		` live at the end of ${windowText()}; kept: allocated in the window and live at its end.`));
+		` live at the end of ${windowText()}; kept: ${costName('kept')}.`));
 	view.append(table(`sites ${number} ${isNarrow}`, columns, rows, site => stack(M.sites.backtrace[site])));
 }
 

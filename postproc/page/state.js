@@ -7,7 +7,7 @@
 /* ---- the state, which is in the URL, so that a link shows the same view ---- */
 
 const MEMORY = Math.max(0, classes.findIndex(each => each.name === 'memory'));
-const state = { from: 0, to: BINS, tab: 'flame', cost: 'live', by: 'size', class: MEMORY, process: 0, tree: 'down',
+const state = { from: 0, to: STEPS, tab: 'flame', cost: 'live', by: 'size', class: MEMORY, process: 0, tree: 'down',
 	search: '', zoom: '', axis: '', idle: 0 };
 
 function readState() {
@@ -16,8 +16,8 @@ function readState() {
 		const value = parseInt(said.get(key), 10);
 		return value >= least && value <= most ? value : otherwise;
 	};
-	state.from = number('from', 0, BINS - 1, 0);
-	state.to = number('to', state.from + 1, BINS, BINS);
+	state.from = number('from', 0, STEPS - 1, 0);
+	state.to = number('to', state.from + 1, STEPS, STEPS);
 	state.class = number('class', 0, classes.length - 1, MEMORY);
 	state.process = number('process', 0, PROCESSES, 0);
 	state.cost = said.get('cost') in COSTS ? said.get('cost') : 'live';
@@ -31,14 +31,14 @@ function readState() {
 	state.zoom = said.get('zoom') || '';
 	state.idle = number('idle', 0, 1, 0);
 	state.axis = said.get('axis') || '';
-	if (ranges().some(([a, b], i, all) => !(a >= 0 && b > a && b <= BINS && (!i || a >= all[i - 1][0] && b <= all[i - 1][1]))))
+	if (ranges().some(([a, b], i, all) => !(a >= 0 && b > a && b <= STEPS && (!i || a >= all[i - 1][0] && b <= all[i - 1][1]))))
 		state.axis = '';
 }
 
 /*
  * The ranges of steps to which the time axis was zoomed, from the whole run to the current range.
  */
-const ranges = () => [[0, BINS], ...state.axis.split('_').filter(Boolean).map(each => each.split('-').map(Number))];
+const ranges = () => [[0, STEPS], ...state.axis.split('_').filter(Boolean).map(each => each.split('-').map(Number))];
 const axis = () => ranges().pop();
 
 /*

@@ -33,6 +33,11 @@ function time(ns) {
 	return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 const count = n => Math.round(n).toLocaleString('en');
+/** @type {Record<string, [string, string]>} */
+const VERBS = { memory: ['allocated', 'freed'], mapping: ['mapped', 'unmapped'], fd: ['opened', 'closed'], fp: ['opened', 'closed'],
+	dir: ['opened', 'closed'], lock: ['locked', 'unlocked'], thread: ['created', 'joined'] };
+const verbs = () => VERBS[classes[state.class].name] || ['acquired', 'released'];
+const costName = cost => COSTS[cost].name.replace('allocated', verbs()[0]).replace('freed', verbs()[1]);
 const isWait = cost => !!COSTS[cost].isWait;
 const inBytes = () => classes[state.class].isBytes && state.by === 'size';
 const amount = n => isWait(state.cost) || classes[state.class].isTime ? time(n) : inBytes() ? bytes(n) : count(n);
@@ -40,8 +45,8 @@ const amount = n => isWait(state.cost) || classes[state.class].isTime ? time(n) 
 /* ---- sums over the window ---- */
 
 /*
- * Whether a span counts towards a cost in the bins from `a` to `b` - 1. begin, end: the bins in which its
- * objects were acquired and released; peak: the bin of the peak.
+ * Whether a span counts towards a cost in the steps from `a` to `b` - 1. begin, end: the steps in which its
+ * objects were acquired and released; peak: the step of the peak.
  */
 function counts(cost, begin, end, a, b, peak) {
 	const lives = end === NEVER || end >= b;
@@ -56,40 +61,40 @@ function counts(cost, begin, end, a, b, peak) {
 	return false;
 }
 
-/* Converts the change in each bin to the live amount at the end of the bin. */
+/* Converts the change in each step to the live amount at the end of the step. */
 function addUp(change) {
-	for (let i = 1; i <= BINS; i++)
+	for (let i = 1; i <= STEPS; i++)
 		change[i] += change[i - 1];
-	return change.subarray(0, BINS);
+	return change.subarray(0, STEPS);
 }
 
-/* Adds the objects of span `i` to the change in each bin. */
+/* Adds the objects of span `i` to the change in each step. */
 function addSpan(change, i, values) {
 	change[M.spans.acquired_step[i]] += values[i];
-	if (M.spans.gone_step[i] <= BINS)
+	if (M.spans.gone_step[i] < STEPS)
 		change[M.spans.gone_step[i]] -= values[i];
 }
 
 /*
- * Returns the largest live amount of a class in each bin; for several processes, the sum of their
+ * Returns the largest live amount of a class in each step; for several processes, the sum of their
  * largest amounts.
  */
 function liveCurve(number, by) {
 	return once(`live ${number} ${by} ${state.process}`, () => curveOf(number, by));
 }
 function curveOf(number, by) {
-	const change = new Float64Array(BINS + 1), key = by === 'size' ? 'bytes' : 'count';
+	const change = new Float64Array(STEPS + 1), key = by === 'size' ? 'bytes' : 'count';
 	for (let i = 0; i < M.spans.rows; i++)
 		if (M.sites.number[M.spans.site[i]] === number && isOfChosen(i))
 			addSpan(change, i, M.spans[key]);
-	const curve = addUp(change);
+	const curve = addUp(change), process = state.process ? state.process - 1 : null;
 	for (let i = 0; i < M.highs.rows; i++)
-		if (text(M.highs.class[i]) === classes[number].name && (!state.process || M.highs.process[i] === state.process - 1))
-			curve[M.highs.step[i]] += M.highs[key][i];
+		if (text(M.highs.class[i]) === classes[number].name && (M.highs.process[i] ?? null) === process)
+			curve[M.highs.step[i]] = Math.max(curve[M.highs.step[i]], M.highs[key][i]);
 	return curve;
 }
 
-function peakBin(curve, a, b) {
+function peakStep(curve, a, b) {
 	let best = a;
 	for (let i = a; i < b; i++)
 		if (curve[i] > curve[best])
@@ -103,11 +108,12 @@ function peakBin(curve, a, b) {
  */
 function siteCosts(cost, number, a, b) {
 	const size = new Float64Array(M.sites.rows), times = new Float64Array(size.length);
-	const peak = cost === 'peak' ? peakBin(liveCurve(number, 'size'), a, b) : 0;
+	const peak = cost === 'peak' ? peakStep(liveCurve(number, 'size'), a, b) : 0;
 	const spans = M.spans;
 	for (let i = 0; i < spans.rows; i++) {
 		const site = spans.site[i];
-		if (M.sites.number[site] !== number || !isOfChosen(i) || !counts(cost, spans.acquired_step[i], spans.released_step[i], a, b, peak))
+		const end = cost === 'peak' ? spans.gone_step[i] : spans.released_step[i];
+		if (M.sites.number[site] !== number || !isOfChosen(i) || !counts(cost, spans.acquired_step[i], end, a, b, peak))
 			continue;
 		size[site] += spans.bytes[i];
 		times[site] += spans.count[i];
@@ -146,11 +152,13 @@ function allCosts(number, a, b) {
 
 /*
  * The report `peak` lists the objects that were live at the peak of one process. They are shown if
- * that peak is in the window. Otherwise, the objects that were live at the end of the bin with the
+ * that peak is in the window. Otherwise, the objects that were live at the end of the step with the
  * largest amount are shown, because the model has no finer times.
  */
 const PEAKS = sheet('peaks'), PEAK_SITES = sheet('peak_sites');
 const peakRow = () => (PEAKS.class || []).findIndex((each, i) => text(each) === classes[state.class].name && isChosenPid(PEAKS.pid[i]));
+/* Names the process of a peak if there are several. */
+const ownerOfPeak = row => M.owners.rows > 1 ? ` of ${text(PEAKS.program[row])} ${PEAKS.pid[row]}` : '';
 function hasPeak() {
 	const row = peakRow();
 	return row >= 0 && PEAKS.time[row] >= edges[state.from] && PEAKS.time[row] <= edges[state.to];
@@ -159,9 +167,9 @@ function hasPeak() {
 /* ---- waits ---- */
 
 /*
- * Returns the time that the waits of row `i` took between the edges `from` and `to` of bins. All
- * waits of a row began in one bin, W.step, and ended in one bin, W.end_step. W.offset is the sum of
- * the times from the start of the first bin to the start of each wait.
+ * Returns the time that the waits of row `i` took between the edges `from` and `to` of steps. All
+ * waits of a row began in one step, W.step, and ended in one step, W.end_step. W.offset is the sum of
+ * the times from the start of the first step to the start of each wait.
  */
 function waitedIn(i, from, to) {
 	const W = M.waits, began = W.count[i] * edges[W.step[i]] + W.offset[i];
@@ -174,23 +182,23 @@ function waitedIn(i, from, to) {
 const KINDS_OF_WAITS = ['lock', 'futex', 'semaphore', 'condition', 'thread', 'call'].filter(kind =>
 	(M.waits.object_kind || []).some(each => text(each) === kind));
 
-/* Returns the time waited in each bin, by kind. */
+/* Returns the time waited in each step, by kind. */
 function waitCurve(kind) {
 	return once(`waits ${kind} ${state.process}`, () => {
-		const waited = new Float64Array(BINS), full = new Float64Array(BINS + 1), W = M.waits;
+		const waited = new Float64Array(STEPS), full = new Float64Array(STEPS + 1), W = M.waits;
 		for (let i = 0; i < W.rows; i++) {
 			if (!isWaitOfChosen(i) || text(W.object_kind[i]) !== kind)
 				continue;
-			const first = W.step[i], last = Math.min(W.end_step[i], BINS - 1);
+			const first = W.step[i], last = Math.min(W.end_step[i], STEPS - 1);
 			waited[first] += waitedIn(i, first, first + 1);
 			if (last > first)
 				waited[last] += waitedIn(i, last, last + 1);
 			full[Math.min(first + 1, last)] += W.count[i];
 			full[last] -= W.count[i];
 		}
-		for (let bin = 0, waiting = 0; bin < BINS; bin++) {
-			waiting += full[bin];
-			waited[bin] += waiting * (edges[bin + 1] - edges[bin]);
+		for (let step = 0, waiting = 0; step < STEPS; step++) {
+			waiting += full[step];
+			waited[step] += waiting * (edges[step + 1] - edges[step]);
 		}
 		return waited;
 	});
@@ -238,7 +246,7 @@ function placeOf(frame) {
 /* The window in words. */
 function windowText() {
 	const from = edges[state.from], to = edges[state.to];
-	return state.from === 0 && state.to === BINS ? 'the whole run, ' + time(to)
+	return state.from === 0 && state.to === STEPS ? 'the whole run, ' + time(to)
 		: time(from) + ' to ' + time(to);
 }
 

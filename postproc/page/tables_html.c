@@ -21,6 +21,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/pool.h"
+#include "postproc/totals/selection.h"
 #include "base/human.h"
 
 #define FRAMES_MAX 1024
@@ -38,7 +39,8 @@ __asm__(".section .rodata\n"
 	"html_style: .incbin \"postproc/page/page.css\"\n.byte 0\n"
 	"html_script:\n"
 	SCRIPT("model") SCRIPT("state") SCRIPT("sums") SCRIPT("parts") SCRIPT("timeline")
-	SCRIPT("flames") SCRIPT("sites") SCRIPT("waits") SCRIPT("processes") SCRIPT("tables")
+	SCRIPT("flames") SCRIPT("sites") SCRIPT("waits") SCRIPT("processes") SCRIPT("resident")
+	SCRIPT("tables")
 	SCRIPT("main")
 	".byte 0\n"
 	".previous\n");
@@ -108,7 +110,8 @@ static bool is_frame(const void *item, const void *key)
 
 static uint32_t frame_number(struct page *page, const struct naming_symbol *symbol)
 {
-	char unnamed[32];
+	const char *module = symbol->module ? strrchr(symbol->module, '/') : NULL;
+	char unnamed[128];
 	struct frame frame = { .file = text_number(page, symbol->file),
 			       .module = text_number(page, symbol->module),
 			       .line = symbol->line,
@@ -118,7 +121,9 @@ static uint32_t frame_number(struct page *page, const struct naming_symbol *symb
 	struct frame *kept;
 	uint64_t hash;
 
-	snprintf(unnamed, sizeof(unnamed), "+0x%" PRIx64, symbol->offset);
+	module = module ? module + 1 : symbol->module ? symbol->module : "";
+	snprintf(unnamed, sizeof(unnamed), "%.100s%s0x%" PRIx64, module, *module ? "+" : "",
+		 symbol->offset);
 	frame.function = text_number(page, symbol->function ? symbol->function : unnamed);
 	hash = hash_bytes(page->frame_index.seed, &frame, offsetof(struct frame, number));
 	kept = hash_table_find(&page->frame_index, hash, is_frame, &frame);
@@ -268,6 +273,7 @@ static void print_units(struct page *page, const struct table *table, unsigned c
 static void print_cell(struct page *page, enum table_kind kind, const struct table_cell *cell)
 {
 	uint32_t node = NONE;
+	char text[20];
 
 	if (!cell->is_set) {
 		json_null(&page->json);
@@ -291,7 +297,10 @@ static void print_cell(struct page *page, enum table_kind kind, const struct tab
 	case SHAPE_STEPS:
 		json_null(&page->json);
 		break;
-	case SHAPE_HEX:
+	case SHAPE_HEX: /* a text, because numbers of JavaScript are exact only up to 2^53 */
+		snprintf(text, sizeof(text), "0x%" PRIx64, cell->number);
+		json_text(&page->json, text);
+		break;
 	case SHAPE_HUNDREDTHS:
 	case SHAPE_UNSIGNED:
 		json_unsigned(&page->json, cell->number);
@@ -391,23 +400,32 @@ static void print_about(struct page *page)
 {
 	const struct summary *run = page->job->run->summary;
 	const struct summary_process *first = summary_process_at(run, 0);
-	struct human length, events, processes;
-	char about[256 + SUMMARY_SAMPLES_MAX], samples[SUMMARY_SAMPLES_MAX];
+	const char *filters = run->selection ? run->selection->filters : NULL;
+	struct human length, events, processes, kept;
+	uint64_t kept_ns = 0;
+	char about[512 + SUMMARY_SAMPLES_MAX], samples[SUMMARY_SAMPLES_MAX];
 
 	human_time(&length, run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
 	human_count(&events, run->events);
 	human_count(&processes, run->processes.count);
+	for (size_t i = 0; i < run->processes.count; i++)
+		if (run->processes.items[i].kept_ns > kept_ns)
+			kept_ns = run->processes.items[i].kept_ns;
+	human_time(&kept, kept_ns > run->start_ns ? kept_ns - run->start_ns : 0);
 	summary_say_samples(run, samples);
 	snprintf(about, sizeof(about),
-		 "%s process%s, %s, %s events, %" PRIu64 " dropped; holdtrace %s%s%s",
+		 "%s process%s, %s, %s events, %" PRIu64 " dropped; holdtrace %s%s%s%s%s%s%s",
 		 processes.text, run->processes.count == 1 ? "" : "es", length.text, events.text,
-		 run->lost, PACKAGE_VERSION, *samples ? "; " : "", samples);
+		 run->lost, PACKAGE_VERSION, *samples ? "; " : "", samples,
+		 kept_ns ? "; all calls are recorded only after " : "", kept_ns ? kept.text : "",
+		 filters ? "; only what these options select: " : "", filters ? filters : "");
 	print_key(page, "title",
 		  !first			      ? "no process"
 		  : first->command && *first->command ? first->command
 						      : first->name);
 	print_key(page, "about", about);
-	print_key(page, "trace", page->job->run->paths[0]);
+	print_key(page, "files", page->job->style->behind_next);
+	print_key(page, "filters", filters);
 }
 
 static void print_model(struct page *page, struct out *out)

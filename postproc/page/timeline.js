@@ -16,11 +16,11 @@ function layers() {
 		const site = M.spans.site[i];
 		if (M.sites.number[site] !== state.class || !isOfChosen(i))
 			continue;
-		const life = Math.min(M.spans.gone_step[i], BINS) - M.spans.acquired_step[i];
+		const life = Math.min(M.spans.gone_step[i], STEPS) - M.spans.acquired_step[i];
 		totals.set(site, (totals.get(site) || 0) + M.spans[by][i] * life);
 	}
 	const largest = [...totals].sort((a, b) => b[1] - a[1]).slice(0, PALETTE.length).map(entry => entry[0]);
-	const curves = new Map(largest.concat(-1).map(site => entry(site, new Float64Array(BINS + 1))));
+	const curves = new Map(largest.concat(-1).map(site => entry(site, new Float64Array(STEPS + 1))));
 	for (let i = 0; i < M.spans.rows; i++) {
 		const site = M.spans.site[i];
 		if (M.sites.number[site] !== state.class || !isOfChosen(i))
@@ -39,14 +39,14 @@ const axisOf = (width, from, to) => at => left() + (width - left() - RIGHT) * (M
 /* Draws a grid at round times, and the times below it. */
 function drawTicks(context, from, to, x, bottom) {
 	const least = (to - from) / Math.max(2, (x(to) - x(from)) / (innerWidth < 600 ? 80 : 110)), power = 10 ** Math.floor(Math.log10(least));
-	const step = [1, 2, 5, 10].map(each => each * power).find(each => each >= least);
+	const gap = [1, 2, 5, 10].map(each => each * power).find(each => each >= least);
 	context.textAlign = 'left';
 	let end = 0;
-	for (let at = Math.ceil(from / step) * step; at <= to; at += step) {
+	for (let at = Math.ceil(from / gap) * gap; at <= to; at += gap) {
 		context.fillStyle = colour('line');
 		context.fillRect(x(at), 4, 1, bottom - 4);
 		context.fillStyle = colour('faint');
-		const words = at ? tickText(at, step) : '0', width = context.measureText(words).width, begin = Math.min(x(at), x(to) - width);
+		const words = at ? tickText(at, gap) : '0', width = context.measureText(words).width, begin = Math.min(x(at), x(to) - width);
 		if (begin > end + 8)
 			context.fillText(words, begin, bottom + 10);
 		end = Math.max(end, begin + width);
@@ -54,21 +54,25 @@ function drawTicks(context, from, to, x, bottom) {
 }
 
 /* Formats a time with as many digits as are needed to distinguish neighbouring times. */
-function tickText(at, step) {
+function tickText(at, gap) {
 	const unit = [1e9, 1e6, 1e3].find(each => at >= each) || 1, word = { 1e9: 's', 1e6: 'ms', 1e3: 'us', 1: 'ns' }[unit];
-	return (at / unit).toFixed(Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9))).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') + ' ' + word;
+	return (at / unit).toFixed(Math.max(0, Math.ceil(Math.log10(unit / gap) - 1e-9))).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') + ' ' + word;
 }
 
-/* Shows the legend: the names of the layers, the largest first. */
-function drawLegend(curves) {
-	const legend = clear($('legend'));
-	if (KINDS_OF_WAITS.length)
-		legend.append(legendOf(KINDS_OF_WAITS.map(kind => ['wait-' + kind, `waits for a ${kind === 'thread' ? 'thread or child' : kind}`])));
+/* Shows the legend: the kinds of waits, and the names of the layers, the largest first. */
+function drawLegend(curves, hasParts) {
+	const names = KINDS_OF_WAITS.map(kind => ['wait-' + kind,
+		kind === 'call' ? 'waits in a call' : `waits for a ${kind === 'thread' ? 'thread or child' : kind}`]);
 	for (const [layer, site] of [...curves.keys()].entries())
 		if (curves.get(site).some(each => each > 0))
-			legend.append(make('span', { title: site < 0 ? undefined : siteName(M.sites.backtrace[site]) },
-				make('span', { class: 'key', style: `background: ${site < 0 ? colour('line') : PALETTE[layer]}` }),
-				site < 0 ? 'all others' : siteName(M.sites.backtrace[site]).split(' <- ').slice(0, 2).join(' <- ') || text(M.sites.function[site])));
+			names.push([site < 0 ? 'line' : PALETTE[layer], site < 0 ? 'all other call sites'
+				: siteName(M.sites.backtrace[site]).split(' <- ').slice(0, 2).join(' <- ') || text(M.sites.function[site])]);
+	if (hasParts)
+		names.push(['part', 'live in a part of the time step only']);
+	const list = legendOf(names);
+	if (innerWidth < 600) /* the list is scrolled, also by the keyboard */
+		list.tabIndex = 0;
+	clear($('legend')).append(list);
 }
 
 /* Marks the time of the peak, if it is known, and writes the peak's value beside it. */
@@ -76,9 +80,8 @@ function drawPeak(context, x, bottom) {
 	const row = peakRow();
 	if (row < 0 || PEAKS.time[row] < edges[axis()[0]] || PEAKS.time[row] > edges[axis()[1]])
 		return;
-	const at = x(PEAKS.time[row]), of = PROCESSES > 1 ? ` of ${text(PEAKS.program[row])} ${PEAKS.pid[row]}` : '';
-	const words = 'peak ' + (classes[state.class].isBytes ? bytes : count)(PEAKS.peak[row]) + of;
-	const width = context.measureText(words).width, isRight = at + width + 12 < x(edges[BINS]);
+	const at = x(PEAKS.time[row]), words = 'peak ' + (classes[state.class].isBytes ? bytes : count)(PEAKS.peak[row]) + ownerOfPeak(row);
+	const width = context.measureText(words).width, isRight = at + width + 12 < x(edges[STEPS]);
 	context.fillStyle = colour('ink');
 	context.fillRect(at, 2, 1, bottom - 2);
 	context.textAlign = isRight ? 'left' : 'right';
@@ -93,18 +96,19 @@ function drawTitle(context, top, ...words) {
 }
 
 /* The classes that have a track of their own below the track of the chosen class. */
-const sideTracks = () => ['fd', 'thread'].map(name => classes.findIndex(each => each.name === name))
+const PLURALS = { fd: 'descriptors', thread: 'threads' };
+const sideTracks = () => Object.keys(PLURALS).map(name => classes.findIndex(each => each.name === name))
 	.filter(number => number >= 0 && number !== state.class && Math.max(...liveCurve(number, 'count')) > 0);
 
 function drawTimeline() {
 	const sides = sideTracks(), [from, to] = axis(), isNarrow = innerWidth < 600;
-	const main = isNarrow ? 92 : 132, side = isNarrow ? 26 : 32, waiting = KINDS_OF_WAITS.length ? 46 : 0;
+	const main = isNarrow ? 92 : 132, side = isNarrow ? 26 : 40, waiting = KINDS_OF_WAITS.length ? 46 : 0;
 	const { context, width, height } = paper($('timeline'), main + sides.length * side + waiting + 18);
 	const at = axisOf(width, edges[from], edges[to]), x = edge => at(edges[edge]), end = height - 18;
 	drawLayers(context, x, main - 8);
 	let top = main;
 	for (const number of sides) {
-		drawSide(context, x, number, top, top + side - 8);
+		drawSide(context, x, number, top, top + side - 12);
 		top += side;
 	}
 	if (waiting)
@@ -130,7 +134,7 @@ function drawTimeline() {
 	const slider = $('timeline');
 	slider.setAttribute('aria-valuetext', windowText());
 	slider.setAttribute('aria-valuemin', '0');
-	slider.setAttribute('aria-valuemax', String(BINS));
+	slider.setAttribute('aria-valuemax', String(STEPS));
 	slider.setAttribute('aria-valuenow', String(state.from));
 }
 
@@ -139,7 +143,7 @@ function drawLayers(context, x, bottom) {
 	const [from, to] = axis(), curves = once(`layers ${state.class} ${inBytes()} ${state.process}`, layers);
 	const highest = liveCurve(state.class, inBytes() ? 'size' : 'count');
 	const most = Math.max(1e-9, ...highest.slice(from, to)), y = value => bottom - (bottom - 18) * value / most;
-	const base = new Float64Array(BINS);
+	const base = new Float64Array(STEPS);
 	for (const [layer, [site, curve]] of [...curves].entries()) {
 		context.beginPath();
 		for (let i = from; i < to; i++) {
@@ -156,17 +160,19 @@ function drawLayers(context, x, bottom) {
 			base[i] += curve[i];
 	}
 	/*
-	 * draw the amount that was live in only a part of the bin, at least one pixel wide and high
+	 * draw the amount that was live in only a part of the step, at least one pixel wide and high
 	 */
-	context.fillStyle = colour('faint');
-	context.globalAlpha = 0.5;
+	let hasParts = false;
+	context.fillStyle = colour('part');
 	for (let i = from; i < to; i++)
-		if (highest[i] > base[i])
+		if (highest[i] > base[i]) {
 			fillStep(context, x(i), x(i + 1), y(highest[i]), Math.max(1, y(base[i]) - y(highest[i])));
-	context.globalAlpha = 1;
-	drawTitle(context, 6, inBytes() ? bytes(most) : count(most), classes[state.class].name);
+			hasParts = true;
+		}
+	/* maxima of several processes need not be at the same time */
+	drawTitle(context, 6, (M.owners.rows > 1 && !state.process ? '≤ ' : '') + (inBytes() ? bytes(most) : count(most)), classes[state.class].name);
 	context.fillText('0', left() - 6, bottom - 4);
-	drawLegend(curves);
+	drawLegend(curves, hasParts);
 }
 
 /* Fills a rectangle that has no seam with its neighbours, and is at least one pixel wide. */
@@ -182,10 +188,11 @@ function drawSide(context, x, number, top, bottom) {
 		const height = (bottom - top) * curve[i] / most;
 		fillStep(context, x(i), x(i + 1), bottom - height, height);
 	}
-	drawTitle(context, top, `${classes[number].name}, ${count(most)}${innerWidth < 600 ? '' : ' at most'}`);
+	const name = PLURALS[classes[number].name];
+	drawTitle(context, top, ...(innerWidth < 600 ? [`${name === 'descriptors' ? 'fds' : name}, ${count(most)}`] : [name, count(most) + ' at most']));
 }
 
-/* Draws how many threads waited on average in each bin, by kind. */
+/* Draws how many threads waited on average in each step, by kind. */
 function drawWaiting(context, x, top, bottom) {
 	const curves = KINDS_OF_WAITS.map(waitCurve), length = i => edges[i + 1] - edges[i], [from, to] = axis();
 	let most = 0;
@@ -205,12 +212,17 @@ function drawWaiting(context, x, top, bottom) {
 	drawTitle(context, top, innerWidth < 600 ? 'waiting' : 'waiting threads', (most < 9.95 ? most.toFixed(1).replace('.0', '') : count(most)) + ' at most');
 }
 
-function binAt(event) {
+/* Returns the step that contains a time; the last step contains the end of the run. */
+function stepOf(at) {
+	const next = edges.findIndex(edge => edge > at);
+	return next < 0 ? STEPS - 1 : Math.max(0, next - 1);
+}
+
+function stepAt(event) {
 	const canvas = $('timeline'), box = canvas.getBoundingClientRect(), [from, to] = axis();
 	const share = (event.clientX - box.left - left()) / (box.width - left() - RIGHT);
 	const at = edges[from] + Math.max(0, Math.min(1, share)) * (edges[to] - edges[from]);
-	const next = edges.findIndex(edge => edge > at);
-	return Math.max(from, Math.min(next < 0 ? to : next, to) - 1);
+	return Math.max(from, Math.min(stepOf(at), to - 1));
 }
 
 /*
@@ -220,7 +232,7 @@ function binAt(event) {
 function showRange(a, b, crumbs) {
 	const [from, to] = axis(), isWhole = state.from === from && state.to === to;
 	const way = crumbs.filter(each => each[0] <= a && each[1] >= b && (each[0] < a || each[1] > b));
-	const changes = { axis: [...way.slice(1), [a, b]].filter(each => each[0] > 0 || each[1] < BINS).map(each => each.join('-')).join('_') };
+	const changes = { axis: [...way.slice(1), [a, b]].filter(each => each[0] > 0 || each[1] < STEPS).map(each => each.join('-')).join('_') };
 	if (isWhole || state.to <= a || state.from >= b)
 		Object.assign(changes, { from: a, to: b });
 	choose(changes, true);
@@ -229,19 +241,19 @@ function showRange(a, b, crumbs) {
 /* Makes the range of the axis shorter or longer; the step `centre` keeps its position. */
 function zoomAxis(isIn, centre) {
 	const [a, b] = axis(), length = isIn ? Math.max(4, Math.floor((b - a) * 0.7)) : Math.ceil((b - a) / 0.7);
-	if (length >= BINS)
-		return showRange(0, BINS, []);
-	const from = Math.max(0, Math.min(BINS - length, Math.round(centre - (centre - a) * length / (b - a))));
+	if (length >= STEPS)
+		return showRange(0, STEPS, []);
+	const from = Math.max(0, Math.min(STEPS - length, Math.round(centre - (centre - a) * length / (b - a))));
 	showRange(from, from + length, ranges().slice(0, -1));
 }
 
 function panAxis(part) {
-	const [a, b] = axis(), moved = Math.max(-a, Math.min(BINS - b, Math.sign(part) * Math.ceil(Math.abs(part) * (b - a))));
+	const [a, b] = axis(), moved = Math.max(-a, Math.min(STEPS - b, Math.sign(part) * Math.ceil(Math.abs(part) * (b - a))));
 	if (moved)
-		showRange(a + moved, b + moved, [[0, BINS]]);
+		showRange(a + moved, b + moved, [[0, STEPS]]);
 }
 
-const isZoomed = () => axis()[0] > 0 || axis()[1] < BINS;
+const isZoomed = () => axis()[0] > 0 || axis()[1] < STEPS;
 const isSelected = () => state.from > axis()[0] || state.to < axis()[1];
 const zoomToWindow = () => isSelected() && choose({ axis: [...ranges().slice(1), [state.from, state.to]].map(each => each.join('-')).join('_') });
 const middle = () => (Math.max(state.from, axis()[0]) + Math.min(state.to, axis()[1])) / 2;
@@ -261,23 +273,24 @@ function listenTimeline() {
 	const canvas = $('timeline');
 	let begun = -1;
 	canvas.addEventListener('pointerdown', event => {
-		begun = binAt(event);
+		begun = stepAt(event);
 		canvas.setPointerCapture(event.pointerId);
 	});
 	canvas.addEventListener('pointermove', event => {
-		const bin = binAt(event);
+		const step = stepAt(event);
 		if (begun >= 0) {
-			const from = Math.min(begun, bin), to = Math.max(begun, bin) + 1;
+			const from = Math.min(begun, step), to = Math.max(begun, step) + 1;
 			if (from !== state.from || to !== state.to)
 				choose({ from, to }, 'not yet');
 		}
 		const curve = liveCurve(state.class, inBytes() ? 'size' : 'count');
-		showTip(event, [`${time(edges[bin])} to ${time(edges[bin + 1])}`,
-			...sideTracks().map(number => `${classes[number].name}: ${count(liveCurve(number, 'count')[bin])} at most`),
-			`${classes[state.class].name}: ${(inBytes() ? bytes : count)(curve[bin])} at most`].join('\n'));
+		showTip(event, [`${time(edges[step])} to ${time(edges[step + 1])}`,
+			...(M.owners.rows > 1 && !state.process ? ['sums of the maxima of all processes'] : []),
+			...sideTracks().map(number => `${PLURALS[classes[number].name]}: ${count(liveCurve(number, 'count')[step])} at most`),
+			`${classes[state.class].name}: ${(inBytes() ? bytes : count)(curve[step])} at most`].join('\n'));
 	});
 	canvas.addEventListener('pointerup', event => {
-		if (begun >= 0 && binAt(event) === begun)
+		if (begun >= 0 && stepAt(event) === begun)
 			choose({ from: axis()[0], to: axis()[1] });
 		else if (begun >= 0)
 			choose({});
@@ -292,25 +305,25 @@ function listenTimeline() {
 		if (isSideways)
 			panAxis(Math.sign(event.deltaX) * 0.1);
 		else
-			zoomAxis(event.deltaY < 0, binAt(event));
+			zoomAxis(event.deltaY < 0, stepAt(event));
 	}, { passive: false });
 	canvas.addEventListener('keydown', event => {
-		const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0, [a, b] = axis();
+		const by = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0, [a, b] = axis();
 		if (event.key === 'Enter')
 			zoomToWindow();
-		if (!step)
+		if (!by)
 			return;
 		event.preventDefault();
 		if (event.shiftKey)
-			choose({ to: Math.max(state.from + 1, Math.min(b, state.to + step)) }, true);
+			choose({ to: Math.max(state.from + 1, Math.min(b, state.to + by)) }, true);
 		else
-			choose({ from: Math.max(a, Math.min(state.to - 1, state.from + step)) }, true);
+			choose({ from: Math.max(a, Math.min(state.to - 1, state.from + by)) }, true);
 	});
 }
 
 function drawWindows() {
 	const row = clear($('windows'));
-	const curve = liveCurve(state.class, 'size');
+	const peakAt = peakRow(), curve = liveCurve(state.class, inBytes() ? 'size' : 'count');
 	const button = (words, from, to, cost) => row.append(make('button', { type: 'button',
 		'aria-pressed': String(state.from === from && state.to === to && (!cost || state.cost === cost)),
 		onclick: () => choose({ from, to, cost: cost || state.cost, ...(from < axis()[0] || to > axis()[1] ? { axis: '' } : {}) }) }, words));
@@ -324,7 +337,7 @@ function drawWindows() {
 			owners.append(make('option', { value: i + 1, selected: state.process === i + 1 }, `${M.owners.pid[i]} ${text(M.owners.program[i])}`));
 		row.append(owners);
 	} else if (M.owners.rows > 1) {
-		row.append(make('span', { class: 'faint' }, 'too many objects to show processes separately; for one process: holdtrace report --format=html --process='));
+		row.append(make('span', { class: 'faint' }, `all ${count(M.owners.rows)} processes; for one: holdtrace report --format=html --process=PID`));
 	}
 	ranges().forEach(([from, to], i, all) => row.append(i ? '› ' : '', make('button', { type: 'button',
 		'aria-pressed': String(i === all.length - 1 && !isSelected()),
@@ -332,14 +345,13 @@ function drawWindows() {
 	i ? `${time(edges[from])} to ${time(edges[to])}` : 'whole run')));
 	if (isSelected())
 		row.append(make('button', { type: 'button', onclick: zoomToWindow }, 'zoom to the window'));
-	const peak = peakBin(curve, 0, BINS) + 1;
+	const peak = (peakAt < 0 ? peakStep(curve, 0, STEPS) : stepOf(PEAKS.time[peakAt])) + 1;
 	if (axis()[0] < peak && axis()[1] > peak)
 		button('up to the peak', axis()[0], peak, 'peak');
 	/* a generation is the time between two marks */
-	const binOf = at => Math.max(0, edges.findIndex(edge => edge >= at));
 	for (let i = 0; i + 1 < Math.min(M.marks.rows, 8); i++) {
-		const from = binOf(M.marks.time[i]), to = Math.max(from + 1, binOf(M.marks.time[i + 1]));
-		button(`${text(M.marks.text[i])} … ${text(M.marks.text[i + 1])}`, from, Math.min(to, BINS));
+		const from = stepOf(M.marks.time[i]);
+		button(`${text(M.marks.text[i])} … ${text(M.marks.text[i + 1])}`, from, Math.max(from + 1, stepOf(M.marks.time[i + 1])));
 	}
 	row.append(make('span', { class: 'faint push' }, windowText()));
 	row.append(saveButton('live objects and waits', '#timeline', '#legend .key'));

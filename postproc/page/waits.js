@@ -38,7 +38,7 @@ function drawCycle(nodes, label) {
 	const isIn = ([x, y], i) => Math.abs(x - at(turnOf(i))[0]) < 101 && Math.abs(y - at(turnOf(i))[1]) < 23;
 	nodes.forEach(({ kind, words, arrow }, i) => {
 		const [x, y] = at(turnOf(i)), middleOf = at(turnOf(i + 0.5));
-		const way = Array.from({ length: 101 }, (_, step) => at(turnOf(i + step / 100))).filter(each => !isIn(each, i) && !isIn(each, i + 1));
+		const way = Array.from({ length: 101 }, (_, part) => at(turnOf(i + part / 100))).filter(each => !isIn(each, i) && !isIn(each, i + 1));
 		picture.append(svg('path', { class: 'arrow', d: 'M' + way.map(each => each.map(n => n.toFixed(1))).join('L'), 'marker-end': 'url(#tip-of-arrow)' }));
 		parts.push(svg('g', { class: kind }, svg('rect', { x: x - 95, y: y - 17, width: 190, height: 34, rx: kind === 'thread' ? 17 : 3 }),
 			svg('text', { x, y: y + 4, 'text-anchor': 'middle' }, words)),
@@ -48,8 +48,6 @@ function drawCycle(nodes, label) {
 	picture.append(...parts);
 	return make('div', {}, picture, saveGraph(picture));
 }
-
-const address = object => '0x' + object.toString(16);
 
 function drawDeadlock() {
 	const view = make('div', {}), seen = new Set();
@@ -61,11 +59,11 @@ function drawDeadlock() {
 		const stacks = make('div', { class: 'two' });
 		for (const i of cycle)
 			stacks.append(make('div', {}, make('h3', {}, threadName(BLOCKED.pid[i], BLOCKED.thread[i])),
-				stack(BLOCKED.backtrace[i], `waits here for ${time(BLOCKED.wait_time[i])}, for ${address(BLOCKED.object[i])}`),
+				stack(BLOCKED.backtrace[i], `waits here for ${time(BLOCKED.wait_time[i])}, for ${BLOCKED.object[i]}`),
 				stack(BLOCKED.holder_backtrace[i], `which thread ${BLOCKED.holder[i]} locked here`)));
 		view.append(make('h2', {}, `Deadlock of ${cycle.length} thread${cycle.length === 1 ? '' : 's'}`), drawCycle(cycle.flatMap(i => [
 			{ kind: 'thread', words: threadName(BLOCKED.pid[i], BLOCKED.thread[i]), arrow: 'waits for' },
-			{ kind: 'lock', words: 'lock ' + address(BLOCKED.object[i]), arrow: 'held by' }]),
+			{ kind: 'lock', words: 'lock ' + BLOCKED.object[i], arrow: 'held by' }]),
 		cycle.map(i => `thread ${BLOCKED.thread[i]} waits for a lock of thread ${BLOCKED.holder[i]}`).join('; ')), stacks);
 	}
 	return view;
@@ -88,10 +86,10 @@ function viewOrder(view) {
 		}
 		const said = row => `thread ${ORDERS.thread[row]}, ${count(ORDERS.count[row])} time${ORDERS.count[row] === 1 ? '' : 's'}`;
 		for (const row of rows)
-			stacks.append(make('div', {}, make('h3', {}, said(row)), stack(ORDERS.first_backtrace[row], `locks ${address(ORDERS.holds[row])} here`),
-				stack(ORDERS.second_backtrace[row], `then locks ${address(ORDERS.locks[row])} here`)));
-		view.append(make('h2', {}, text(words)), drawCycle(rows.map(row => ({ kind: 'lock', words: 'lock ' + address(ORDERS.holds[row]), arrow: said(row) })),
-			rows.map(row => `${said(row)}, holds lock ${address(ORDERS.holds[row])} and locks ${address(ORDERS.locks[row])}`).join('; ')), stacks);
+			stacks.append(make('div', {}, make('h3', {}, said(row)), stack(ORDERS.first_backtrace[row], `locks ${ORDERS.holds[row]} here`),
+				stack(ORDERS.second_backtrace[row], `then locks ${ORDERS.locks[row]} here`)));
+		view.append(make('h2', {}, text(words)), drawCycle(rows.map(row => ({ kind: 'lock', words: 'lock ' + ORDERS.holds[row], arrow: said(row) })),
+			rows.map(row => `${said(row)}, holds lock ${ORDERS.holds[row]} and locks ${ORDERS.locks[row]}`).join('; ')), stacks);
 	}
 }
 
@@ -219,14 +217,13 @@ function drawLanes(canvas, lanes, a, b, pick) {
 		return kind === 'wait'
 			? `thread ${of.thread[i]} waits ${time(of.wait_time[i])} in ${text(of.function[i])}\n${siteName(of.backtrace[i])}\n` +
 				wakerText(i) + (of.waker[i] === null ? '' : ': ' + siteName(of.waker_backtrace[i]))
-			: `thread ${of.thread[i]} holds ${address(of.object[i])} for ${time(of.hold_time[i])}\n${siteName(of.backtrace[i])}`;
+			: `thread ${of.thread[i]} holds ${of.object[i]} for ${time(of.hold_time[i])}\n${siteName(of.backtrace[i])}`;
 	}, pick);
 }
 
 function viewLanes(view) {
 	const a = edges[state.from], b = edges[state.to], lanes = lanesIn(a, b), W = M.longWaits;
-	view.append(make('div', { class: 'row' }, searchBox(), make('span', { class: 'faint' }, windowText()),
-		make('span', { class: 'push' }), legendOf([['hold', 'holds a lock'], ['busy', 'holds a lock while others wait']]),
+	view.append(make('div', { class: 'row' }, searchBox(), make('span', { class: 'push' }), legendOf([['hold', 'holds a lock'], ['busy', 'holds a lock while others wait']]),
 		saveButton('threads over time', '#view canvas', '#view .key, #legend .legend .key')));
 	for (const name of ['longest_waits', 'long_holds']) {
 		const found = page.sheets.find(each => each.name === name);

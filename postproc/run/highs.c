@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "spans.h"
 
 #define SHIFT_FIRST 12u /* log2 of the initial length of a step in ns: 4096 ns */
@@ -36,7 +37,7 @@ static void raise_most(struct high *high, const int64_t *live)
  * Merges entries that now have the same step. Such entries are adjacent among the entries of a
  * class, because the list is sorted by process, then by time.
  */
-void highs_widen(struct highs *highs, unsigned shift)
+static void widen(struct highs *highs, unsigned shift)
 {
 	size_t newest[LEDGER_CLASSES] = { 0 }, count = highs->list.count;
 	unsigned by = shift > highs->shift ? shift - highs->shift : 0;
@@ -79,7 +80,7 @@ static uint64_t reach(struct highs *highs, uint64_t time_ns)
 		highs->last = step;
 	while ((highs->last >> by) - (highs->first >> by) >= SPANS_STEPS)
 		by++;
-	highs_widen(highs, highs->shift + by);
+	widen(highs, highs->shift + by);
 	return time_ns >> highs->shift;
 }
 
@@ -110,4 +111,30 @@ void highs_release(struct highs *highs, uint32_t process, uint64_t time_ns)
 			highs_change(highs, class, process, time_ns,
 				     -highs->live[class][HIGHS_COUNT],
 				     -highs->live[class][HIGHS_BYTES]);
+}
+
+struct high *highs_sum(const struct highs *highs)
+{
+	size_t steps = highs->first <= highs->last ? highs->last - highs->first + 1 : 0;
+	struct high *sums = memory_zalloc(LEDGER_CLASSES * steps + 1, sizeof(*sums));
+	const struct high *before[LEDGER_CLASSES] = { NULL };
+
+	for (size_t i = 0; i < highs->list.count; i++) {
+		const struct high *high = &highs->list.items[i], *last = before[high->class];
+		struct high *sum = &sums[high->class * steps];
+
+		/* in the steps between two entries of a process, its amount does not change */
+		if (last && last->process == high->process)
+			for (uint64_t step = last->step + 1; step < high->step; step++)
+				for (int unit = 0; unit < HIGHS_UNITS; unit++) {
+					sum[step - highs->first].most[unit] += last->end[unit];
+					sum[step - highs->first].end[unit] += last->end[unit];
+				}
+		for (int unit = 0; unit < HIGHS_UNITS; unit++) {
+			sum[high->step - highs->first].most[unit] += high->most[unit];
+			sum[high->step - highs->first].end[unit] += high->end[unit];
+		}
+		before[high->class] = high;
+	}
+	return sums;
 }

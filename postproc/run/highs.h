@@ -43,10 +43,14 @@ void highs_begin_process(struct highs *highs);
 void highs_change(struct highs *highs, uint32_t class, uint32_t process, uint64_t time_ns,
 		  int64_t count, int64_t bytes);
 
-/* Releases all objects of the process, which executed another program at time_ns. */
+/* Releases all objects of the process, which ended or executed another program at time_ns. */
 void highs_release(struct highs *highs, uint32_t process, uint64_t time_ns);
 
-/* Makes the steps 1 << shift ns long if they are shorter. */
-void highs_widen(struct highs *highs, unsigned shift);
+/*
+ * Adds up, for each class and step, the maxima of all processes, and their amounts at the end of the
+ * step. Returns an array with an element for each step from `first` to `last`, for each class; the
+ * caller frees the array.
+ */
+struct high *highs_sum(const struct highs *highs);
 
 #endif

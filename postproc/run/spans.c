@@ -32,7 +32,7 @@ static bool is_span(const void *item, const void *key)
 	const struct span *a = item, *b = key;
 
 	return a->site == b->site && a->acquired == b->acquired && a->lost == b->lost &&
-	       a->is_left == b->is_left;
+	       a->is_left == b->is_left && a->is_last == b->is_last;
 }
 
 static void put_span(struct spans *spans, const struct span *wanted)

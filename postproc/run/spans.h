@@ -29,6 +29,7 @@ struct span {
 	uint32_t site;
 	/* the objects were live when their process ended; `lost` is the step of that end */
 	bool is_left;
+	bool is_last; /* is_left, and no process with objects ended later */
 	int64_t count, bytes;
 	uint64_t since_ns; /* sum of the start times of the span's waits, modulo 2^64 */
 };

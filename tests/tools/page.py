@@ -5,6 +5,7 @@ What a page shows in Chromium, compared with the reports of its trace as JSON. T
 page.py DIRECTORY: with spike, waits, loop, sites and others as traces (.htr) and pages (.html).
 """
 import base64
+import collections
 import gzip
 import json
 import os
@@ -48,7 +49,7 @@ def model(trace):
 
 def as_bytes(number):
     """As base/human.c prints bytes."""
-    units = ["B", "KB", "MB", "GB"]
+    units = ["B", "KB", "MB", "GB", "TB", "PB"]
     at = 0
     while number >= (999.95 if at else 1000) and at + 1 < len(units):
         number, at = number / 1000, at + 1
@@ -86,16 +87,48 @@ TEXT = "document.getElementById('view').innerText"
 
 
 def curve(browser, trace, what):
-    """The curve of memory: maximum and end."""
+    """The curves of classes: maximum and end."""
     tap.NAME = what
+    steps = report(trace, "timeline")["timeline"]
     browser.open(path(trace + ".html"))
-    along = browser.eval(ALONG)
-    steps = [row["memory_bytes"] for row in report(trace, "timeline")["timeline"]]
-    most = as_bytes(max(steps))
-    holds("the curve's maximum is that of report timeline", any(each.startswith(most + " at most") for each in along),
-          f"{most} is not in {sorted(set(along))}")
-    last = as_bytes(steps[-1])
-    holds("the curve's end is that of report timeline", along[-1].startswith(last + " at most"), f"{along[-1]}, not {last}")
+    names = browser.eval("[...document.querySelector('#windows select').options].map(each => each.text)")
+    for name, key in ("memory", "memory_bytes"), ("fd", "descriptors"), ("thread", "threads"), ("lock", "locks"):
+        said = as_bytes if key == "memory_bytes" else "{:,}".format
+        most, last = said(max(row[key] for row in steps)), said(steps[-1][key])
+        if name not in names:
+            same(f"a class without objects has no curve: {name}", most, said(0))
+            continue
+        browser.open(path(trace + ".html"), f"tab=summary&class={names.index(name)}")
+        along = browser.eval(ALONG)
+        holds(f"the maximum of {name} is that of report timeline", any(each.startswith(most + " at most") for each in along),
+              f"{most} is not in {sorted(set(along))}")
+        holds(f"the end of {name} is that of report timeline", along[-1].startswith(last + " at most"), f"{along[-1]}, not {last}")
+
+
+def resident(browser):
+    tap.NAME = "resident memory"
+    numbers(browser, "pins", ["resident"])
+    [row] = report("pins", "resident")["resident_processes"]
+    parts = collections.Counter()
+    for each in report("pins", "resident")["resident_parts"]:
+        parts[each["part"]] += each["resident_bytes"] or 0
+    for view in "resident", "summary":
+        browser.open(path("pins.html"), "tab=" + view)
+        panel = browser.eval("document.querySelector('#view .panel').innerText")
+        wanted = [f"{as_bytes(row['resident_bytes'])} resident", f"{as_bytes(row['live_bytes'])} live",
+                  f"{as_bytes(row['free_bytes'])} free", f"pin {as_bytes(row['pinned_bytes'])}, most of them from make_session"]
+        wanted += [f"{part}: {as_bytes(size)}" for part, size in parts.items() if size]
+        same(f"view {view} says what report resident says", [each for each in wanted if each not in panel], [])
+    wide = browser.eval("[...document.querySelectorAll('.bar')].map(each => [...each.lastChild.children].reduce((sum, part) => sum + parseFloat(part.style.width), 0))")
+    holds("the bars have the sizes of live and resident memory", abs(wide[0] / wide[1] - row["live_bytes"] / row["resident_bytes"]) < 0.01, wide)
+
+
+def exact(browser):
+    tap.NAME = "numbers above 2^53"
+    browser.open(path("huge.html"), "tab=leaks")
+    said = browser.eval(TEXT)
+    holds("the size is that of the report", as_bytes(report("huge", "leaks")["leaks"][0]["amount"]) in said, said)
+    same("letters that reverse the text are visible", browser.eval("document.title"), "holdtrace: ./big\\u202eexe")
 
 
 def peak(browser):
@@ -110,7 +143,7 @@ def starts():
     tap.NAME = "a program of one thread"
     tables = model("spike")
     longest = {row["wait_time"]: row["since"] for row in tables["longest_waits"]}
-    got = {row["wait_time"]: tables["bins"][row["step"]]["time"] + row["offset"] for row in tables["waits_by_step"]
+    got = {row["wait_time"]: tables["steps"][row["step"]]["time"] + row["offset"] for row in tables["waits_by_step"]
            if row["count"] == 1}
     holds("a wait that began in the first step begins at its time", len(got) > 1 and
           all(got[each] == longest[each] for each in got), f"{got}, not {longest}")
@@ -141,7 +174,7 @@ def backtraces(browser):
 def waits(browser):
     tap.NAME = "waits that never ended"
     tables = model("waits")
-    edges = [row["time"] for row in tables["bins"]]
+    edges = [row["time"] for row in tables["steps"]]
     a, b = len(edges) // 4, len(edges) // 2
     browser.open(path("waits.html"), f"tab=lanes&from={a}&to={b}")
     got = {row[2]: (row[0], row[1]) for row in browser.eval(ROWS)}
@@ -161,7 +194,7 @@ def waits(browser):
     for lane in range(4):
         browser.click(box[0] + 400, box[1] + 17 * lane + 8)
         said.add(browser.eval("document.querySelector('#view .two > div:last-child').innerText").split("\n")[0])
-    holds("no thread is said to have ended one", said and all(each.startswith("it has not ended") for each in said), said)
+    holds("no thread is said to have ended one", said and all(each.startswith("the wait has not ended") for each in said), said)
     holds("no row has a note for the name of a call", "~open" not in browser.eval(TEXT))
     holds("the model has each wait once", len(tables["longest_waits"]) == 4 ==
           sum(row["count"] for row in tables["waits_by_step"]), tables["waits_by_step"])
@@ -211,11 +244,11 @@ def key_of(row, name):
     return next((key for key in (name, name + "_ns", name + "_bytes", name + "_percent") if key in row), None)
 
 
-def numbers(browser, trace):
+def numbers(browser, trace, names=None):
     """Every number of each table is that of the report as JSON."""
     tap.NAME = f"the tables of {trace}"
     whole = sheets(trace)
-    for name in sorted({sheet["report"] for sheet in whole["sheets"]} - {"model"}):
+    for name in names or sorted({sheet["report"] for sheet in whole["sheets"]} - {"model"}):
         rows_of = report(trace, name)
         browser.open(path(trace + ".html"), "tab=" + name)
         wrong, seen = [], 0
@@ -268,7 +301,7 @@ def zoom(browser):
     panel = "document.querySelector('.panel .stack').innerText"
     holds("it has the whole backtrace of the frame, with lines",
           re.match(r"grow [^ ]*spike.c:\d+.*\nmain [^ ]*spike.c:\d+.*\n_start", browser.eval(panel), re.S), browser.eval(panel))
-    holds("it has the function's own curve", re.search(r"\d MB at most", browser.eval("document.querySelector('.panel').innerText")))
+    holds("it has the function's own curve", re.search(r"at most \d.* MB", browser.eval("document.querySelector('.panel').innerText")))
     same("the suppression names the function", browser.eval(BUTTONS)["copy a suppression"], "leak:grow")
     browser.click(*browser.eval(LEVEL % 4))
     holds("the callers stay above it, and lead back", "grow" not in browser.eval(panel) and "main" in browser.eval(panel),
@@ -278,7 +311,7 @@ def zoom(browser):
 def commands(browser, trace):
     """The commands that a flame graph offers give its numbers, in the whole run and in a part of it."""
     tap.NAME = f"the commands that the page of {trace} offers"
-    edges = len(model(trace)["bins"])
+    edges = len(model(trace)["steps"])
     for window in "", f"&from={edges // 4}&to={edges * 3 // 4}":
         for cost, table, amount in (("live", "leaks", "amount"), ("kept", "leaks", "amount"), ("acquired", "allocations", "bytes"),
                                     ("peak", "peak_sites", "amount"), ("wait_time", "wakers", "wait_time_ns")):
@@ -369,7 +402,7 @@ def timeline(browser):
     browser.settle()
     state = "Object.fromEntries(new URLSearchParams(location.hash.slice(1)))"
     said = browser.eval(state)
-    steps = len(model("contention")["bins"]) - 1
+    steps = len(model("contention")["steps"]) - 1
     holds("dragging selects", abs(int(said["from"]) / steps - 0.4) < 0.02 and abs(int(said["to"]) / steps - 0.6) < 0.02, said)
     browser.eval("[...document.querySelectorAll('#windows button')].find(each => each.innerText === 'zoom to the window').click()")
     browser.settle()
@@ -439,6 +472,9 @@ with Browser() as opened:
     accessible(opened)
     peak(opened)
     curve(opened, "loop", "a shell loop")
+    curve(opened, "deadlock", "threads that never end")
+    resident(opened)
+    exact(opened)
     starts()
     kinds(opened)
     backtraces(opened)
