@@ -47,9 +47,9 @@ void highs_change(struct highs *highs, uint32_t class, uint32_t process, uint64_
 void highs_release(struct highs *highs, uint32_t process, uint64_t time_ns);
 
 /*
- * Adds up, for each class and step, the maxima of all processes, and their amounts at the end of the
- * step. Returns an array with an element for each step from `first` to `last`, for each class; the
- * caller frees the array.
+ * Adds up, for each class and step, the maxima of all processes, and their amounts at the end of
+ * the step. Returns an array with an element for each step from `first` to `last`, for each class;
+ * the caller frees the array.
  */
 struct high *highs_sum(const struct highs *highs);
 
