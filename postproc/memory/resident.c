@@ -13,7 +13,6 @@
 #include "base/human.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "base/order.h"
 #include "notes.h"
 #include "postproc/report/report.h"
 #include "postproc/totals/residence.h"
@@ -146,7 +145,6 @@ struct resident_state {
 	/* used only by join() */
 	struct map page_of; /* key: number of a page; value: index + 1 in `pages` */
 	ARRAY_OF(struct resident_page) pages;
-	uint32_t *sorted;	   /* indexes in `regions`, sorted by address */
 	struct resident_use *uses; /* indexed by mapping */
 	uint64_t steps;	 /* steps left for join(), which a damaged trace could make slow */
 	size_t last_run; /* index of the run of resident pages in which the previous block starts */
@@ -181,40 +179,26 @@ static void cover_block(struct resident_state *state, uint64_t from, uint64_t si
 	}
 }
 
-static int by_number(const void *one, const void *two, void *user)
-{
-	const struct resident_state *state = user;
-	const uint32_t *a = one, *b = two;
-
-	return ORDER(state->regions.items[*a].number, state->regions.items[*b].number);
-}
-
-static void sort_regions(struct resident_state *state)
-{
-	state->sorted = memory_alloc((state->regions.count + 1) * sizeof(*state->sorted));
-	for (uint32_t i = 0; i < state->regions.count; i++)
-		state->sorted[i] = i;
-	qsort_r(state->sorted, state->regions.count, sizeof(*state->sorted), by_number, state);
-}
-
 /* Returns the number of pages in a range that ever had a block. */
 static uint64_t count_former(const struct resident_state *state, uint64_t from, uint64_t to)
 {
-	const struct region *regions = state->regions.items;
 	uint64_t pages = (1u << REGION_BITS) / PAGE, count = 0;
-	size_t i = ARRAY_SEARCH(state->regions.count, at,
-				(regions[state->sorted[at]].number + 1) * pages <= from / PAGE);
+	uint64_t at = from >> REGION_BITS, end = ((to - 1) >> REGION_BITS) + 1;
+	/* a large range may have fewer regions with blocks than addresses for regions */
+	bool is_large = end - at > state->regions.count;
 
-	for (; i < state->regions.count; i++) {
-		const struct region *region = &regions[state->sorted[i]];
-		uint64_t first = region->number * pages, last = first + pages;
+	for (at = is_large ? 0 : at; at < (is_large ? state->regions.count : end); at++) {
+		uint64_t index = is_large ? at + 1 : map_get(&state->region_of, 0, at), first, last;
+		const struct region *region;
 
-		if (first >= to / PAGE)
-			break;
+		if (!index)
+			continue;
+		region = &state->regions.items[index - 1];
+		first = region->number * pages;
+		last = first + pages < to / PAGE ? first + pages : to / PAGE;
 		first = first > from / PAGE ? first : from / PAGE;
-		last = last < to / PAGE ? last : to / PAGE;
-		for (uint64_t page = first; page < last; page++)
-			count += region->bits[page % pages / 64] >> page % 64 & 1;
+		for (; first < last; first++)
+			count += region->bits[first % pages / 64] >> first % 64 & 1;
 	}
 	return count;
 }
@@ -411,8 +395,7 @@ static void count_pages(struct resident_state *state, struct resident_process *p
 		use->zero += run->state == 'z' ? bytes : 0;
 		if (run->state != 'p')
 			continue;
-		if (is_before(state, &residence->mappings.items[run->mapping], run->from,
-			      run->to)) {
+		if (run->is_before) {
 			process->has_before = true;
 			use->before += bytes;
 		} else {
@@ -586,7 +569,6 @@ static void join(struct resident_state *state)
 		run->is_before = is_before(state, &residence->mappings.items[run->mapping],
 					   run->from, run->to);
 	}
-	sort_regions(state);
 	state->uses = memory_zalloc(residence->mappings.count + 1, sizeof(*state->uses));
 	for (size_t i = 0; i < state->blocks.count; i++)
 		add_block(state, &state->blocks.items[i]);
@@ -609,9 +591,7 @@ static void join(struct resident_state *state)
 	find_pinner(state, process);
 	map_clear(&state->page_of);
 	state->pages.count = 0;
-	free(state->sorted);
 	free(state->uses);
-	state->sorted = NULL;
 	state->uses = NULL;
 }
 
