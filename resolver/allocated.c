@@ -13,8 +13,9 @@
 #include "base/order.h"
 #include "resolver/demangle.h"
 
-#define NESTING_MAX 64u /* limit of nested blocks and inlined calls */
-#define LINKS_MAX   8u	/* limit of DIEs that refer to one another: pointers, declarations */
+#define NESTING_MAX 64u	    /* limit of nested blocks and inlined calls */
+#define STEPS_MAX   200000u /* limit of DIEs of a function; in larger ones, classes are unknown */
+#define LINKS_MAX   8u	    /* limit of DIEs that refer to one another: pointers, declarations */
 /* with clang, operator new has the position of `new`, and the constructor that of the type */
 #define NEW_LENGTH 4
 
@@ -197,15 +198,18 @@ static void take_size(struct allocated_search *search, Dwarf_Die *call)
 	} while (debuginfo_next(&search->budget, &parameter));
 }
 
-/* Whether an address is in the same inlined call, and sets its position. */
+/* Whether an address is on the same line of the same inlined call, and sets its position. */
 static bool is_in_scope(const struct allocated_search *search, uint64_t address,
 			struct debug_scope *scope)
 {
-	Dwarf_Die *one = &scope->innermost;
-	Dwarf_Die other = search->scope.innermost;
+	Dwarf_Die unit = search->scope.unit, other = search->scope.innermost;
+	Dwarf_Line *line = dwarf_getsrc_die(&unit, address);
+	int number;
 
-	return debuginfo_scope(search->debuginfo, address, scope) &&
-	       dwarf_dieoffset(one) == dwarf_dieoffset(&other);
+	/* look up the scope last, which takes long in a large function */
+	return line && dwarf_lineno(line, &number) == 0 && number == search->scope.line &&
+	       debuginfo_scope(search->debuginfo, address, scope) &&
+	       dwarf_dieoffset(&scope->innermost) == dwarf_dieoffset(&other);
 }
 
 /* Takes a call that is not inlined. The names of version 4 of DWARF are extensions of GNU. */
@@ -226,8 +230,7 @@ static void take_call(struct allocated_search *search, Dwarf_Die *call)
 
 		search->is_array = name && !strncmp(name, "_Zna", 4);
 		take_size(search, call);
-	} else if (find_class_of(function, &(Dwarf_Die){ 0 }) &&
-		   is_in_scope(search, after - 1, &scope)) {
+	} else if (is_in_scope(search, after - 1, &scope)) {
 		take_constructor(search, &function, scope.line, scope.column, NULL);
 	}
 }
@@ -401,12 +404,12 @@ bool allocated_type(struct debuginfo *debuginfo, uint64_t address, char type[ALL
 
 	if (!debuginfo_scope(debuginfo, address, &search.scope))
 		return false;
-	search.budget = search.scope.size;
+	search.budget = search.scope.size < STEPS_MAX ? search.scope.size : STEPS_MAX;
 	walk(&search, &search.scope.function,
 	     dwarf_dieoffset(&search.scope.function) == dwarf_dieoffset(&search.scope.innermost),
 	     0);
 	read_size(&search);
-	if (!search.found.linkage || search.is_ambiguous)
+	if (!search.budget || !search.found.linkage || search.is_ambiguous)
 		return false;
 	/* the name of a constructor is that of the class, "::" and the name in the source */
 	name = demangle(search.found.linkage, DEMANGLE_SHORT, &ignored);

@@ -611,6 +611,7 @@ bool debuginfo_scope(struct debuginfo *debuginfo, uint64_t address, struct debug
 	    dwarf_lineno(at.line, &scope->line) != 0 || dwarf_linecol(at.line, &scope->column) != 0)
 		return false;
 	producer = string_of(&at.unit->tree, DW_AT_producer);
+	scope->unit = at.unit->die;
 	scope->function = at.function->die;
 	scope->innermost = at.count ? at.chain[at.count - 1] : at.function->die;
 	scope->machine = debuginfo->code->header.e_machine;

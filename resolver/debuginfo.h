@@ -66,7 +66,7 @@ unsigned debuginfo_find(struct debuginfo *debuginfo, uint64_t address, struct de
 
 /* The function that contains an address, and the position of the address in the source. */
 struct debug_scope {
-	Dwarf_Die function;
+	Dwarf_Die unit, function;
 	Dwarf_Die innermost; /* the innermost inlined call, or the function */
 	int line, column;
 	unsigned machine; /* EM_X86_64 ... */

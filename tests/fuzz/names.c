@@ -48,10 +48,12 @@ static void ask(struct module *module, uint64_t address, enum demangle style)
 {
 	struct debug_frame frames[FRAMES_MAX];
 	unsigned count = module_find(module, address, frames, FRAMES_MAX);
+	char type[ALLOCATED_MAX];
 
 	fuzz_check(count <= FRAMES_MAX, "more frames than there is room");
 	for (unsigned i = 0; i < count; i++)
 		look_at_frame(&frames[i], style);
+	seen += module_allocated(module, address, type) ? strlen(type) : 0;
 }
 
 static void ask_all(struct module *module, const uint8_t *head)
