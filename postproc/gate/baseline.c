@@ -15,9 +15,10 @@
 #include "base/out.h"
 #include "postproc/print/tables.h"
 
-#define HEAD	"# holdtrace baseline 1"
-#define KEY_MAX 16384u /* limit of the bytes of a call site in JSON */
-#define SAMPLE	"# memory was recorded by samples, one in bytes: "
+#define HEAD	       "# holdtrace baseline 1"
+#define KEY_MAX	       16384u /* limit of the bytes of a call site in JSON */
+#define SITE_FUNCTIONS 4 /* functions of a call site; paths to the same call site are similar */
+#define SAMPLE	       "# memory was recorded by samples, one in bytes: "
 
 void baseline_init(struct baseline *baseline)
 {
@@ -66,6 +67,38 @@ void baseline_add(struct baseline *baseline, const char *key, uint64_t number, b
 	entry->left = entry->number;
 }
 
+/* Returns the innermost functions of a key that has more than SITE_FUNCTIONS of them, or NULL. */
+static const char *site_of(const char *key)
+{
+	unsigned separators = 0;
+
+	for (const char *at = key + strlen(key); at > key; at--)
+		if (!strncmp(at, " < ", 3) && ++separators == SITE_FUNCTIONS)
+			return at;
+	return NULL;
+}
+
+uint64_t baseline_take_similar(const struct baseline *baseline, const char *key, uint64_t number)
+{
+	const char *site = site_of(key), *other;
+	size_t class = strcspn(key, " ") + 1;
+	uint64_t taken = 0;
+
+	for (size_t i = 0; site && taken < number && i < baseline->entries.count; i++) {
+		struct baseline_entry *entry = baseline->entries.items[i];
+		uint64_t part = entry->left < number - taken ? entry->left : number - taken;
+
+		if (!part || strncmp(entry->key, key, class) != 0)
+			continue;
+		other = site_of(entry->key);
+		if (!other || strcmp(site, other) != 0)
+			continue;
+		entry->left -= part;
+		taken += part;
+	}
+	return taken;
+}
+
 void baseline_limit(struct baseline *baseline, const struct baseline *other)
 {
 	for (size_t i = 0; i < baseline->entries.count; i++) {
@@ -108,7 +141,8 @@ static int take_line(struct baseline *baseline, char *line, size_t number, const
 				 "functions, separated by tabs",
 				 path, number);
 	key = memory_format("%.*s%s", (int)(amount - line), line, rest);
-	baseline_add(baseline, key, value, false);
+	/* a file of several baselines, one after the other, accepts what any of their runs had */
+	baseline_add(baseline, key, value, true);
 	return 0;
 }
 

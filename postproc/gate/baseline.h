@@ -44,6 +44,13 @@ void baseline_add(struct baseline *baseline, const char *key, uint64_t number, b
 /* The entry with this key, or NULL. */
 struct baseline_entry *baseline_find(const struct baseline *baseline, const char *key);
 
+/*
+ * Subtracts up to `number` from what is left of entries of the same limit and class whose innermost
+ * functions are those of the key: paths to a call site may differ from run to run. Returns how much
+ * was subtracted.
+ */
+uint64_t baseline_take_similar(const struct baseline *baseline, const char *key, uint64_t number);
+
 /* Whether the file begins like a baseline or like JSON; if not, it may be a trace. */
 bool baseline_recognises(const char *path);
 

@@ -216,9 +216,9 @@ static uint64_t error_of(const struct value *value)
 }
 
 /*
- * Returns the part of a call site's number that the baseline does not cover. Subtracts the covered
- * part from the baseline's entry, so that no other row uses it again. For LIMIT_LARGEST: returns
- * the whole number if it exceeds the baseline's number, else 0.
+ * Returns the part of a call site's number that the baseline's entry for the same path does not
+ * cover. Subtracts the covered part from the entry, so that no other row uses it again. For
+ * LIMIT_LARGEST: returns the whole number if it exceeds the baseline's number, else 0.
  */
 static uint64_t newer(const struct judge *judge, const struct part *part, const char *key,
 		      uint64_t number)
@@ -258,16 +258,16 @@ static void doubt(const struct judge *judge, bool is_memory, const char *key, ui
 }
 
 /*
- * Subtracts the baseline from *number, adds the errors to `value`, and records the number for a new
- * baseline. error: error of *number; 0: exact.
+ * Subtracts from *number, which exceeds the baseline's entry for the same path, what similar paths
+ * have less than in the baseline. Adds the errors to `value`, and records the row's whole number,
+ * `all`, for a new baseline. error: error of `all`; 0: exact.
  */
 static void weigh(const struct judge *judge, struct paths *paths, const struct part *part,
-		  const struct table *table, const struct table_cell *cells, uint64_t *number,
-		  uint64_t error, struct value *value)
+		  const struct table *table, const struct table_cell *cells, uint64_t all,
+		  uint64_t *number, uint64_t error, struct value *value)
 {
 	bool is_memory = has_text(table) && !strcmp(text_of(&cells[0]), "memory");
 	cleanup_free struct key *key = NULL;
-	uint64_t all = *number;
 
 	if (!judge->baseline && !judge->learned) {
 		doubt(judge, is_memory, NULL, all, error, value);
@@ -275,8 +275,8 @@ static void weigh(const struct judge *judge, struct paths *paths, const struct p
 	}
 	key = memory_alloc(sizeof(*key));
 	key_of(key, paths, part, table, cells);
-	if (judge->baseline)
-		*number = newer(judge, part, key->text, all);
+	if (judge->baseline && source_of(part->row)->how != LIMIT_LARGEST)
+		*number -= baseline_take_similar(judge->baseline, key->text, *number);
 	doubt(judge, is_memory, judge->baseline ? key->text : NULL, *number, error, value);
 	if (judge->learned)
 		baseline_add(judge->learned, key->text, all,
@@ -383,6 +383,25 @@ static void add_base(const struct baseline *baseline, const struct part *part,
 	}
 }
 
+/* Returns the numbers of all rows without what the baseline has for the same paths. */
+static uint64_t *find_newer(const struct judge *judge, struct paths *paths, const struct part *part,
+			    const struct table *table)
+{
+	uint64_t *numbers = memory_zalloc(table->rows.count + 1, sizeof(*numbers));
+	cleanup_free struct key *key = memory_alloc(sizeof(*key));
+
+	for (size_t i = 0; i < table->rows.count; i++) {
+		const struct table_cell *cells = table->rows.items[i];
+
+		numbers[i] = number_of(part, table, i);
+		if (!judge->baseline || !numbers[i] || !is_of_class(part, cells))
+			continue;
+		key_of(key, paths, part, table, cells);
+		numbers[i] = newer(judge, part, key->text, numbers[i]);
+	}
+	return numbers;
+}
+
 static void measure_part(const struct judge *judge, struct paths *paths, const struct part *part,
 			 struct value *value)
 {
@@ -390,18 +409,19 @@ static void measure_part(const struct judge *judge, struct paths *paths, const s
 	const struct table *one = table_of(judge->one, part->table);
 	const struct table *table = one ? one : table_of(judge->other, part->table);
 	int error = table ? error_column(table, part->column) : TABLE_COLUMN_NONE;
+	cleanup_free uint64_t *numbers = table ? find_newer(judge, paths, part, table) : NULL;
 	bool group_counts = false;
 
 	if (table)
 		add_base(judge->baseline, part, table, value);
 	for (size_t i = 0; table && i < table->rows.count; i++) {
 		const struct table_cell *cells = table->rows.items[i];
-		uint64_t all = number_of(part, table, i), counts = all;
+		uint64_t all = number_of(part, table, i), counts = numbers[i];
 		int site = (int)table->facts.column_count - 1;
 
 		if (!is_of_class(part, cells) || !all)
 			continue;
-		weigh(judge, paths, part, table, cells, &counts,
+		weigh(judge, paths, part, table, cells, all, &counts,
 		      error > 0 && cells[error].is_set ? cells[error].number : 0, value);
 		if (judge->verdicts && counts)
 			add_site(judge, paths, part, table, cells, counts, all - counts);
