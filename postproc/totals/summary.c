@@ -117,6 +117,42 @@ static void note_start(struct summary_process *process, const struct event *even
 		process->start_ns = event->time_ns;
 }
 
+/*
+ * Notes a child that was created by vfork or posix_spawn, with its program. The child of a vfork
+ * calls exec before vfork returns; this exec call is recorded with the tid of the thread that
+ * called vfork.
+ */
+static void note_spawned(struct summary *summary, const struct event *event)
+{
+	struct summary_fold *fold = summary->fold;
+	const struct hook *hook = event->function->hook;
+	struct summary_spawned *spawned;
+	const char *path;
+
+	if (!hook || (hook->resource != RESOURCE_PROCESS && !(event->flags & CALL_OF_CHILD)))
+		return;
+	path = event_argument(event, "path");
+	if (event->flags & CALL_OF_CHILD && hook_is_exec(hook)) {
+		fold->executed = event->flags & CALL_FAILED ? NULL : path ? path : "a program";
+		fold->executed = fold->executed ? copy(summary, fold->executed) : NULL;
+		fold->executor = event->thread;
+	}
+	if (event->type != CALL_TYPE_ALLOC || hook->resource != RESOURCE_PROCESS ||
+	    event->flags & CALL_FAILED)
+		return;
+	if (!strcmp(hook->name, "vfork") && fold->executor == event->thread)
+		path = fold->executed;
+	else if (strncmp(hook->name, "posix_spawn", strlen("posix_spawn")) != 0)
+		return;
+	fold->executed = NULL;
+	if (!path)
+		return;
+	spawned = ARRAY_ADD(&summary->spawned);
+	*spawned =
+		(struct summary_spawned){ (uint32_t)event->object,
+					  (uint32_t)summary->processes.count, copy(summary, path) };
+}
+
 void summary_count(struct summary *summary, const struct event *event)
 {
 	struct summary_fold *fold = summary->fold;
@@ -150,41 +186,7 @@ void summary_count(struct summary *summary, const struct event *event)
 	if (event->type == CALL_TYPE_NONE && event->moment == MOMENT_HALF &&
 	    !(event->flags & CALL_OF_CHILD) && hook && hook_is_exec(hook))
 		process->became = copy(summary, event_argument(event, "path"));
-}
-
-/*
- * Notes a child that was created by vfork or posix_spawn, with its program. The child of a vfork
- * calls exec before vfork returns; this exec call is recorded with the tid of the thread that
- * called vfork.
- */
-static void note_spawned(struct summary *summary, const struct event *event)
-{
-	struct summary_fold *fold = summary->fold;
-	const struct hook *hook = event->function->hook;
-	const char *path = hook ? event_argument(event, "path") : NULL;
-	struct summary_spawned *spawned;
-
-	if (!hook)
-		return;
-	if (event->flags & CALL_OF_CHILD && hook_is_exec(hook)) {
-		fold->executed = event->flags & CALL_FAILED ? NULL : path ? path : "a program";
-		fold->executed = fold->executed ? copy(summary, fold->executed) : NULL;
-		fold->executor = event->thread;
-	}
-	if (event->type != CALL_TYPE_ALLOC || hook->resource != RESOURCE_PROCESS ||
-	    event->flags & CALL_FAILED)
-		return;
-	if (!strcmp(hook->name, "vfork") && fold->executor == event->thread)
-		path = fold->executed;
-	else if (strncmp(hook->name, "posix_spawn", strlen("posix_spawn")) != 0)
-		return;
-	fold->executed = NULL;
-	if (!path)
-		return;
-	spawned = ARRAY_ADD(&summary->spawned);
-	*spawned =
-		(struct summary_spawned){ (uint32_t)event->object,
-					  (uint32_t)summary->processes.count, copy(summary, path) };
+	note_spawned(summary, event);
 }
 
 static const char *describe_call(void *user, const struct event *event)
@@ -198,7 +200,6 @@ static const char *describe_call(void *user, const struct event *event)
 static void on_call(struct summary *summary, const struct event *event)
 {
 	summary_count(summary, event);
-	note_spawned(summary, event);
 	if (event->type == CALL_TYPE_ALLOC && event->resource->known == RESOURCE_PROCESS)
 		summary_note_fork(summary, event);
 	ledger_event(summary->ledger, event);

@@ -525,7 +525,8 @@ void summary_event(struct summary *summary, const struct event *event);
 
 /*
  * Call it instead of summary_event() if only facts about processes are needed. It counts the call
- * and the call's thread, and uses its time, but ignores its object.
+ * and the call's thread, uses its time, and notes programs that were started; other objects are
+ * ignored.
  */
 void summary_count(struct summary *summary, const struct event *event);
 
