@@ -1,6 +1,7 @@
 -- The tables of `holdtrace rows` for SQLite; holdtrace-fleet(7) explains the columns. Each table has
--- a view load_TABLE, into which a file is imported: it takes \N as NULL, and unescapes texts
--- (char(1) stands for a backslash meanwhile; no text has it).
+-- a table load_TABLE, which is always empty: a row that is imported into it goes to TABLE, with \N as
+-- NULL and unescaped texts (char(1) stands for a backslash meanwhile; no text has it). Since 3.46,
+-- sqlite3 does not import into views.
 CREATE TABLE IF NOT EXISTS runs (
 	run INTEGER PRIMARY KEY, started INTEGER, host TEXT, job TEXT, rank INTEGER, release TEXT,
 	labels TEXT, program TEXT, command TEXT, duration_ns INTEGER, processes INTEGER,
@@ -23,8 +24,8 @@ CREATE TABLE IF NOT EXISTS descriptors (
 	run INTEGER, process INTEGER, pid INTEGER, program TEXT, peak INTEGER, peak_ns INTEGER,
 	inherited INTEGER, opened INTEGER, open INTEGER, PRIMARY KEY (run, process)) WITHOUT ROWID;
 
-CREATE VIEW IF NOT EXISTS load_runs AS SELECT * FROM runs;
-CREATE TRIGGER IF NOT EXISTS load_runs INSTEAD OF INSERT ON load_runs BEGIN
+CREATE TABLE IF NOT EXISTS load_runs AS SELECT * FROM runs WHERE 0;
+CREATE TRIGGER IF NOT EXISTS load_runs AFTER INSERT ON load_runs BEGIN
 	INSERT OR REPLACE INTO runs VALUES (NEW.run, NEW.started,
 		replace(replace(replace(replace(NEW.host,
 			'\\', char(1)), '\t', char(9)), '\n', char(10)), char(1), '\'),
@@ -41,9 +42,10 @@ CREATE TRIGGER IF NOT EXISTS load_runs INSTEAD OF INSERT ON load_runs BEGIN
 			'\\', char(1)), '\t', char(9)), '\n', char(10)), char(1), '\'),
 		NEW.duration_ns, NEW.processes, NEW.events, nullif(NEW.dropped, '\N'),
 		NEW.sample_bytes);
+	DELETE FROM load_runs;
 END;
-CREATE VIEW IF NOT EXISTS load_processes AS SELECT * FROM processes;
-CREATE TRIGGER IF NOT EXISTS load_processes INSTEAD OF INSERT ON load_processes BEGIN
+CREATE TABLE IF NOT EXISTS load_processes AS SELECT * FROM processes WHERE 0;
+CREATE TRIGGER IF NOT EXISTS load_processes AFTER INSERT ON load_processes BEGIN
 	INSERT OR REPLACE INTO processes VALUES (NEW.run, NEW.process, NEW.pid,
 		nullif(NEW.parent, '\N'),
 		replace(replace(replace(replace(NEW.program,
@@ -53,9 +55,10 @@ CREATE TRIGGER IF NOT EXISTS load_processes INSTEAD OF INSERT ON load_processes 
 		nullif(NEW.dropped, '\N'), NEW.status,
 		replace(replace(replace(replace(NEW.command,
 			'\\', char(1)), '\t', char(9)), '\n', char(10)), char(1), '\'));
+	DELETE FROM load_processes;
 END;
-CREATE VIEW IF NOT EXISTS load_sites AS SELECT * FROM sites;
-CREATE TRIGGER IF NOT EXISTS load_sites INSTEAD OF INSERT ON load_sites BEGIN
+CREATE TABLE IF NOT EXISTS load_sites AS SELECT * FROM sites WHERE 0;
+CREATE TRIGGER IF NOT EXISTS load_sites AFTER INSERT ON load_sites BEGIN
 	INSERT OR REPLACE INTO sites VALUES (NEW.site,
 		replace(replace(replace(replace(NEW.function,
 			'\\', char(1)), '\t', char(9)), '\n', char(10)), char(1), '\'),
@@ -63,26 +66,30 @@ CREATE TRIGGER IF NOT EXISTS load_sites INSTEAD OF INSERT ON load_sites BEGIN
 			'\\', char(1)), '\t', char(9)), '\n', char(10)), char(1), '\'),
 		replace(replace(replace(replace(NEW.stack,
 			'\\', char(1)), '\t', char(9)), '\n', char(10)), char(1), '\'));
+	DELETE FROM load_sites;
 END;
-CREATE VIEW IF NOT EXISTS load_holds AS SELECT * FROM holds;
-CREATE TRIGGER IF NOT EXISTS load_holds INSTEAD OF INSERT ON load_holds BEGIN
+CREATE TABLE IF NOT EXISTS load_holds AS SELECT * FROM holds WHERE 0;
+CREATE TRIGGER IF NOT EXISTS load_holds AFTER INSERT ON load_holds BEGIN
 	INSERT OR REPLACE INTO holds VALUES (NEW.run,
 		replace(replace(replace(replace(NEW.class,
 			'\\', char(1)), '\t', char(9)), '\n', char(10)), char(1), '\'),
 		NEW.site, NEW.acquired,
 		NEW.acquired_bytes, NEW.live, NEW.live_bytes, NEW.live_error_bytes, NEW.peak,
 		NEW.peak_bytes, NEW.held_ns);
+	DELETE FROM load_holds;
 END;
-CREATE VIEW IF NOT EXISTS load_waits AS SELECT * FROM waits;
-CREATE TRIGGER IF NOT EXISTS load_waits INSTEAD OF INSERT ON load_waits BEGIN
+CREATE TABLE IF NOT EXISTS load_waits AS SELECT * FROM waits WHERE 0;
+CREATE TRIGGER IF NOT EXISTS load_waits AFTER INSERT ON load_waits BEGIN
 	INSERT OR REPLACE INTO waits VALUES (NEW.run, NEW.kind, NEW.function, NEW.site,
 		NEW.holder, NEW.waits, NEW.wait_ns, NEW.longest_ns);
+	DELETE FROM load_waits;
 END;
-CREATE VIEW IF NOT EXISTS load_descriptors AS SELECT * FROM descriptors;
-CREATE TRIGGER IF NOT EXISTS load_descriptors INSTEAD OF INSERT ON load_descriptors BEGIN
+CREATE TABLE IF NOT EXISTS load_descriptors AS SELECT * FROM descriptors WHERE 0;
+CREATE TRIGGER IF NOT EXISTS load_descriptors AFTER INSERT ON load_descriptors BEGIN
 	INSERT OR REPLACE INTO descriptors VALUES (NEW.run, NEW.process, NEW.pid,
 		replace(replace(replace(replace(NEW.program,
 			'\\', char(1)), '\t', char(9)), '\n', char(10)), char(1), '\'),
 		NEW.peak, NEW.peak_ns, nullif(NEW.inherited, '\N'),
 		NEW.opened, NEW.open);
+	DELETE FROM load_descriptors;
 END;
