@@ -59,9 +59,8 @@ int place_find(enum part part, char **path, struct error *err)
 
 	*path = NULL;
 	if (!find_own_path(own))
-		return error_set(err, ENOENT,
-				 "the directory of holdtrace is unknown: /proc is not "
-				 "mounted");
+		return error_system(err, errno,
+				    "cannot find the directory of holdtrace by /proc/self/exe");
 	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
 		int length = (int)(strrchr(own, '/') - own);
 		cleanup_free char *name =

@@ -28,6 +28,8 @@ TIMED = ["nanosleep", "nanosleep-same", "clock_nanosleep", "clock_nanosleep-abso
          "futex", "futex-absolute", "futex-pi", "epoll", "epoll2", "sigtimedwait", "semtimedop", "receive"]
 OTHER = 65534
 IS_ROOT = os.geteuid() == 0
+AS_OTHER = ["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups"]
+CAN_SWITCH = IS_ROOT and subprocess.run(AS_OTHER + ["test", "-x", SLEEPER]).returncode == 0
 numbers = itertools.count()
 # what says that nothing was done, and why
 REFUSALS = ("seccomp", "whose time limit a stop would change", "a transfer that a stop", "that a stop might end",
@@ -42,7 +44,7 @@ class Sleeper:
         self.pauses = []
         words = [SLEEPER, kind, str(ms), str(count)] + ([code] if code != "none" else [])
         if other:
-            words = ["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups"] + words
+            words = AS_OTHER + words
         if recorded:
             words = ["./holdtrace", "record", "-q", "--force", "-o", f"{place}/{id(self):x}.htr"] + words
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -107,9 +109,10 @@ def act(place, action, sleeper):
 
 
 def cases_of(kinds, codes, users, actions):
-    """Sleepers, each with what may be done to it; other users are for root, and leaks for what is recorded."""
+    """Sleepers, each with what may be done to it; other users are for root in a directory that they can read, and leaks
+    for what is recorded."""
     return [(kind, code, other, actions) for kind in kinds for code in codes for other in users
-            if IS_ROOT or not other]
+            if CAN_SWITCH or not other]
 
 
 def batch(place, cases, ms, count, stops, at_once):
