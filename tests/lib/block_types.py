@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""types.py JSON SAID [PREFIX]: compares the report types with the types of its blocks that a program prints
+"""block_types.py JSON SAID [PREFIX]: compares the report types with the types of its blocks that a program prints
 (SAID, the output of tests/hosts/types.cc). PREFIX: types that begin with this text belong to the runtime of the
 language, and may be missing in SAID. A pattern of SAID that begins with ? is of blocks whose type may be unknown. Prints the differences; the exit status is 1 if there are any."""
 import fnmatch
