@@ -163,10 +163,12 @@ static void draw_text(const struct screen *screen, struct out *out, const char *
 {
 	static const char styles[] = { STYLE_PLAIN, STYLE_TITLE, STYLE_HEAD,  STYLE_KEY,
 				       STYLE_CLASS, STYLE_BAR,	 STYLE_ALARM, '\0' };
+	/* each style replaces the one before */
 	static const char *const codes[STYLE_END] = {
-		[STYLE_PLAIN] = PLAIN,	      [STYLE_TITLE] = "\033[1m",  [STYLE_HEAD] = "\033[2m",
-		[STYLE_KEY] = "\033[33m",     [STYLE_CLASS] = "\033[36m", [STYLE_BAR] = "\033[32m",
-		[STYLE_ALARM] = "\033[1;31m",
+		[STYLE_PLAIN] = PLAIN,		[STYLE_TITLE] = "\033[0;1m",
+		[STYLE_HEAD] = "\033[0;2m",	[STYLE_KEY] = "\033[0;33m",
+		[STYLE_CLASS] = "\033[0;36m",	[STYLE_BAR] = "\033[0;32m",
+		[STYLE_ALARM] = "\033[0;1;31m",
 	};
 	size_t columns = screen->width;
 

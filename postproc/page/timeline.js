@@ -96,7 +96,8 @@ function drawTitle(context, top, ...words) {
 }
 
 /* The classes that have a track of their own below the track of the chosen class. */
-const PLURALS = { fd: 'descriptors', thread: 'threads' };
+/* Detached threads are not counted, as in the report timeline. */
+const PLURALS = { fd: 'descriptors', thread: 'joinable threads' };
 const sideTracks = () => Object.keys(PLURALS).map(name => classes.findIndex(each => each.name === name))
 	.filter(number => number >= 0 && number !== state.class && Math.max(...liveCurve(number, 'count')) > 0);
 
@@ -189,7 +190,7 @@ function drawSide(context, x, number, top, bottom) {
 		fillStep(context, x(i), x(i + 1), bottom - height, height);
 	}
 	const name = PLURALS[classes[number].name];
-	drawTitle(context, top, ...(innerWidth < 600 ? [`${name === 'descriptors' ? 'fds' : name}, ${count(most)}`] : [name, count(most) + ' at most']));
+	drawTitle(context, top, ...(innerWidth < 600 ? [`${name === 'descriptors' ? 'fds' : 'joinable'}, ${count(most)}`] : [name, count(most) + ' at most']));
 }
 
 /* Draws how many threads waited on average in each step, by kind. */

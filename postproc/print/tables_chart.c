@@ -156,17 +156,31 @@ static void print_curve(struct curve *curve)
 	out_char(curve->job->out, '\n');
 }
 
-/* Prints the time axis: the first and the last time. */
+#define AXIS_GAP 24u /* minimum distance of two times on the axis */
+
+/* Prints the time axis: the times of some points, from the first to the last one. */
 static void print_axis(const struct curve *curve)
 {
 	const struct table *table = curve->table;
-	struct human first, last;
+	size_t rows = table->rows.count, gaps = curve->width / AXIS_GAP, at = 0;
+	struct human time;
 
-	human_moment(&first, table->rows.items[0][0].number);
-	human_moment(&last, table->rows.items[table->rows.count - 1][0].number);
+	gaps = gaps < rows - 1 ? gaps : rows - 1;
 	text_colour(curve->job, COLOUR_HEAD);
-	out_format(curve->job->out, "%*s%-*s%s", (int)LABEL_WIDTH + 2, "",
-		   (int)(curve->width - strlen(last.text)), first.text, last.text);
+	text_blanks(curve->job->out, LABEL_WIDTH + 2);
+	for (size_t i = 0; i <= gaps; i++) {
+		size_t row = gaps ? i * (rows - 1) / gaps : 0;
+		size_t begin = row * curve->width / rows, length;
+
+		human_moment(&time, table->rows.items[row][0].number);
+		length = strlen(time.text);
+		/* the last time ends below the last point */
+		if (i && i == gaps && curve->width > at + length)
+			begin = curve->width - length;
+		text_blanks(curve->job->out, begin > at ? begin - at : 0);
+		out_text(curve->job->out, time.text);
+		at = (begin > at ? begin : at) + length;
+	}
 	text_colour(curve->job, COLOUR_END);
 	out_char(curve->job->out, '\n');
 }
