@@ -15,10 +15,12 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ElementTree
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+import browser  # pylint: disable=wrong-import-position
 import tap  # pylint: disable=wrong-import-position
 
 BUILD, WORK, READERS, NAME, TRACE = sys.argv[1:6]
@@ -44,6 +46,31 @@ def reader(name):
     """The path of a viewer's own reader, or None."""
     path = os.path.join(READERS, name)
     return path if os.path.exists(path) else shutil.which(name)
+
+
+def shown_in_browser(page, data, name, ready, key=None):
+    """The text of a viewer's page in Chromium that has opened a file, when it matches `ready`."""
+    path = os.path.join(WORK, name)
+    with open(path, "wb") as file:
+        file.write(data)
+    with browser.Browser() as tab:
+        tab.call("Page.navigate", url="file://" + os.path.realpath(page))
+        said = ""
+        for turn in range(200):
+            if turn % 40 == 10:  # the page may not have been ready for the file
+                root = tab.call("DOM.getDocument")["root"]["nodeId"]
+                node = tab.call("DOM.querySelector", nodeId=root, selector="input[type=file]")["nodeId"]
+                try:
+                    tab.call("DOM.setFileInputFiles", nodeId=node, files=[path])
+                except RuntimeError as error:
+                    said = str(error)
+            time.sleep(0.1)
+            for kind in ("keyDown", "keyUp") if key and turn > 10 else ():
+                tab.call("Input.dispatchKeyEvent", type=kind, key=key, **({"text": key} if kind == "keyDown" else {}))
+            said = tab.eval("document.body.innerText") or said
+            if re.search(ready, said):
+                break
+        return said
 
 
 # ---- what the report says
@@ -228,6 +255,11 @@ def check_speedscope():
     tap.same("speedscope: how often", part("acquired: number of calls"), GAINED)
     tap.same("speedscope: waited", only_known({k: sums.get("waited: " + k, 0) for k in WAITS}), KNOWN_WAITED)
     schema = os.path.join(READERS, "speedscope/dist/release/file-format-schema.json")
+    viewer = os.path.join(READERS, "speedscope/dist/release/index.html")
+    if NAME == "leaky" and browser.chromium() and os.path.exists(viewer):
+        said = shown_in_browser(viewer, json.dumps(data).encode(), "run.speedscope.json", "Symbol Name\n(.*\n)+_start", "3")
+        own = re.findall(r"\n\t(\d+) B \(", said)
+        tap.same("speedscope: its page shows the memory that is held", sum(map(int, own)) if own else said[:300], HELD_BYTES["memory"])
     if NAME not in ("leaky", "hostile"):  # it is slow, and the shape is always the same
         return
     try:
@@ -300,6 +332,13 @@ def check_dhat():
     wanted = {"tb": GAINED_BYTES.get("memory", 0), "tbk": GAINED.get("memory", 0), "gb": PEAK_BYTES.get("memory", 0),
               "gbk": PEAK.get("memory", 0), "eb": HELD_BYTES.get("memory", 0), "ebk": HELD.get("memory", 0)}
     tap.same("dhat: total, at the peak, at the end", sums, wanted)
+    viewer = reader("dh_view.html") or "/usr/libexec/valgrind/dh_view.html"
+    if NAME == "leaky" and browser.chromium() and os.path.exists(viewer):
+        said = shown_in_browser(viewer, json.dumps(data).encode(), "run.dhat.json", "PP 1/1")
+        found = re.search(r"Total: +([\d,]+) bytes .* in ([\d,]+) blocks .*\n.*t-gmax: ([\d,]+) bytes .* in ([\d,]+) blocks"
+                          r".*\n.*t-end: +([\d,]+) bytes .* in ([\d,]+) blocks", said)
+        tap.same("dhat: dh_view shows the same", [int(n.replace(",", "")) for n in found.groups()] if found else said[-300:],
+                 list(sums.values()))
 
 
 # ---- massif
