@@ -3,7 +3,7 @@
  * solver FILE: one of eight ranks of a parallel job, by MPI if it is compiled with mpicc, else by
  * the variable PMI_RANK and with a new FILE. Rank 3 leaks 50 blocks of 1,000 bytes. Rank 1 is slow:
  * it computes for 0.4 s while it has a lock of FILE, for which the other ranks wait. In each rank,
- * a thread has a mutex for 20 ms, for which the first thread waits.
+ * a thread has a mutex for 150 ms, for which the first thread waits.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -43,7 +43,7 @@ static NOT_SHARED void *assemble(void *context)
 {
 	pthread_mutex_lock(&mutex);
 	pthread_barrier_wait(&start);
-	compute(0.02);
+	usleep(150000);
 	pthread_mutex_unlock(&mutex);
 	return context;
 }
