@@ -132,7 +132,10 @@ static int print_details(const struct command *command, const char *what, const 
 	if (is_view || command->function == command_live || command->function == command_watch) {
 		puts("\nOptions:");
 		fflush(stdout);
-		return run_become(is_view ? PART_VIEW : PART_LIVE, words, err);
+		return run_become(!is_view			  ? PART_LIVE
+				  : strcmp(command->name, "push") ? PART_VIEW
+								  : PART_PUSH,
+				  words, err);
 	}
 	if (!strcmp(command->name, "report"))
 		return report_print_help(what, help, err);

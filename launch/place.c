@@ -24,6 +24,7 @@ static const struct {
 	[PART_INJECTOR] = { "holdtrace-inject", PROGRAM_TO_PARTS, X_OK },
 	[PART_LIVE] = { "holdtrace-live", PROGRAM_TO_PARTS, X_OK },
 	[PART_VIEW] = { "holdtrace-view", PROGRAM_TO_PARTS, X_OK },
+	[PART_PUSH] = { "holdtrace-push", PROGRAM_TO_PARTS, X_OK },
 	[PART_POSTPROC] = { "holdtrace-postproc", ".", X_OK },
 };
 

@@ -15,6 +15,7 @@ enum part {
 	PART_INJECTOR,	/* holdtrace-inject */
 	PART_LIVE,	/* holdtrace-live */
 	PART_VIEW,	/* holdtrace-view; missing in builds without libmicrohttpd */
+	PART_PUSH,	/* holdtrace-push; missing in builds without libcurl */
 	PART_POSTPROC,	/* holdtrace-postproc */
 };
 

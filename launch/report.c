@@ -46,7 +46,7 @@ int command_live(int argc, char **argv, struct error *err)
 	return become_part(PART_LIVE, argv[0], NULL, argv, err);
 }
 
-/* passes the path of the post-processor, because holdtrace-view runs it */
+/* passes the path of the post-processor, because holdtrace-view and holdtrace-push run it */
 int command_view(int argc, char **argv, struct error *err)
 {
 	cleanup_free char *path = NULL;
@@ -54,7 +54,8 @@ int command_view(int argc, char **argv, struct error *err)
 	(void)argc;
 	return place_find(PART_POSTPROC, &path, err)
 		       ? STATUS_OWN_FAILURE
-		       : become_part(PART_VIEW, path, NULL, argv, err);
+		       : become_part(strcmp(argv[0], "push") ? PART_VIEW : PART_PUSH, path, NULL,
+				     argv, err);
 }
 
 int command_watch(int argc, char **argv, struct error *err)

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/out.h"
+#include "serve/written.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -236,40 +237,6 @@ static const struct viewer {
 };
 
 /*
- * Runs the post-processor, which writes the run to fd in the viewer's format. Returns 0 if it wrote
- * something, else its exit status.
- */
-static int write_run(const struct viewer *viewer, char **argv, int fd)
-{
-	size_t count = options_count(argv);
-	cleanup_free char **words = memory_zalloc(count + 3, sizeof(*words));
-	struct stat made;
-	int status = 0;
-	pid_t child;
-
-	if (fd < 0)
-		return STATUS_FAILURE;
-	words[0] = program_invocation_name;
-	words[1] = (char *)INVOCATION_COMMAND "view";
-	words[2] = (char *)(uintptr_t)viewer->format;
-	memcpy(words + 3, argv + 1, (count - 1) * sizeof(*words));
-	child = fork();
-	if (child == 0) {
-		dup2(fd, STDOUT_FILENO);
-		execv(argv[0], words);
-		_exit(STATUS_FAILURE);
-	}
-	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	if (child < 0 || !WIFEXITED(status))
-		return STATUS_FAILURE;
-	status = WEXITSTATUS(status);
-	if (status != STATUS_USAGE && fstat(fd, &made) == 0 && made.st_size)
-		return 0;
-	return status ? status : STATUS_FAILURE;
-}
-
-/*
  * Percent-encodes all but unreserved characters (RFC 3986, section 2.1). `to` must have room for
  * three times the length of `text`, and a NUL.
  */
@@ -357,7 +324,7 @@ int main(int argc, char **argv)
 			viewer = &viewers[i];
 			break;
 		}
-	status = write_run(viewer, argv + 1, options.fd);
+	status = written_run(viewer->format, argv + 1, options.fd);
 	if (status)
 		return status;
 	options.name = viewer->name;
