@@ -78,9 +78,12 @@ struct visitor {
 struct listener {
 	struct shared *shared;
 	int epoll;
-	/* sockets that listen on an abstract name, on a path, and in another network namespace */
-	int by_name, by_path, by_guest;
-	int path; /* O_PATH descriptor of by_path's socket file */
+	/*
+	 * sockets that listen on an abstract name, on a path, on a path for owners, and in another
+	 * network namespace
+	 */
+	int by_name, by_path, by_owner, by_guest;
+	int path, owners_path; /* O_PATH descriptors of the socket files */
 	/*
 	 * spare descriptors, which are closed when a connection must be accepted and no other
 	 * descriptor is free
@@ -135,27 +138,38 @@ static int listen_by_name(const char *session)
 
 /*
  * Binds a socket in a directory and removes the socket's name immediately: programs connect by the
- * collector's descriptor in /proc. Programs of other users may connect, too, if they know the path.
+ * collector's descriptor in /proc. mode: who may connect. Returns the socket, or -1; *path: an
+ * O_PATH descriptor of its file.
  */
-static bool listen_in(struct listener *listener, const char *directory)
+static int listen_in(const struct listener *listener, const char *directory, mode_t mode, int *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd;
 
 	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/.%s%s", directory,
 		     CONTROL_SOCKET_PREFIX,
 		     listener->shared->session) >= (int)sizeof(address.sun_path))
-		return false;
-	listener->by_path = listen_on(&address, sizeof(address));
-	if (listener->by_path < 0)
-		return false;
-	chmod(address.sun_path, 0666);
-	listener->path = open(address.sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		return -1;
+	fd = listen_on(&address, sizeof(address));
+	if (fd < 0)
+		return -1;
+	chmod(address.sun_path, mode);
+	*path = open(address.sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	unlink(address.sun_path);
-	if (listener->path >= 0)
-		return true;
-	close(listener->by_path);
-	listener->by_path = -1;
-	return false;
+	if (*path >= 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int listen_somewhere(const struct listener *listener, mode_t mode, int *path)
+{
+	static const char *const directories[] = { "/dev/shm", "/tmp", "/var/tmp", "." };
+	int fd = -1;
+
+	for (size_t i = 0; fd < 0 && i < sizeof(directories) / sizeof(directories[0]); i++)
+		fd = listen_in(listener, directories[i], mode, path);
+	return fd;
 }
 
 static void watch_socket(struct listener *listener, int fd)
@@ -211,12 +225,11 @@ static void listen_in_network_of(struct listener *listener, int32_t pid)
 }
 
 /*
- * If the limit of descriptors is high enough, opens the socket that has a path, and the epoll
+ * If the limit of descriptors is high enough, opens the sockets that have a path, and the epoll
  * descriptor by which the thread waits for the sockets.
  */
 static void open_comfort(struct listener *listener)
 {
-	static const char *const directories[] = { "/dev/shm", "/tmp", "/var/tmp", "." };
 	struct rlimit limit;
 
 	listener->is_tight =
@@ -225,12 +238,12 @@ static void open_comfort(struct listener *listener)
 		give_reserve(listener);
 		return;
 	}
-	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
-		if (listen_in(listener, directories[i]))
-			break;
+	listener->by_path = listen_somewhere(listener, 0666, &listener->path);
+	listener->by_owner = listen_somewhere(listener, 0600, &listener->owners_path);
 	listener->epoll = epoll_create1(EPOLL_CLOEXEC);
 	watch_socket(listener, listener->by_name);
 	watch_socket(listener, listener->by_path);
+	watch_socket(listener, listener->by_owner);
 	watch_socket(listener, listener->by_guest);
 }
 
@@ -264,7 +277,8 @@ struct listener *listener_open(struct shared *shared, struct error *err)
 						   ? limit.rlim_cur / OTHERS_PART / 2
 						   : UINT32_MAX);
 	listener->sees_all_users = sees_all_users();
-	listener->by_path = listener->by_guest = listener->path = listener->epoll = -1;
+	listener->by_path = listener->by_owner = listener->by_guest = listener->epoll = -1;
+	listener->path = listener->owners_path = -1;
 	listener->reserve[0] = listener->reserve[1] = -1;
 	pthread_mutex_init(&listener->lock, NULL);
 	listener->by_name = listen_by_name(shared->session);
@@ -278,6 +292,7 @@ struct listener *listener_open(struct shared *shared, struct error *err)
 		listen_in_network_of(listener, shared->control->guest);
 	open_comfort(listener);
 	shared->control->listener = listener->path;
+	shared->control->owners_listener = listener->owners_path;
 	return listener;
 }
 
@@ -290,6 +305,8 @@ void listener_descriptors(const struct listener *listener, int descriptors[LISTE
 	descriptors[4] = listener->reserve[0];
 	descriptors[5] = listener->reserve[1];
 	descriptors[6] = listener->by_guest;
+	descriptors[7] = listener->by_owner;
+	descriptors[8] = listener->owners_path;
 }
 
 /* ---- guests ---- */
@@ -762,7 +779,8 @@ static bool accept_and_receive(struct listener *listener)
 
 	pthread_mutex_lock(&listener->lock);
 	receive_all(listener, NULL);
-	while (others < OTHERS_TURN && (accept_visitor(listener, listener->by_name, &others) ||
+	while (others < OTHERS_TURN && (accept_visitor(listener, listener->by_owner, &others) ||
+					accept_visitor(listener, listener->by_name, &others) ||
 					accept_visitor(listener, listener->by_path, &others) ||
 					accept_visitor(listener, listener->by_guest, &others)))
 		;
@@ -897,6 +915,8 @@ void listener_close(struct listener *listener)
 		shutdown(listener->by_name, SHUT_RDWR);
 	if (listener->by_path >= 0)
 		shutdown(listener->by_path, SHUT_RDWR);
+	if (listener->by_owner >= 0)
+		shutdown(listener->by_owner, SHUT_RDWR);
 	if (listener->by_guest >= 0)
 		shutdown(listener->by_guest, SHUT_RDWR);
 }

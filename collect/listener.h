@@ -54,7 +54,7 @@ struct guest {
 struct listener *listener_open(struct shared *shared, struct error *err);
 
 /* The descriptors of the listener, for a caller that closes all others. */
-#define LISTENER_DESCRIPTORS 7
+#define LISTENER_DESCRIPTORS 9
 void listener_descriptors(const struct listener *listener, int descriptors[LISTENER_DESCRIPTORS]);
 
 /* Starts the thread. Without the thread, connections wait for listener_take(). */

@@ -8,6 +8,7 @@
 #include "contract.h"
 #include "scan.h"
 #include "process/maps.h"
+#include "process/proc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -148,9 +149,9 @@ static int read_control(int fd, struct control_page *control, struct error *err)
 	return 0;
 }
 
-/* Connects to the collector, and sets a time limit for the answer. */
+/* Connects to the collector, and sets a time limit for the answer. *owner: its user. */
 static int connect_collector(const struct control_page *control, enum control_command command,
-			     int *fd, struct error *err)
+			     int *fd, uid_t *owner, struct error *err)
 {
 	const struct timeval most = { .tv_sec = command == CONTROL_SCAN ? SCAN_SECONDS
 									: ANSWER_SECONDS };
@@ -173,6 +174,7 @@ static int connect_collector(const struct control_page *control, enum control_co
 	if (getsockopt(*fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
 	    peer.pid != control->collector)
 		return error_set(err, EPERM, "the process that answers is not the collector");
+	*owner = peer.uid;
 	return 0;
 }
 
@@ -199,15 +201,16 @@ static ssize_t receive_answer(int socket, char *text, int *handle)
 
 /*
  * Sends a request and waits for the answer. *answer: a text of lines, which the caller frees.
- * *handle: the descriptor that came with the answer, or -1.
+ * *handle: the descriptor that came with the answer, or -1. *owner: the collector's user.
  */
 static int ask_collector(const struct control_page *control, struct control_request *request,
-			 char **answer, int *handle, struct error *err)
+			 char **answer, int *handle, uid_t *owner, struct error *err)
 {
 	cleanup_fd int fd = -1;
 	cleanup_free char *text = memory_zalloc(1, CONTROL_ANSWER_MAX);
 	ssize_t got;
-	int status = connect_collector(control, (enum control_command)request->command, &fd, err);
+	int status =
+		connect_collector(control, (enum control_command)request->command, &fd, owner, err);
 
 	if (status)
 		return status;
@@ -253,17 +256,48 @@ int ctl_find(int pid, struct ctl_run **run, struct error *err)
 	return 0;
 }
 
+/*
+ * Finds the pid of a pidfd. A process of the run can make a control page and a collector of its
+ * own, which names any process. So a collector of another user may only name processes of its user.
+ */
+static int check_process(int handle, uid_t owner, int *pid, struct error *err)
+{
+	char name[32];
+	cleanup_free char *facts = NULL;
+	const char *number;
+	int64_t user;
+
+	snprintf(name, sizeof(name), "fdinfo/%d", handle);
+	facts = proc_text(getpid(), 0, name);
+	number = proc_value(facts, "Pid");
+	*pid = number ? atoi(number) : 0;
+	if (*pid <= 0)
+		return error_set(err, ESRCH, "the process has ended");
+	user = proc_status(*pid, 0, "Uid", 10);
+	if (owner == 0 || owner == geteuid() || user == (int64_t)owner)
+		return 0;
+	return error_set(err, EPERM,
+			 "the collector belongs to user %u, and names process %d of another user",
+			 (unsigned)owner, *pid);
+}
+
 int ctl_process(const struct ctl_run *run, uint32_t stream, int *pid, int *handle,
 		struct error *err)
 {
 	struct control_request request = { .command = CONTROL_PROCESS };
 	cleanup_free char *answer = NULL;
+	uid_t owner;
 	int status;
 
 	snprintf(request.text, sizeof(request.text), "%u", stream);
-	status = ask_collector(&run->control, &request, &answer, handle, err);
-	if (!status && *handle >= 0)
-		*pid = atoi(answer);
+	status = ask_collector(&run->control, &request, &answer, handle, &owner, err);
+	if (status || *handle < 0)
+		return status;
+	status = check_process(*handle, owner, pid, err);
+	if (!status)
+		return 0;
+	close(*handle);
+	*handle = -1;
 	return status;
 }
 
@@ -271,11 +305,11 @@ int ctl_ask(const struct ctl_run *run, int pid, enum control_command command, co
 	    char **answer, struct error *err)
 {
 	struct control_request request = { .command = (uint32_t)command, .pid = pid };
-
 	int handle, status;
+	uid_t owner;
 
 	snprintf(request.text, sizeof(request.text), "%s", text);
-	status = ask_collector(&run->control, &request, answer, &handle, err);
+	status = ask_collector(&run->control, &request, answer, &handle, &owner, err);
 	if (!status && handle >= 0)
 		close(handle);
 	return status;

@@ -156,15 +156,22 @@ static int open_free(const char *path, char **name)
  */
 static int kept_copy(const char *path, const char *to, char **name, struct error *err)
 {
-	cleanup_fd int from = open(path, O_RDONLY | O_CLOEXEC);
+	/* the collector that named the path may belong to another user */
+	cleanup_fd int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
 	struct places places = { 0 };
 	cleanup_fd int output = -1;
+	struct stat facts;
 	bool is_whole;
 	int rc = 0;
 
 	*name = NULL;
-	if (from < 0)
+	if (from < 0 || fstat(from, &facts))
 		return error_system(err, errno, "%s", path);
+	if (!S_ISREG(facts.st_mode))
+		return error_set(err, EINVAL, "%s: not a regular file", path);
+	if (!to && facts.st_uid != geteuid())
+		return error_set(err, EACCES,
+				 "%s belongs to another user: give a name for the copy", path);
 	if (to) {
 		*name = memory_text(to);
 		output = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

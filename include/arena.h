@@ -187,6 +187,11 @@ struct control_page {
 	 */
 	int32_t listener;
 	/*
+	 * the descriptor of another such socket, to which only the owner and root can connect; -1:
+	 * none
+	 */
+	int32_t owners_listener;
+	/*
 	 * bits of enum crowd; while a bit is set, new processes of its users wait before they start
 	 */
 	uint32_t crowded;

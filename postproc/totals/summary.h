@@ -361,7 +361,9 @@ struct summary_spawned {
 	const char *path;
 };
 
-#define UNTRACED_CHILD "it is static or set-user-id, or its environment had no LD_PRELOAD"
+#define UNTRACED_CHILD                                                                        \
+	"it is static or set-user-id, or its environment had no LD_PRELOAD, or it could not " \
+	"connect to the collector in time"
 
 /* A function of an allocator in the program, whose calls are recorded. */
 struct summary_recorded {

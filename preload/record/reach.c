@@ -91,18 +91,25 @@ static int connect_by_name(int socket, int64_t patience_ms)
 }
 
 /*
- * Connects by the path of the collector's socket. This also works in another network namespace, but
- * needs /proc.
+ * Connects by the path of one of the collector's sockets, which has this descriptor in the
+ * collector. This also works in another network namespace, but needs /proc.
  */
-static int connect_by_path(int socket, int64_t patience_ms)
+static int connect_by_path(int socket, int32_t listener, int64_t patience_ms)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-	if (!life.control || life.control->listener < 0)
+	if (listener < 0)
 		return -ECONNREFUSED;
-	reach_path(address.sun_path, (uint64_t)life.control->collector,
-		   (uint64_t)life.control->listener);
+	reach_path(address.sun_path, (uint64_t)life.control->collector, (uint64_t)listener);
 	return connect_in_time(socket, &address, sizeof(address), patience_ms);
+}
+
+/* Whether this process belongs to the owner of the run, or to root. */
+static bool is_owner(void)
+{
+	uint32_t user = (uint32_t)sys_call0(__NR_geteuid);
+
+	return !user || (collector.owner_is_known && user == collector.owner);
 }
 
 /*
@@ -137,9 +144,14 @@ int reach_collector(uint32_t pid, int64_t patience_ms)
 
 	if (socket < 0)
 		return socket;
-	status = connect_by_name(socket, patience_ms);
-	if (status == -ECONNREFUSED)
-		status = connect_by_path(socket, patience_ms);
+	status = connect_by_name(socket, 0);
+	/* other users can fill the queue of the socket with a name, but not that of the owners */
+	if (status == -EAGAIN && life.control && is_owner())
+		status = connect_by_path(socket, life.control->owners_listener, patience_ms);
+	if (status && status != -ECONNREFUSED)
+		status = connect_by_name(socket, patience_ms);
+	if (status == -ECONNREFUSED && life.control)
+		status = connect_by_path(socket, life.control->listener, patience_ms);
 	if (!status && !is_collector(socket, pid))
 		status = -EPERM;
 	if (!status)
@@ -179,13 +191,11 @@ static void wait_for_crowd(void)
 	const uint32_t *crowded = &life.control->crowded;
 	uint64_t beat = __atomic_load_n(&life.control->heartbeat, __ATOMIC_RELAXED);
 	uint64_t begun, now, beaten;
-	uint32_t user, bit;
+	uint32_t bit;
 
 	if (!__atomic_load_n(crowded, __ATOMIC_RELAXED))
 		return;
-	user = (uint32_t)sys_call0(__NR_geteuid);
-	bit = !user || (collector.owner_is_known && user == collector.owner) ? CROWD_OF_OWNER
-									     : CROWD_OF_OTHERS;
+	bit = is_owner() ? CROWD_OF_OWNER : CROWD_OF_OTHERS;
 	begun = now = beaten = clock_monotonic();
 	while ((now - begun) / 1000000 < (uint64_t)life.control->settings.patience.ms &&
 	       (now - beaten) / 1000000 < STILL_MS &&

@@ -22,6 +22,9 @@
  * process that ends in 64 calls in each of so many threads; then the same sampled NUMBER so many
  * processes; then the same scans NUMBER   so many processes that wait for their scan; then the most
  * scanners at once ended NUMBER   so many threads, one after another, each with damaged records
+ *   flood NUMBER   connections that end at once, by so many processes; then how the collector fares
+ *   fake NUMBER    a control page and a collector of its own, which says that the process with this
+ *                  number has the streams of the trace $ATTACKS_TRACE
  *   toggles        the signal that pauses, as if it had come a hundred times
  *   refused NUMBER while the collector is stopped, so many programs that it claims to have
  * executed; then it executes tests/hosts/makes, traced by the library $ATTACKS_LIBRARY
@@ -506,6 +509,77 @@ static void told(long number)
 	kill(teller, SIGKILL);
 }
 
+static void flood(long number)
+{
+	const struct control_page *control = forger_control();
+
+	for (long i = 0; i < number; i++)
+		if (!fork()) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				close(forger_connect());
+		}
+	say_rounds(control, 3000);
+}
+
+static void answer_with(int connection, const char *text, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec part = { .iov_base = (void *)(uintptr_t)text, .iov_len = strlen(text) + 1 };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	struct cmsghdr *header = (void *)control;
+
+	if (fd >= 0) {
+		message.msg_control = control;
+		message.msg_controllen = sizeof(control);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+	}
+	sendmsg(connection, &message, MSG_NOSIGNAL);
+}
+
+static void fake(long number)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct control_page *control;
+	char text[4096];
+	int fd, length, listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	/* the first mapping of that name is taken for the run's */
+	control = producer_control(&fd);
+	control->state = CONTROL_RUNNING;
+	control->collector = getpid();
+	control =
+		mmap((void *)0x100000, sizeof(*control), PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
+	length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s%016llx%016llx",
+			  CONTROL_SOCKET_PREFIX, (unsigned long long)control->session[1],
+			  (unsigned long long)control->session[0]);
+	if (control == MAP_FAILED ||
+	    bind(listener, (struct sockaddr *)&address,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) ||
+	    listen(listener, 8))
+		abort();
+	printf("fake %d\n", (int)getpid());
+	fflush(stdout);
+	for (;;) {
+		int connection = accept(listener, NULL, NULL);
+		struct control_request request = { 0 };
+
+		if (recv(connection, &request, sizeof(request), 0) <= 0)
+			continue;
+		snprintf(text, sizeof(text), "%s\n", getenv("ATTACKS_TRACE"));
+		if (request.command == CONTROL_PROCESS) {
+			snprintf(text, sizeof(text), "%ld", number);
+			answer_with(connection, text, (int)syscall(SYS_pidfd_open, number, 0));
+		} else {
+			answer_with(connection, text, -1);
+		}
+		close(connection);
+	}
+}
+
 static void sampled(long number)
 {
 	const struct control_page *control = forger_control();
@@ -774,7 +848,8 @@ static const struct {
 	{ "crowd", crowd },	{ "refused", refused }, { "disowns", disowns },
 	{ "late", late },	{ "pieces", pieces },	{ "short", short_lived },
 	{ "told", told },	{ "open", open_calls }, { "sampled", sampled },
-	{ "scans", scans },	{ "ended", ended },
+	{ "scans", scans },	{ "ended", ended },	{ "flood", flood },
+	{ "fake", fake },
 };
 
 int main(int argc, char **argv)
