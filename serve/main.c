@@ -50,7 +50,42 @@ struct serve {
 	char host[32], other_host[32]; /* the two values of the Host header that name this server */
 	char path[128];		       /* "/SECRET/NAME" */
 	char address[192];
+	unsigned port;
 };
+
+/*
+ * Finds in the kernel's list of TCP sockets the user of a connection from this machine. from: the
+ * port of the client. Returns false if the list lacks the connection.
+ */
+static bool find_client(const char *list, unsigned from, unsigned to, uid_t *user)
+{
+	cleanup_file FILE *file = fopen(list, "re");
+	char line[512], local[33], remote[33];
+	unsigned local_port, remote_port;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, " %*u: %32[0-9A-F]:%x %32[0-9A-F]:%x %*x %*x:%*x %*x:%*x %*x %u",
+			   local, &local_port, remote, &remote_port, user) == 5 &&
+		    local_port == from && remote_port == to)
+			return true;
+	return false;
+}
+
+/*
+ * Whether the client is a process of this user. Other users of this machine can find the address in
+ * the arguments of the browser.
+ */
+static bool is_ours(const struct serve *serve, struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	unsigned from = info ? ntohs(((const struct sockaddr_in *)info->client_addr)->sin_port) : 0;
+	uid_t user;
+
+	return (find_client("/proc/net/tcp", from, serve->port, &user) ||
+		find_client("/proc/net/tcp6", from, serve->port, &user)) &&
+	       user == getuid();
+}
 
 static void add_headers(const struct serve *serve, struct MHD_Response *response)
 {
@@ -118,7 +153,8 @@ static enum MHD_Result answer_request(void *context, struct MHD_Connection *conn
 	(void)state;
 	/* a malicious page may make its own host name resolve to this machine (DNS rebinding) */
 	if (*size || !host ||
-	    (strcmp(host, serve->host) != 0 && strcmp(host, serve->other_host) != 0))
+	    (strcmp(host, serve->host) != 0 && strcmp(host, serve->other_host) != 0) ||
+	    !is_ours(serve, connection))
 		return send_status(connection, MHD_HTTP_FORBIDDEN);
 	if (strcmp(url, serve->path) != 0)
 		return send_status(connection, MHD_HTTP_NOT_FOUND);
@@ -135,7 +171,6 @@ static int listen_to(struct serve *serve, struct error *err)
 					     .sin_port = htons(serve->options->port),
 					     .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	const union MHD_DaemonInfo *info;
-	unsigned port;
 
 	serve->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, serve->options->port,
 					 NULL, NULL, answer_request, serve, MHD_OPTION_SOCK_ADDR,
@@ -148,9 +183,9 @@ static int listen_to(struct serve *serve, struct error *err)
 	info = serve->daemon ? MHD_get_daemon_info(serve->daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
 	if (!info)
 		return error_set(err, EIO, "no server can be started on this machine");
-	port = info->port;
-	snprintf(serve->host, sizeof(serve->host), "127.0.0.1:%u", port);
-	snprintf(serve->other_host, sizeof(serve->other_host), "localhost:%u", port);
+	serve->port = info->port;
+	snprintf(serve->host, sizeof(serve->host), "127.0.0.1:%u", serve->port);
+	snprintf(serve->other_host, sizeof(serve->other_host), "localhost:%u", serve->port);
 	snprintf(serve->address, sizeof(serve->address), "http://%s%s", serve->host, serve->path);
 	return 0;
 }
