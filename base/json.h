@@ -49,6 +49,13 @@ void json_null(struct json *json);
  */
 void json_again(struct json *json, const char *text, size_t length);
 
+/* Ends several levels. */
+static inline void json_ends(struct json *json, unsigned levels)
+{
+	while (levels--)
+		json_end(json);
+}
+
 /* Opens an object or a list as the value of a key. */
 static inline void json_open(struct json *json, const char *key, char bracket)
 {

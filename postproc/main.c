@@ -381,8 +381,9 @@ static int take_baselines(struct report_plan *plan, const struct options *option
 		struct baseline another, *baseline = i ? &another : &plan->baseline;
 
 		baseline_init(&another);
-		rc = baseline_recognises(path) ? baseline_read(baseline, path, err)
-					       : learn_baseline(plan, baseline, path, err);
+		rc = baseline_read(baseline, path, err);
+		if (rc > 0)
+			rc = learn_baseline(plan, baseline, path, err);
 		if (i)
 			baseline_limit(&plan->baseline, &another);
 		baseline_free(&another);

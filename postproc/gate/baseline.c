@@ -24,12 +24,14 @@ void baseline_init(struct baseline *baseline)
 {
 	*baseline = (struct baseline){ 0 };
 	hash_table_init(&baseline->table);
+	hash_table_init(&baseline->sites);
 }
 
 void baseline_free(struct baseline *baseline)
 {
 	free(baseline->entries.items);
 	hash_table_free(&baseline->table);
+	hash_table_free(&baseline->sites);
 	pool_free(&baseline->pool);
 }
 
@@ -50,16 +52,53 @@ struct baseline_entry *baseline_find(const struct baseline *baseline, const char
 	return hash_table_find(&baseline->table, hash_of(baseline, key), has_key, key);
 }
 
+static bool has_site(const void *item, const void *site)
+{
+	return !strcmp(((const struct baseline_entry *)item)->site, site);
+}
+
+static struct baseline_entry *find_site(const struct baseline *baseline, const char *site)
+{
+	return hash_table_find(&baseline->sites, hash_of(baseline, site), has_site, site);
+}
+
+/*
+ * Returns the start of a key and its innermost functions, or NULL if the key has not more than
+ * SITE_FUNCTIONS functions. The caller frees the text.
+ */
+static char *site_of(const char *key)
+{
+	unsigned separators = 0;
+
+	for (const char *at = key + strlen(key); at > key; at--)
+		if (!strncmp(at, " < ", 3) && ++separators == SITE_FUNCTIONS)
+			return memory_format("%.*s%s", (int)strcspn(key, " "), key, at);
+	return NULL;
+}
+
+static struct baseline_entry *new_entry(struct baseline *baseline, const char *key)
+{
+	struct baseline_entry *entry = pool_zalloc(&baseline->pool, sizeof(*entry));
+	cleanup_free char *site = site_of(key);
+	struct baseline_entry *first = site ? find_site(baseline, site) : NULL;
+
+	*ARRAY_ADD(&baseline->entries) = entry;
+	entry->key = pool_text(&baseline->pool, key, strlen(key));
+	hash_table_add(&baseline->table, hash_of(baseline, key), entry);
+	if (first) {
+		entry->next = first->next;
+		first->next = entry;
+	} else if (site) {
+		entry->site = pool_text(&baseline->pool, site, strlen(site));
+		hash_table_add(&baseline->sites, hash_of(baseline, site), entry);
+	}
+	return entry;
+}
+
 void baseline_add(struct baseline *baseline, const char *key, uint64_t number, bool is_largest)
 {
-	struct baseline_entry *entry = baseline_find(baseline, key);
+	struct baseline_entry *entry = baseline_find(baseline, key) ?: new_entry(baseline, key);
 
-	if (!entry) {
-		entry = pool_zalloc(&baseline->pool, sizeof(*entry));
-		*ARRAY_ADD(&baseline->entries) = entry;
-		entry->key = pool_text(&baseline->pool, key, strlen(key));
-		hash_table_add(&baseline->table, hash_of(baseline, key), entry);
-	}
 	if (!is_largest)
 		entry->number += number;
 	else if (number > entry->number)
@@ -67,32 +106,14 @@ void baseline_add(struct baseline *baseline, const char *key, uint64_t number, b
 	entry->left = entry->number;
 }
 
-/* Returns the innermost functions of a key that has more than SITE_FUNCTIONS of them, or NULL. */
-static const char *site_of(const char *key)
-{
-	unsigned separators = 0;
-
-	for (const char *at = key + strlen(key); at > key; at--)
-		if (!strncmp(at, " < ", 3) && ++separators == SITE_FUNCTIONS)
-			return at;
-	return NULL;
-}
-
 uint64_t baseline_take_similar(const struct baseline *baseline, const char *key, uint64_t number)
 {
-	const char *site = site_of(key), *other;
-	size_t class = strcspn(key, " ") + 1;
-	uint64_t taken = 0;
+	cleanup_free char *site = site_of(key);
+	struct baseline_entry *entry = site ? find_site(baseline, site) : NULL;
+	uint64_t taken = 0, part;
 
-	for (size_t i = 0; site && taken < number && i < baseline->entries.count; i++) {
-		struct baseline_entry *entry = baseline->entries.items[i];
-		uint64_t part = entry->left < number - taken ? entry->left : number - taken;
-
-		if (!part || strncmp(entry->key, key, class) != 0)
-			continue;
-		other = site_of(entry->key);
-		if (!other || strcmp(site, other) != 0)
-			continue;
+	for (; entry && taken < number; entry = entry->next) {
+		part = entry->left < number - taken ? entry->left : number - taken;
 		entry->left -= part;
 		taken += part;
 	}
@@ -113,15 +134,6 @@ void baseline_limit(struct baseline *baseline, const struct baseline *other)
 }
 
 /* ---- files ---- */
-
-bool baseline_recognises(const char *path)
-{
-	cleanup_file FILE *file = fopen(path, "re");
-	char head[sizeof(HEAD)] = "";
-
-	return file && fread(head, 1, sizeof(HEAD) - 1, file) &&
-	       (!strcmp(head, HEAD) || *head == '{');
-}
 
 /*
  * Parses a line: limit.column, number, class and functions. Its key is the line without the number.
@@ -230,13 +242,16 @@ int baseline_read(struct baseline *baseline, const char *path, struct error *err
 {
 	cleanup_file FILE *file = fopen(path, "re");
 	cleanup_free char *line = NULL;
+	char head[sizeof(HEAD)] = "";
 	size_t room = 0, number = 0;
 	int rc = 0;
 
-	if (!file)
-		return error_system(err, errno, "%s: cannot open the baseline", path);
+	if (!file || !fread(head, 1, sizeof(head) - 1, file) ||
+	    (*head != '{' && strcmp(head, HEAD) != 0))
+		return 1;
+	rewind(file);
 	/* JSON has no zero byte, so this reads the whole file */
-	if (ungetc(getc(file), file) == '{') {
+	if (*head == '{') {
 		ssize_t size = getdelim(&line, &room, '\0', file);
 
 		return size < 0 ? error_system(err, errno, "%s: cannot read the baseline", path)

@@ -23,10 +23,12 @@ struct baseline_entry {
 	/* the part of `number` that was not yet subtracted from a number of the checked run */
 	uint64_t left;
 	const char *key;
+	const char *site; /* for similar paths: the limit, the class and the innermost functions */
+	struct baseline_entry *next; /* with the same site; the first one is in `sites` */
 };
 
 struct baseline {
-	struct hash_table table;
+	struct hash_table table, sites;
 	struct pool pool;
 	ARRAY_OF(struct baseline_entry *) entries;
 	uint64_t sample; /* sampling interval of memory in bytes; 0: no sampling */
@@ -51,9 +53,6 @@ struct baseline_entry *baseline_find(const struct baseline *baseline, const char
  */
 uint64_t baseline_take_similar(const struct baseline *baseline, const char *key, uint64_t number);
 
-/* Whether the file begins like a baseline or like JSON; if not, it may be a trace. */
-bool baseline_recognises(const char *path);
-
 /*
  * Limits each number to the number with the same key in `other`, or to 0 if `other` does not have
  * the key.
@@ -61,8 +60,9 @@ bool baseline_recognises(const char *path);
 void baseline_limit(struct baseline *baseline, const struct baseline *other);
 
 /*
- * Adds the entries of a file, which is a baseline or the JSON of a check. Returns 0 or a negative
- * errno; the error names the file and, if a line is malformed, the line.
+ * Adds the entries of a file, which is a baseline or the JSON of a check. Returns 1 if the file
+ * does not begin like one of them, so that it may be a trace; 0; or a negative errno. The error
+ * names the file and, if a line is malformed, the line.
  */
 int baseline_read(struct baseline *baseline, const char *path, struct error *err);
 

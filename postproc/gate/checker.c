@@ -257,32 +257,6 @@ static void doubt(const struct judge *judge, bool is_memory, const char *key, ui
 	value->square += (double)error * (double)error;
 }
 
-/*
- * Subtracts from *number, which exceeds the baseline's entry for the same path, what similar paths
- * have less than in the baseline. Adds the errors to `value`, and records the row's whole number,
- * `all`, for a new baseline. error: error of `all`; 0: exact.
- */
-static void weigh(const struct judge *judge, struct paths *paths, const struct part *part,
-		  const struct table *table, const struct table_cell *cells, uint64_t all,
-		  uint64_t *number, uint64_t error, struct value *value)
-{
-	bool is_memory = has_text(table) && !strcmp(text_of(&cells[0]), "memory");
-	cleanup_free struct key *key = NULL;
-
-	if (!judge->baseline && !judge->learned) {
-		doubt(judge, is_memory, NULL, all, error, value);
-		return;
-	}
-	key = memory_alloc(sizeof(*key));
-	key_of(key, paths, part, table, cells);
-	if (judge->baseline && source_of(part->row)->how != LIMIT_LARGEST)
-		*number -= baseline_take_similar(judge->baseline, key->text, *number);
-	doubt(judge, is_memory, judge->baseline ? key->text : NULL, *number, error, value);
-	if (judge->learned)
-		baseline_add(judge->learned, key->text, all,
-			     source_of(part->row)->how == LIMIT_LARGEST);
-}
-
 static void add(struct value *value, enum limit_how how, uint64_t counts, uint64_t all)
 {
 	if (how != LIMIT_LARGEST) {
@@ -336,22 +310,32 @@ static uint64_t amount_of(const struct table *table, const struct table_cell *ce
 	return 0;
 }
 
+static bool is_of_memory(const struct table *table, const struct table_cell *cells)
+{
+	return has_text(table) && !strcmp(text_of(&cells[0]), "memory");
+}
+
+/* A row and its number. */
+struct counted {
+	const struct table_cell *cells; /* NULL: the row does not count towards the limit */
+	uint64_t all, counts;		/* the number, and its part that the baseline lacks */
+	const char *key;		/* NULL: not needed */
+};
+
 /* Adds a row that counts towards the current limit, as a site of the limit's verdict. */
-static void add_site(const struct judge *judge, struct paths *paths, const struct part *part,
-		     const struct table *table, const struct table_cell *cells, uint64_t counts,
-		     uint64_t known)
+static void add_site(const struct judge *judge, const struct table *table,
+		     const struct counted *row)
 {
 	int last = (int)table->facts.column_count - 1, fd = table_column(&table->facts, "fd");
-	bool is_memory = has_text(table) && !strcmp(text_of(&cells[0]), "memory");
 	struct limit_verdict *verdict = &judge->verdicts->items[judge->verdicts->count];
 	struct verdict_site *site = ARRAY_ADD(&verdict->sites);
-	cleanup_free struct key *key = memory_alloc(sizeof(*key));
+	const struct table_cell *cells = row->cells;
+	bool is_memory = is_of_memory(table, cells);
 
-	key_of(key, paths, part, table, cells);
 	*site = (struct verdict_site){
-		.key = pool_text(&judge->verdicts->pool, key->text, key->length),
-		.number = counts,
-		.known = known,
+		.key = pool_text(&judge->verdicts->pool, row->key, strlen(row->key)),
+		.number = row->counts,
+		.known = row->all - row->counts,
 		.fd = fd > 0 && cells[fd].is_set ? (int64_t)cells[fd].number : -1,
 	};
 	if (table->facts.columns[last].kind == TABLE_BACKTRACE && cells[last].is_set)
@@ -383,23 +367,36 @@ static void add_base(const struct baseline *baseline, const struct part *part,
 	}
 }
 
-/* Returns the numbers of all rows without what the baseline has for the same paths. */
-static uint64_t *find_newer(const struct judge *judge, struct paths *paths, const struct part *part,
-			    const struct table *table)
+/*
+ * Returns the numbers of all rows, without what the baseline has for the same paths. Records them
+ * for a new baseline. pool: for the keys.
+ */
+static struct counted *count_rows(const struct judge *judge, struct paths *paths,
+				  const struct part *part, const struct table *table,
+				  struct pool *pool)
 {
-	uint64_t *numbers = memory_zalloc(table->rows.count + 1, sizeof(*numbers));
+	struct counted *rows = memory_zalloc(table->rows.count + 1, sizeof(*rows));
 	cleanup_free struct key *key = memory_alloc(sizeof(*key));
 
 	for (size_t i = 0; i < table->rows.count; i++) {
 		const struct table_cell *cells = table->rows.items[i];
+		struct counted *row = &rows[i];
 
-		numbers[i] = number_of(part, table, i);
-		if (!judge->baseline || !numbers[i] || !is_of_class(part, cells))
+		row->all = row->counts = number_of(part, table, i);
+		if (!row->all || !is_of_class(part, cells))
+			continue;
+		row->cells = cells;
+		if (!judge->baseline && !judge->learned && !judge->verdicts)
 			continue;
 		key_of(key, paths, part, table, cells);
-		numbers[i] = newer(judge, part, key->text, numbers[i]);
+		row->key = pool_text(pool, key->text, key->length);
+		if (judge->baseline)
+			row->counts = newer(judge, part, row->key, row->all);
+		if (judge->learned)
+			baseline_add(judge->learned, row->key, row->all,
+				     source_of(part->row)->how == LIMIT_LARGEST);
 	}
-	return numbers;
+	return rows;
 }
 
 static void measure_part(const struct judge *judge, struct paths *paths, const struct part *part,
@@ -408,35 +405,45 @@ static void measure_part(const struct judge *judge, struct paths *paths, const s
 	enum limit_how how = source_of(part->row)->how;
 	const struct table *one = table_of(judge->one, part->table);
 	const struct table *table = one ? one : table_of(judge->other, part->table);
-	int error = table ? error_column(table, part->column) : TABLE_COLUMN_NONE;
-	cleanup_free uint64_t *numbers = table ? find_newer(judge, paths, part, table) : NULL;
+	cleanup_free struct counted *rows = NULL;
+	struct pool pool = { 0 };
 	bool group_counts = false;
+	int error, last;
 
-	if (table)
-		add_base(judge->baseline, part, table, value);
-	for (size_t i = 0; table && i < table->rows.count; i++) {
-		const struct table_cell *cells = table->rows.items[i];
-		uint64_t all = number_of(part, table, i), counts = numbers[i];
-		int site = (int)table->facts.column_count - 1;
+	if (!table)
+		return;
+	error = error_column(table, part->column);
+	last = (int)table->facts.column_count - 1;
+	add_base(judge->baseline, part, table, value);
+	rows = count_rows(judge, paths, part, table, &pool);
+	for (size_t i = 0; i < table->rows.count; i++) {
+		struct counted *row = &rows[i];
+		const struct table_cell *cells = row->cells;
 
-		if (!is_of_class(part, cells) || !all)
+		if (!cells)
 			continue;
-		weigh(judge, paths, part, table, cells, all, &counts,
-		      error > 0 && cells[error].is_set ? cells[error].number : 0, value);
-		if (judge->verdicts && counts)
-			add_site(judge, paths, part, table, cells, counts, all - counts);
-		if (counts > value->most && table->facts.columns[site].kind == TABLE_BACKTRACE) {
-			value->most = counts;
-			value->site = cells[site].is_set ? cells[site].backtrace : NULL;
+		if (judge->baseline && how != LIMIT_LARGEST)
+			row->counts -=
+				baseline_take_similar(judge->baseline, row->key, row->counts);
+		doubt(judge, is_of_memory(table, cells), judge->baseline ? row->key : NULL,
+		      row->counts, error > 0 && cells[error].is_set ? cells[error].number : 0,
+		      value);
+		if (judge->verdicts && row->counts)
+			add_site(judge, table, row);
+		if (row->counts > value->most &&
+		    table->facts.columns[last].kind == TABLE_BACKTRACE) {
+			value->most = row->counts;
+			value->site = cells[last].is_set ? cells[last].backtrace : NULL;
 		}
 		if (how != LIMIT_GROUPS) {
-			add(value, how, counts, all);
+			add(value, how, row->counts, row->all);
 			continue;
 		}
-		group_counts = counts || (group_counts && !begins_group(table, i));
+		group_counts = row->counts || (group_counts && !begins_group(table, i));
 		if (i + 1 == table->rows.count || begins_group(table, i + 1))
 			add(value, how, group_counts, 1);
 	}
+	pool_free(&pool);
 }
 
 static void measure(const struct judge *judge, struct paths *paths, const struct limit_row *row,

@@ -46,8 +46,7 @@ static void add_place(struct json *json, const char *path, unsigned line)
 	json_end(json);
 	json_open(json, "region", '{');
 	json_add_unsigned(json, "startLine", line);
-	json_end(json);
-	json_end(json);
+	json_ends(json, 2);
 }
 
 static void add_location(struct json *json, const struct source_line *line, const char *function)
@@ -59,8 +58,7 @@ static void add_location(struct json *json, const struct source_line *line, cons
 	json_begin(json, '{');
 	json_add_text(json, "fullyQualifiedName", function);
 	json_add_text(json, "kind", "function");
-	json_end(json);
-	json_end(json);
+	json_ends(json, 2);
 }
 
 /* Writes a message, which SARIF wraps in an object. */
@@ -88,12 +86,9 @@ static void add_stack(struct json *json, const struct verdict_error *error)
 		if (source_line(error->job->style->source, symbol, &line))
 			add_location(json, &line, symbol->function);
 		add_message(json, "message", symbol->function ? symbol->function : "?");
-		json_end(json);
-		json_end(json);
+		json_ends(json, 2);
 	}
-	json_end(json);
-	json_end(json);
-	json_end(json);
+	json_ends(json, 3);
 }
 
 static void add_result(void *writer, const struct verdict_error *error)
@@ -113,8 +108,7 @@ static void add_result(void *writer, const struct verdict_error *error)
 	else
 		/* GitHub refuses a result without a location, so use the program's name */
 		add_place(json, process->executable ?: process->name ?: "unknown", 1);
-	json_end(json);
-	json_end(json);
+	json_ends(json, 2);
 	if (error->count)
 		add_stack(json, error);
 	if (error->site) {
@@ -175,9 +169,7 @@ static void add_invocation(struct json *json, const struct verdicts *verdicts)
 		add_message(json, "message", text);
 		json_end(json);
 	}
-	json_end(json);
-	json_end(json);
-	json_end(json);
+	json_ends(json, 3);
 }
 
 void tables_print_sarif(const struct tables_job *job)
@@ -196,14 +188,10 @@ void tables_print_sarif(const struct tables_job *job)
 	json_add_text(&json, "name", "holdtrace");
 	json_add_text(&json, "version", PACKAGE_VERSION);
 	add_rules(&json, verdicts);
-	json_end(&json);
-	json_end(&json);
+	json_ends(&json, 2);
 	add_invocation(&json, verdicts);
 	json_open(&json, "results", '[');
 	verdicts_errors(job, NULL, add_result, &json);
-	json_end(&json);
-	json_end(&json);
-	json_end(&json);
-	json_end(&json);
+	json_ends(&json, 4);
 	json_finish(&json);
 }
