@@ -15,6 +15,7 @@
 
 #define NESTING_MAX 64u	    /* limit of nested blocks and inlined calls */
 #define STEPS_MAX   200000u /* limit of DIEs of a function; in larger ones, classes are unknown */
+#define CODE_MAX    256u    /* bytes of code after operator new in which a call is searched */
 #define LINKS_MAX   8u	    /* limit of DIEs that refer to one another: pointers, declarations */
 /* with clang, operator new has the position of `new`, and the constructor that of the type */
 #define NEW_LENGTH 4
@@ -235,6 +236,34 @@ static void take_call(struct allocated_search *search, Dwarf_Die *call)
 	}
 }
 
+/*
+ * Without optimisation, compilers do not describe calls. Searches the code for calls on x86-64:
+ * 0xe8 and the distance. Other bytes may look like such a call, but not like one of a constructor.
+ */
+static void take_code(struct allocated_search *search)
+{
+	uint8_t code[CODE_MAX];
+	size_t size = sizeof(code);
+	struct debug_scope scope;
+	Dwarf_Die function;
+	int32_t distance;
+
+	while (size && !debuginfo_code(search->debuginfo, search->after, code, size))
+		size /= 2;
+	if (search->scope.machine != EM_X86_64)
+		return;
+	for (size_t i = 0; i + 5 <= size; i++) {
+		uint64_t after = search->after + i + 5;
+
+		memcpy(&distance, code + i + 1, sizeof(distance));
+		if (code[i] == 0xe8 &&
+		    debuginfo_function(search->debuginfo, after + (uint64_t)(int64_t)distance,
+				       &function) &&
+		    is_in_scope(search, after - 1, &scope))
+			take_constructor(search, &function, scope.line, scope.column, NULL);
+	}
+}
+
 static int64_t number_of(Dwarf_Die *die, unsigned attribute)
 {
 	Dwarf_Attribute found;
@@ -409,6 +438,8 @@ bool allocated_type(struct debuginfo *debuginfo, uint64_t address, char type[ALL
 	     dwarf_dieoffset(&search.scope.function) == dwarf_dieoffset(&search.scope.innermost),
 	     0);
 	read_size(&search);
+	if (!search.found.linkage)
+		take_code(&search);
 	if (!search.budget || !search.found.linkage || search.is_ambiguous)
 		return false;
 	/* the name of a constructor is that of the class, "::" and the name in the source */

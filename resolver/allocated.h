@@ -6,8 +6,7 @@
  * Finds the class of the object that a call of operator new allocates, from debug information. The
  * constructor that the same new-expression calls names the class. Its call is on the same line of
  * the same function and inlined calls; and it has the same position there, or its `this` is the
- * result of the call. The class must have the size that the call passes. Needs optimised code:
- * without optimisation, compilers do not describe calls.
+ * result of the call. The class must have the size that the call passes.
  */
 
 #include <stdbool.h>

@@ -636,6 +636,19 @@ const struct class_index *debuginfo_classes(struct debuginfo *debuginfo)
 	return debuginfo->classes;
 }
 
+bool debuginfo_function(struct debuginfo *debuginfo, uint64_t entry, Dwarf_Die *die)
+{
+	const struct range *range = ranges_find(&debuginfo->ranges, entry);
+	const struct function *function =
+		range ? find_function(debuginfo, &debuginfo->units.items[range->item], entry)
+		      : NULL;
+
+	if (!function || function->entry != entry)
+		return false;
+	*die = function->die;
+	return true;
+}
+
 bool debuginfo_code(const struct debuginfo *debuginfo, uint64_t address, void *bytes, size_t size)
 {
 	const struct layout *layout = &debuginfo->code->layout;

@@ -84,6 +84,9 @@ bool debuginfo_unit(struct debuginfo *debuginfo, size_t index, Dwarf_Die *die, u
 struct class_index;
 const struct class_index *debuginfo_classes(struct debuginfo *debuginfo);
 
+/* Finds the function that begins at an address. */
+bool debuginfo_function(struct debuginfo *debuginfo, uint64_t entry, Dwarf_Die *function);
+
 /* Copies code from the file. Returns false if the file does not have it. */
 bool debuginfo_code(const struct debuginfo *debuginfo, uint64_t address, void *bytes, size_t size);
 

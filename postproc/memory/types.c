@@ -117,8 +117,8 @@ static void types_end(void *user, struct tables *tables)
 	if (total)
 		table_note(table,
 			   "by %s; %.0f %% has a known type: types are known for containers of "
-			   "C++, Qt 5 and Rust, and for `new` in optimised code, with debug "
-			   "information; not for malloc",
+			   "C++, Qt 5 and Rust, and for `new` if a constructor is called, with "
+			   "debug information; not for malloc",
 			   measure_word(measure_kind(state->measure)),
 			   100.0 * (double)known / (double)total);
 	report_note_samples(state->run, table, REPORT_SAMPLED_AMOUNTS);
