@@ -19,6 +19,9 @@
  */
 #define RELEASE_CANDIDATE 12u
 
+/* offset in PyThreadState of the pointer to its interpreter, before 3.12 */
+#define STATE_INTERPRETER 16
+
 /* number of times that python_pause() lets other threads run while it waits for readers */
 #define PAUSE_YIELDS 10000
 
@@ -27,6 +30,12 @@ static struct {
 	int minor;
 	uintptr_t code_type;
 	uintptr_t (*state)(void);
+	/*
+	 * _PyThreadState_UncheckedGet(): before 3.12, `state` returns the state of the thread's
+	 * first interpreter, also while the thread runs another one; NULL: 3.12 or later
+	 */
+	uintptr_t (*current)(void);
+	const uintptr_t *newest; /* pointer to the newest interpreter; NULL: without `current` */
 	int (*is_ending)(void);
 	const char *(*version)(
 		void); /* Py_GetVersion(), for versions before 3.11, which lack Py_Version */
@@ -56,9 +65,15 @@ static bool has_layout(int minor)
 
 static void choose_layout(int minor)
 {
+	const struct python_layout *layout = has_layout(minor) ? &python_layouts[minor] : NULL;
+
 	python.minor = minor;
-	__atomic_store_n(&python.layout, has_layout(minor) ? &python_layouts[minor] : NULL,
-			 __ATOMIC_RELEASE);
+	python.newest = NULL;
+	if (layout && minor < 12 && layout->interpreters && python.current &&
+	    python.module->python->runtime)
+		python.newest =
+			(const uintptr_t *)(python.module->python->runtime + layout->interpreters);
+	__atomic_store_n(&python.layout, layout, __ATOMIC_RELEASE);
 }
 
 static bool is_off(void)
@@ -141,6 +156,7 @@ void python_look_at(const struct module *module)
 	python.may_unload = found->may_unload;
 	python.version = NULL;
 	python.state = (uintptr_t(*)(void))found->state;
+	python.current = (uintptr_t(*)(void))found->current;
 	python.is_ending = (int (*)(void))found->is_ending;
 	python.code_type = found->code_type;
 	if (found->version >> 24 == 3)
@@ -235,6 +251,35 @@ static bool ask_version(void)
 	return python.layout;
 }
 
+static bool is_state_of(const struct thread *thread, uintptr_t state)
+{
+	return sys_is_readable((const void *)((state + python.layout->thread_id) & ~7ul)) &&
+	       *(const uint64_t *)(state + python.layout->thread_id) == thread->pthread;
+}
+
+/*
+ * Before 3.12, for a process with several interpreters: returns the state that holds the GIL if it
+ * is one of this thread, otherwise `state`.
+ */
+static __attribute__((noinline)) uintptr_t find_current(const struct thread *thread,
+							uintptr_t state)
+{
+	uintptr_t current = python.current();
+
+	return current && current != state &&
+			       (current == thread->python.state || is_state_of(thread, current))
+		       ? current
+		       : state;
+}
+
+/*
+ * Whether the process has several interpreters: then the newest is not that of the first thread.
+ */
+static inline bool has_interpreters(uintptr_t state)
+{
+	return python.newest && *python.newest != *(const uintptr_t *)(state + STATE_INTERPRETER);
+}
+
 /*
  * Returns the address of this thread's PyThreadState, or 0. When the interpreter ends, it frees the
  * states of all threads but the one that ends it, which is normally the process's first thread.
@@ -247,10 +292,11 @@ static uintptr_t find_state(struct thread *thread)
 		return 0;
 	if (thread->owner->thread != life.pid && unlikely(python.is_ending()))
 		return 0;
+	if (unlikely(has_interpreters(state)))
+		state = find_current(thread, state);
 	if (likely(state == thread->python.state))
 		return state;
-	if (!sys_is_readable((const void *)((state + python.layout->thread_id) & ~7ul)) ||
-	    *(const uint64_t *)(state + python.layout->thread_id) != thread->pthread)
+	if (!is_state_of(thread, state))
 		return 0;
 	return thread->python.state = state;
 }
@@ -859,9 +905,24 @@ static inline __attribute__((always_inline)) uint32_t merge(const struct call *c
 			kept = 0;
 		}
 	}
-	if (!walk.count && kept == memory->count && walk.changed >= kept && same == before &&
-	    same == c->count)
-		return memory->merged_count;
+	if (!walk.count && kept == memory->count && walk.changed >= kept) {
+		/*
+		 * The Python frames remain where they are. Only C frames from number `same` on have
+		 * changed; that one may run the innermost Python frames (is_in_place()).
+		 */
+		uint32_t shown = kept ? memory->frames[kept - 1].shown : 0, frame = same;
+		uint64_t *to = &memory->merged[shown];
+
+		while (kept && memory->frames[kept - 1].place > same)
+			kept--;
+		same += kept ? memory->frames[kept - 1].shown : 0;
+		if (kept < memory->count)
+			memory->merged[same] = c->frames[frame++].ip;
+		for (; frame < c->count; frame++)
+			to[frame] = c->frames[frame].ip;
+		memory->merged_count = c->count + shown;
+		return same;
+	}
 	first = put_frames(call, layout, kept, walk.count);
 	if (walk.changed < kept) {
 		kept = walk.changed;
@@ -890,8 +951,8 @@ static inline __attribute__((always_inline)) uint32_t merge(const struct call *c
 }
 
 /* merge(), compiled for each layout, so that the offsets are constants. */
-static inline uint32_t merge_by_layout(const struct call *call, uintptr_t state, uint32_t before,
-				       uint32_t same)
+static inline __attribute__((always_inline)) uint32_t
+merge_by_layout(const struct call *call, uintptr_t state, uint32_t before, uint32_t same)
 {
 	static const struct python_layout none;
 

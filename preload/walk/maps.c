@@ -442,6 +442,7 @@ static const struct maps_python *find_python(const struct link_map *map)
 	if (python == NULL)
 		return NULL;
 	python->state = address_of(&linkage, "PyGILState_GetThisThreadState");
+	python->current = address_of(&linkage, "_PyThreadState_UncheckedGet");
 	python->is_ending = address_of(&linkage, "_Py_IsFinalizing");
 	if (!python->is_ending)
 		python->is_ending = address_of(&linkage, "Py_IsFinalizing");

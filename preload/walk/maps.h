@@ -23,6 +23,7 @@
  */
 struct maps_python {
 	uintptr_t state;		/* PyGILState_GetThisThreadState() */
+	uintptr_t current;		/* _PyThreadState_UncheckedGet(), which 3.8 to 3.12 have */
 	uintptr_t is_ending;		/* _Py_IsFinalizing() or Py_IsFinalizing() */
 	uintptr_t code_type;		/* PyCode_Type */
 	uintptr_t get_version;		/* Py_GetVersion() */
