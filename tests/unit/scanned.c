@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "collect/scan_result.h"
+
 #include "tests/lib/tap.h"
 
 static struct scanned scanned;
@@ -59,8 +61,41 @@ static void long_way(void)
 	   "the steps of a long path are all counted");
 }
 
+/* ---- what the collector accepts of a scanner ---- */
+
+/* How many notes it takes from these bytes; a negative errno: it refuses what follows. */
+static int take(const char *bytes, size_t size)
+{
+	struct scan_result result = { bytes, size, 0 };
+	struct scan_note one;
+	int count = 0, rc;
+
+	while ((rc = scan_result_next(&result, &one)) == 1)
+		count++;
+	return rc ? rc : count;
+}
+
+static void test_accepted(void)
+{
+	static const char good[] =
+		"~scan\0number\0001\0\0~block\0number\0001\0\0~root\0\0~handle\0\0"
+		"~resident\0\0~pages\0";
+	static const char end[] = "~scan\0\0~end\0how\0exited\0", process[] = "~process\0";
+	static const char call[] = "malloc\0size\0001\0", open[] = "~scan\0number";
+	static char text[SCAN_NOTE_TEXT + 16] = "~scan\0number";
+
+	ok(take(good, sizeof(good)) == 6, "the collector accepts six notes of a scanner");
+	ok(take(end, sizeof(end)) < 0 && take(process, sizeof(process)) < 0 &&
+		   take(call, sizeof(call)) < 0,
+	   "it refuses notes and calls of other names");
+	memset(text + 13, 'x', SCAN_NOTE_TEXT);
+	ok(take(text, sizeof(text)) < 0 && take(open, sizeof(open)) < 0,
+	   "it refuses texts that are too long, or have no end");
+}
+
 int main(void)
 {
+	test_accepted();
 	const struct scanned_root *root;
 	char text[200];
 	uint32_t steps;
