@@ -5,13 +5,13 @@ FROM (
 		sumIf(live_bytes, is_newest) AS bytes, countIf(is_newest) AS runs
 	FROM holdtrace.holds FINAL
 	ANY INNER JOIN (
-		SELECT run, release = (
-			SELECT name FROM (
+		SELECT run, release = newest AS is_newest
+		FROM holdtrace.runs FINAL
+		CROSS JOIN (
+			SELECT name AS newest FROM (
 				SELECT release AS name, min(started) AS since
 				FROM holdtrace.runs FINAL WHERE release != ''
-				GROUP BY name ORDER BY since DESC, name DESC LIMIT 1)
-			) AS is_newest
-		FROM holdtrace.runs FINAL
+				GROUP BY name ORDER BY since DESC, name DESC LIMIT 1))
 	) USING run
 	WHERE live > 0
 	GROUP BY class, site HAVING countIf(NOT is_newest) = 0
