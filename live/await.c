@@ -159,28 +159,31 @@ static const struct live_thread *thread_by(const struct live_process *process, u
 }
 
 /*
- * Whether `address` is the address of the thread id in a struct pthread of glibc. On x86-64 that
- * structure has its own address at offsets 0 and 16, and the thread id at offset 720.
+ * Returns the id of the thread whose struct pthread has this futex, or 0. pthread_join() waits
+ * until the kernel clears the joined thread's id, with glibc 2.43 until another word of the
+ * structure changes. On x86-64 the structure has its own address at offsets 0 and 16, and the
+ * thread id at offset 720; it is aligned to 64 bytes.
  */
-static bool is_in_descriptor(const struct live_process *process, uint64_t address)
+static uint32_t joined_thread(const struct live_process *process, uint64_t futex)
 {
 #ifdef __x86_64__
-	uint64_t at = address - 720, own[3] = { 0 };
+	for (uint64_t at = futex & ~63ul; futex - at < 2304; at -= 64) {
+		uint64_t own[3];
 
-	return subject_get(&process->subject, at, own, sizeof(own)) == 0 && own[0] == at &&
-	       own[2] == at;
+		if (subject_get(&process->subject, at, own, sizeof(own)) == 0 && own[0] == at &&
+		    own[2] == at)
+			return word_at(process, at + 720);
+	}
+	return 0;
 #else
-	(void)process;
-	(void)address;
-	return true;
+	return word_at(process, futex);
 #endif
 }
 
 /*
  * Whether the thread is in pthread_join(), whose symbol is usually missing. pthread_join() uses a
- * futex without FUTEX_PRIVATE_FLAG to wait until the kernel clears the joined thread's id. A word
- * of the program may have the same value as a thread id, especially if thread ids are small (in
- * containers), so the word must be in a struct pthread.
+ * futex without FUTEX_PRIVATE_FLAG. A word of the program may have the same value as a thread id,
+ * especially if thread ids are small (in containers), so the word must be in a struct pthread.
  */
 static bool is_join(const struct live_process *process, const struct live_thread *thread)
 {
@@ -193,8 +196,8 @@ static bool is_join(const struct live_process *process, const struct live_thread
 		operation = FUTEX_WAIT_BITSET;
 #endif
 	return operation == FUTEX_WAIT_BITSET &&
-	       word_at(process, thread->call.argument[0]) == value && thread_by(process, value) &&
-	       is_in_descriptor(process, thread->call.argument[0]);
+	       word_at(process, thread->call.argument[0]) == value &&
+	       thread_by(process, joined_thread(process, thread->call.argument[0]));
 }
 
 static bool is_plain_wait(const struct live_thread *thread)
@@ -295,9 +298,8 @@ static void find_owner(struct await *await, const struct live_process *process,
 		if (!await->owner)
 			await->readers = word_at(process, await->address) >> 3;
 	} else if (await->kind == AWAIT_JOIN) {
-		/* when the joined thread ends, the kernel clears its id and wakes this thread */
 		await->address = 0;
-		await->owner = (int)word_at(process, futex);
+		await->owner = (int)joined_thread(process, futex);
 	}
 }
 

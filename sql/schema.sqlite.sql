@@ -1,6 +1,6 @@
 -- The tables of `holdtrace rows` for SQLite; holdtrace-fleet(7) explains the columns. Each table has
 -- a table load_TABLE, which is always empty: a row that is imported into it goes to TABLE, with \N as
--- NULL and unescaped texts (char(1) stands for a backslash meanwhile; no text has it). Since 3.46,
+-- NULL and unescaped texts (char(1) stands for a backslash meanwhile; no text has it). Version 3.46 of
 -- sqlite3 does not import into views.
 CREATE TABLE IF NOT EXISTS runs (
 	run INTEGER PRIMARY KEY, started INTEGER, host TEXT, job TEXT, rank INTEGER, release TEXT,
