@@ -346,43 +346,43 @@ static void *find_behind(unsigned int i, bool *is_sure)
 }
 
 /*
- * Whether a libc may lack the function. Such functions are looked up last: dlsym allocates an error
- * message for each missing one. If an allocator precedes this library, the allocation starts that
- * allocator, which calls mmap and other hooked functions.
+ * Finds the first definition of a function in link order. In a library that was loaded late,
+ * dlsym(RTLD_NEXT) finds only libc's function, but the program may have another allocator.
  */
-static bool may_be_missing(const char *name)
+static void *find_linked(const char *name)
 {
-	static const char newer[][24] = {
-		"cfree",      "free_sized",  "free_aligned_sized",
-		"pidfd_open", "pidfd_getfd", "open_tree",
-		"fspick",     "fsopen",	     "fsmount",
-#define HOOK(...)
-#define BY_NUMBER(name, ...) #name,
-#include "hooks.def"
-	};
+	struct linkage linkage;
 
-	for (unsigned int i = 0; i < sizeof(newer) / sizeof(newer[0]); i++)
-		if (plain_equal(name, newer[i]))
-			return true;
-	return name[0] == '_' && name[1] == '_';
+	for (const struct link_map *map = linkage_first(); map; map = map->l_next) {
+		const ElfW(Sym) * symbol;
+
+		if (!linkage_read(&linkage, map) || linkage_is_own(&linkage) ||
+		    linkage_is_loader(&linkage))
+			continue;
+		symbol = linkage_find(&linkage, name);
+		if (symbol)
+			return (void *)(map->l_addr + symbol->st_value);
+	}
+	return name[0] == '_' && name[1] == '_' ? find_linked(name + 2) : NULL;
 }
 
 /*
  * Looks up all functions by dlsym. The allocator's functions come into use only when all are known,
- * so that all of dlsym's own allocations come from the pool; the other functions come into use
- * immediately. dlerror() is cleared, so that the program does not see our failed look-ups.
+ * so that all of dlsym's own allocations come from the pool. But an allocator that precedes this
+ * library gets these allocations (before glibc 2.34 the first dlsym makes one, and each missing
+ * name an error message), and calls mmap and other hooked functions: so those come into use first,
+ * as they are linked. dlsym is not asked for functions that no module has. dlerror() is cleared, so
+ * that the program does not see our failed look-ups.
  */
 static void ask_for_all(void **found)
 {
-	for (unsigned int pass = 0; pass < 2; pass++) {
-		for (unsigned int i = 0; i < NAMES; i++) {
-			if (may_be_missing(real_name(i)) != (pass == 1))
-				continue;
-			found[i] = find_bound(real_name(i));
-			if (!*where_is(i))
-				*where_is(i) = found[i];
-		}
+	for (unsigned int i = 0; i < NAMES; i++) {
+		found[i] = find_linked(real_name(i));
+		if (!*where_is(i))
+			*where_is(i) = found[i];
 	}
+	for (unsigned int i = 0; i < NAMES; i++)
+		found[i] = found[i] ? find_bound(real_name(i)) : NULL;
 	loader_forget_error();
 }
 
@@ -406,27 +406,6 @@ void real_stand_in(void)
 	STAND_IN(fsopen);
 	STAND_IN(fsmount);
 	STAND_IN(epoll_pwait2);
-}
-
-/*
- * Finds the first definition of a function in link order. In a library that was loaded late,
- * dlsym(RTLD_NEXT) finds only libc's function, but the program may have another allocator.
- */
-static void *find_linked(const char *name)
-{
-	struct linkage linkage;
-
-	for (const struct link_map *map = linkage_first(); map; map = map->l_next) {
-		const ElfW(Sym) * symbol;
-
-		if (!linkage_read(&linkage, map) || linkage_is_own(&linkage) ||
-		    linkage_is_loader(&linkage))
-			continue;
-		symbol = linkage_find(&linkage, name);
-		if (symbol)
-			return (void *)(map->l_addr + symbol->st_value);
-	}
-	return name[0] == '_' && name[1] == '_' ? find_linked(name + 2) : NULL;
 }
 
 /*
