@@ -341,6 +341,8 @@ int run_part(enum part part, char **argv, int to, struct error *err)
 	if (!pid) {
 		dup2(to < 0 ? open("/dev/null", O_WRONLY | O_CLOEXEC) : to, STDOUT_FILENO);
 		execv(path, argv);
+		/* for example, a run in a directory can have too many traces for arguments */
+		say("cannot start %s: %s", path, strerror(errno));
 		_exit(STATUS_NOT_FOUND);
 	}
 	if (pid > 0)
