@@ -437,11 +437,20 @@ static bool add_text(char **to, uintptr_t text, size_t most)
 
 /* ---- functions ---- */
 
+/*
+ * The functions of most programs fit into the first entries of the table, so that only a few of its
+ * pages are touched.
+ */
+#define FUNCTIONS_FEW 2048u
+
 /* Returns the number of the function with this hash, or -1 if the table is full. */
 static int32_t number_of(uint64_t hash)
 {
-	for (uint32_t i = 0; i < 64; i++) {
-		uint32_t number = ((uint32_t)hash + i) % PYTHON_FUNCTIONS_MAX;
+	for (uint32_t i = 0; i < 80; i++) {
+		uint32_t at = (uint32_t)hash + i;
+		uint32_t number =
+			i < 16 ? at % FUNCTIONS_FEW
+			       : FUNCTIONS_FEW + at % (PYTHON_FUNCTIONS_MAX - FUNCTIONS_FEW);
 		uint64_t found = __atomic_load_n(&functions[number].hash, __ATOMIC_RELAXED);
 
 		if (!found &&
