@@ -278,6 +278,16 @@ static void settle_inferred(struct look *look)
 	memset(look->is_inferred, 0, look->process.thread_count * sizeof(*look->is_inferred));
 }
 
+/*
+ * A thread that waits for the GIL wakes every 5 ms to ask for it, but it cannot get it as long as
+ * the holder, which is in the same cycle, does not move.
+ */
+static bool is_unmoved(const struct look *look, size_t i)
+{
+	return look->awaits[i].kind == AWAIT_GIL ||
+	       live_is_unmoved(look->process.subject.pid, &look->process.threads[i]);
+}
+
 static void find_rings(struct look *look, bool stopped)
 {
 	size_t count = look->process.thread_count;
@@ -305,9 +315,7 @@ static void find_rings(struct look *look, bool stopped)
 		 * its threads has run
 		 */
 		for (size_t k = 0; stands && k < length; k++)
-			stands = ring[k] >= ring[0] &&
-				 live_is_unmoved(look->process.subject.pid,
-						 &look->process.threads[ring[k]]);
+			stands = ring[k] >= ring[0] && is_unmoved(look, ring[k]);
 		look->rings += stands;
 		for (size_t k = 0; stands && k < length; k++)
 			look->is_in_ring[ring[k]] = true;
