@@ -262,7 +262,7 @@ function ofTotal(total) {
 		return '';
 	const reported = (leaks.class || []).reduce((sum, each, i) => sum + (text(each) === classes[state.class].name &&
 		(inBytes() ? leaks.amount[i] : leaks.count[i])), 0);
-	return reported < total ? `, of which report leaks suppresses ${amount(total - reported)}` : '';
+	return reported < total ? `, ${reported ? amount(total - reported) + ' of it' : 'all'} suppressed` : '';
 }
 
 /* ---- buttons that copy ---- */

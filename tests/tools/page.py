@@ -308,6 +308,10 @@ def zoom(browser):
           browser.eval(panel))
 
 
+def function_of(frame):
+    return frame.get("function") or os.path.basename(frame.get("module", "")) + "+" + frame["address"]
+
+
 def commands(browser, trace):
     """The commands that a flame graph offers give its numbers, in the whole run and in a part of it."""
     tap.NAME = f"the commands that the page of {trace} offers"
@@ -316,7 +320,7 @@ def commands(browser, trace):
         for cost, table, amount in (("live", "leaks", "amount"), ("kept", "leaks", "amount"), ("acquired", "allocations", "bytes"),
                                     ("peak", "peak_sites", "amount"), ("wait_time", "wakers", "wait_time_ns")):
             browser.open(path(trace + ".html"), f"tab=flame&cost={cost}{window}")
-            if not browser.eval("document.querySelector('#view canvas')"):
+            if not browser.eval("!!document.querySelector('#view canvas')"):
                 continue
             browser.click(*browser.eval(LEVEL % 1))
             command = browser.eval(BUTTONS).get("copy the command")
@@ -325,10 +329,25 @@ def commands(browser, trace):
                 continue
             root = browser.eval("document.querySelector('.panel li:last-child').textContent").split(" ")[0]
             rows = [row for row in asked(command)[table] if row.get("class", "memory") == "memory"
-                    and row["backtrace"] and row["backtrace"][-1].get("function") == root]
+                    and row["backtrace"] and function_of(row["backtrace"][-1]) == root]
             shown = browser.eval("document.querySelector('.panel li').textContent")
             number = (as_time if cost == "wait_time" else as_bytes)(sum(row[amount] for row in rows))
             holds(f"{cost}{' in a window' if window else ''}: the number is that of the page", f": {number}, " in shown, (command, number, shown))
+
+
+def images(browser):
+    tap.NAME = "a process that executes another program"
+    pids = [row["pid"] for row in model("execs")["process_list"]]
+    for row, pid in enumerate(pids):
+        browser.open(path("execs.html"), f"tab=flame&cost=acquired&process={row + 1}")
+        browser.click(*browser.eval(LEVEL % 1))
+        command = browser.eval(BUTTONS).get("copy the command")
+        if pids.count(pid) > 1:
+            same("there is no command for one of its programs", command, None)
+            continue
+        number = sum(row["bytes"] for row in asked(command)["allocations"] if row["class"] == "memory")
+        same("the command for another process has its number", browser.eval(SHOWN), as_bytes(number))
+    holds("there are both kinds", len(set(pids)) == 2 and len(pids) == 3, pids)
 
 
 def saved(browser):
@@ -465,7 +484,14 @@ with Browser() as opened:
     saved(opened)
     keyboard(opened)
     timeline(opened)
-    commands(opened, "loop")
+    for each in "loop", "filtered":
+        commands(opened, each)
+    tap.NAME = "a page of two traces"
+    opened.open(path("two.html"), "tab=flame&cost=acquired")
+    opened.click(*opened.eval(LEVEL % 1))
+    command = opened.eval(BUTTONS).get("copy the command")
+    holds("the command has both", "spike.htr " in command and command.endswith("sems.htr"), command)
+    images(opened)
     for each in "deadlock", "sems":
         numbers(opened, each)
     narrow(opened)
