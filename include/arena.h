@@ -215,6 +215,7 @@ struct control_page {
 	char starter_name[64]; /* in the form of arena_hello.name */
 	struct libc_places libc;
 	struct patches patches;
+	uint32_t has_planner; /* a child of the launcher plans modules that are loaded later */
 	/* names of the maker's descriptors 0, 1 and 2; empty: unknown */
 	char standard[CONTROL_STANDARDS][CONTROL_STANDARD_MAX];
 	/*

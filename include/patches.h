@@ -7,8 +7,10 @@
  * names than the hooks (include/allocators.def) or are called from within their own module. The
  * launcher decodes these functions and writes the plan to the control page. When a program starts,
  * the library executes the plan: it replaces the first instructions of each function by a jump to
- * the library, and moves these instructions elsewhere. If the launcher or the library refuses to
- * change a function, the function stays as it is, and the trace contains the reason.
+ * the library, and moves these instructions elsewhere. For a module that the program loads later,
+ * the library asks a child of the launcher, the planner. If the launcher, the planner or the
+ * library refuses to change a function, the function stays as it is, and the trace contains the
+ * reason.
  */
 
 #include <stddef.h>
@@ -102,6 +104,14 @@ struct patches {
 	uint64_t module[PATCH_MODULES_MAX];
 	struct patch patch[PATCHES_MAX];
 };
+
+/*
+ * A process sends its run's secret (two words) to the planner, with a descriptor of the module's
+ * file. The answer is a struct patches, up to its last patch. The name of the planner's abstract
+ * socket is that of the collector and this suffix.
+ */
+#define PLANNER_SUFFIX	    ".plan"
+#define PATCHES_SIZE(count) (offsetof(struct patches, patch) + (count) * sizeof(struct patch))
 
 /* The hash function FNV-1a with 64 bits. */
 static inline uint64_t patches_hash(const void *data, size_t size)

@@ -4,17 +4,23 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "hook_table.h"
+#include "launch/signals.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,9 +116,8 @@ static void find_symbols(struct file *file, const Elf64_Ehdr *header)
 	}
 }
 
-static bool open_file(struct file *file, const char *path)
+static bool map_file(struct file *file, int fd)
 {
-	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	const Elf64_Ehdr *header;
 	struct stat status;
 	void *data;
@@ -578,8 +583,8 @@ static void add_hook(struct patches *plan, const struct file *file, const char *
  * Plans the functions of one file. If the program needs libraries that may contain an allocator,
  * returns its loader, which the caller frees. Otherwise returns NULL.
  */
-static char *plan_file(struct patches *plan, const char *path, bool is_program,
-		       const char *const *hooks, size_t hook_count)
+static char *plan_file(struct patches *plan, int fd, bool is_program, const char *const *hooks,
+		       size_t hook_count)
 {
 	char *loader = NULL;
 	struct file file = { .data = NULL };
@@ -587,7 +592,7 @@ static char *plan_file(struct patches *plan, const char *path, bool is_program,
 	unsigned allocators;
 	size_t head;
 
-	if (plan->modules == PATCH_MODULES_MAX || !open_file(&file, path))
+	if (plan->modules == PATCH_MODULES_MAX || !map_file(&file, fd))
 		return NULL;
 	for (size_t i = 0; i < hook_count; i++)
 		add_hook(plan, &file, hooks[i]);
@@ -614,6 +619,14 @@ static char *plan_file(struct patches *plan, const char *path, bool is_program,
 }
 
 /* ---- the files of a program ---- */
+
+static char *plan_path(struct patches *plan, const char *path, bool is_program,
+		       const char *const *hooks, size_t count)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	return plan_file(plan, fd, is_program, hooks, count);
+}
 
 /*
  * Runs the program's loader, which lists the libraries that it would load ("NAME => PATH
@@ -648,7 +661,7 @@ static void plan_libraries(struct patches *plan, const char *loader, const char 
 		if (!end || end <= name || !memchr(name, '/', (size_t)(end - name)))
 			continue;
 		end[-1] = 0;
-		plan_file(plan, name, false, hooks, count);
+		plan_path(plan, name, false, hooks, count);
 	}
 	free(line);
 	if (lines)
@@ -682,7 +695,7 @@ int patches_plan(struct patches *plan, const char *path, const char *const *hook
 				"malloc, calloc, realloc, free, memalign, posix_memalign or "
 				"another one of holdtrace-hooks(7)",
 				hooks[i]);
-	loader = plan_file(plan, path, true, hooks, count);
+	loader = plan_path(plan, path, true, hooks, count);
 	if (loader)
 		plan_libraries(plan, loader, path, hooks, count);
 	for (size_t i = 0; i < count; i++)
@@ -692,4 +705,82 @@ int patches_plan(struct patches *plan, const char *path, const char *const *hook
 					 "with has a symbol with this name",
 					 hooks[i], path);
 	return 0;
+}
+
+/* ---- modules that are loaded later ---- */
+
+#define REQUEST_SECONDS 1 /* a process sends its request as soon as it is connected */
+
+/* Returns the descriptor of the module's file, or -1. */
+static int take_request(int connection, const uint64_t secret[2])
+{
+	const struct timeval limit = { .tv_sec = REQUEST_SECONDS };
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	uint64_t said[2];
+	struct iovec part = { said, sizeof(said) };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+	int fd;
+
+	setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (recvmsg(connection, &message, MSG_CMSG_CLOEXEC) < 0 ||
+	    message.msg_controllen < CMSG_LEN(sizeof(fd)) || control.header.cmsg_type != SCM_RIGHTS)
+		return -1;
+	memcpy(&fd, CMSG_DATA(&control.header), sizeof(fd));
+	if (!memcmp(said, secret, sizeof(said)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* A file that crashes the planner (SIGBUS) ends it; later modules are then not planned. */
+static void serve_plans(int listener, const uint64_t secret[2], const char *const *hooks,
+			size_t count)
+{
+	static struct patches plan;
+
+	for (;;) {
+		cleanup_fd int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		cleanup_fd int fd = connection < 0 ? -1 : take_request(connection, secret);
+
+		if (connection < 0 && errno != EINTR && errno != ECONNABORTED)
+			_exit(1);
+		if (fd < 0)
+			continue;
+		plan.count = plan.modules = 0;
+		plan_file(&plan, fd, false, hooks, count);
+		send(connection, &plan, PATCHES_SIZE(plan.count), MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+}
+
+void patches_serve(struct control_page *control, const char *const *hooks, size_t count)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	cleanup_fd int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
+			      CONTROL_SOCKET_PREFIX "%016" PRIx64 "%016" PRIx64 PLANNER_SUFFIX,
+			      control->session[1], control->session[0]);
+	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+	pid_t launcher = getpid(), pid;
+
+	if (listener < 0 || bind(listener, (const struct sockaddr *)&address, size) ||
+	    listen(listener, SOMAXCONN))
+		return;
+	pid = fork();
+	if (!pid) {
+		signals_hide("module-planner");
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != launcher)
+			_exit(0);
+		dup2(listener, STDIN_FILENO);
+		/* close the caller's pipes, so that their readers see the end */
+		close_range(STDIN_FILENO + 1, ~0u, 0);
+		serve_plans(STDIN_FILENO, control->secret, hooks, count);
+	}
+	control->has_planner = pid > 0;
 }

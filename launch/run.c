@@ -644,6 +644,8 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	if (run->node)
 		node_announce(&node, &run->session);
 	signals_hold();
+	if (program && !run->is_untraced)
+		patches_serve(run->session.control, run->hooks.items, run->hooks.count);
 	pid = session_start(&run->session, path, argv, err);
 	if (pid < 0)
 		return status_of(pid);

@@ -50,16 +50,15 @@ static bool take_pending(int number)
 	return sigtimedwait(&one, NULL, &now) == number;
 }
 
-/*
- * Renames the witness, because otherwise pkill(1) would find it by the launcher's name or
- * arguments, and would send the signal to both.
- */
-static void rename_process(void)
+void signals_hide(const char *name)
 {
 	cleanup_file FILE *facts = fopen("/proc/self/stat", "re");
 	unsigned long from = 0, to = 0;
+	sigset_t all;
 
-	prctl(PR_SET_NAME, "signal-witness");
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	prctl(PR_SET_NAME, name);
 	if (!facts || fscanf(facts, "%*d (%*[^)])") < 0)
 		return;
 	for (int field = 3; field < 48; field++)
@@ -76,11 +75,8 @@ static void rename_process(void)
 static void be_witness(int socket, int other)
 {
 	unsigned char word;
-	sigset_t all;
 
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	rename_process();
+	signals_hide("signal-witness");
 	close(other);
 	dup2(socket, STDIN_FILENO);
 	/* close the caller's pipes, so that their readers see the end */

@@ -10,6 +10,13 @@
 #include <signal.h>
 #include <sys/types.h>
 
+/*
+ * Called in a child that serves the launcher: blocks all signals, and replaces the process's name
+ * and arguments. Otherwise pkill(1) would find the child by those of the launcher, and would send
+ * the signal to both.
+ */
+void signals_hide(const char *name);
+
 /* Blocks signals until signals_wait(). Call it before the program is started. */
 void signals_hold(void);
 

@@ -306,23 +306,6 @@ const struct trace_node *space_frames(struct address_space *space, const uint64_
 	return node;
 }
 
-bool space_is_later(const struct address_space *space, const struct space_module *module)
-{
-	bool is_found = false;
-
-	for (size_t i = 0; i < space->mappings.count; i++) {
-		const struct space_mapping *mapping = &space->mappings.items[i];
-
-		if (space_module_at(space, mapping->start + mapping->move) != module)
-			continue;
-		/* the modules of the start are the first mappings, without a call between them */
-		if (mapping->since == space->mappings.items[0].since)
-			return false;
-		is_found = true;
-	}
-	return is_found;
-}
-
 const struct space_module *space_module_at(const struct address_space *space, uint64_t address)
 {
 	uint64_t id = (address - SPACE_BASE) / SPACE_MODULE_SPACE;

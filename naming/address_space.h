@@ -117,9 +117,6 @@ const struct trace_node *space_frames(struct address_space *space, const uint64_
 const struct space_module *space_module_of(const struct address_space *space, uint64_t address,
 					   uint64_t index);
 
-/* Whether the current process loaded the module after its first recorded call (dlopen). */
-bool space_is_later(const struct address_space *space, const struct space_module *module);
-
 /* Returns the module at an address of the address map, or NULL. */
 const struct space_module *space_module_at(const struct address_space *space, uint64_t address);
 

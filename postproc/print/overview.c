@@ -410,12 +410,9 @@ static void print_allocators(struct overview *overview)
 	else if (summary->inner.bytes)
 		screen_say(&overview->screen, 8,
 			   "UNSEEN  blocks that %s may keep in %s of mappings of its own: they are "
-			   "not counted here%s",
+			   "not counted here",
 			   summary->inner.mapper ? summary->inner.mapper : "the program",
-			   BYTES(summary->inner.bytes),
-			   summary->inner.is_later
-				   ? ", since a file that is loaded after the start is not patched"
-				   : "");
+			   BYTES(summary->inner.bytes));
 }
 
 /* Warns of Python objects that are not recorded, and of backtraces without lines of Python. */

@@ -217,8 +217,6 @@ void allocators_process(struct summary *summary)
 		return;
 	summary->inner.bytes = mapped.bytes;
 	summary->inner.mapper = mapped.by ? mapped.by->path : NULL;
-	summary->inner.is_later =
-		mapped.by && !process->is_attached && space_is_later(&summary->space, mapped.by);
 }
 
 /* ---- the run ---- */

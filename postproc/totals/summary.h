@@ -453,7 +453,6 @@ struct summary {
 		 */
 		uint64_t bytes;
 		const char *mapper;
-		bool is_later; /* this file was loaded after the start of the program */
 		/* functions of all modules whose calls are recorded */
 		ARRAY_OF(struct summary_recorded) recorded;
 		/* the first function whose calls could not be recorded; number of such functions */

@@ -61,6 +61,18 @@ enum hand_blocks {
 
 #include "effects.h"
 
+/*
+ * Called before a dlopen: the allocators of the modules that it loads will be recorded
+ * (hand_allocators.c). Needs a control page.
+ */
+#ifdef __x86_64__
+void allocators_expect_loads(void);
+#else
+static inline void allocators_expect_loads(void)
+{
+}
+#endif
+
 /* Calls stub_begin() with the row's constants. */
 #define BEGIN_CALL(call, name, origin, object, related)                                        \
 	stub_begin(call, HOOK_##name, AT_OF(name), (enum hook_blocks)BLOCKS_OF_##name, origin, \

@@ -6,13 +6,20 @@
 #include "hand.h"
 
 #include "preload/ground/linkage.h"
+#include "preload/ground/loader.h"
 #include "preload/ground/own.h"
 #include "preload/ground/sys.h"
+#include "preload/record/bypass.h"
 #include "preload/record/facts.h"
+#include "preload/record/reach.h"
+#include "preload/record/ring.h"
 #include "preload/record/sampling.h"
 #include "preload/start/late.h"
+#include "preload/walk/maps.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 
 #ifdef __x86_64__
@@ -22,18 +29,19 @@
 #define NEAR_STEP	    65536ul
 #define NEAR_STEPS	    128ul    /* the last step is 1 GiB away; a jump reaches 2 GiB */
 #define NEAR_FIXED	    0x100000 /* MAP_FIXED_NOREPLACE */
+#define PAGE		    4096ul
 
 typedef uintptr_t allocator_function(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
 
 /* A function whose first instructions were replaced by a jump. */
 struct changed {
-	const struct patch *patch;
-	uintptr_t entry;
 	allocator_function *real;
+	struct thread_range module;
+	uintptr_t at;	       /* address of the jump */
 	enum hook_number hook; /* the calls are recorded as calls of this function */
+	struct patch_shape shape;
+	uint8_t reason; /* enum patch_reason */
 };
-
-static SPARSE struct changed changed[PATCHES_MAX];
 
 /* ---- calls ---- */
 
@@ -41,21 +49,21 @@ static SPARSE struct changed changed[PATCHES_MAX];
  * Calls the real function. While it runs, calls that its module makes to malloc or to other
  * functions of the allocator are parts of this call (settle.c).
  */
-#define REALLY(own, result)                                                         \
-	{                                                                           \
-		struct thread *const thread = call.thread;                          \
-		const struct thread_inner before = thread->inner;                   \
-                                                                                    \
-		thread->inner = (struct thread_inner){ call.number, (own)->entry }; \
-		result(own)->real(a, b, c, d, e);                                   \
-		thread->inner = before;                                             \
+#define REALLY(own, result)                                                           \
+	{                                                                             \
+		struct thread *const thread = call.thread;                            \
+		const struct thread_inner before = thread->inner;                     \
+                                                                                      \
+		thread->inner = (struct thread_inner){ call.number, &(own)->module }; \
+		result(own)->real(a, b, c, d, e);                                     \
+		thread->inner = before;                                               \
 	}
 
 static uintptr_t release(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
 			 const struct changed *own)
 {
 	const uintptr_t values[PATCH_VALUES] = { a, b, c, d, e };
-	const uintptr_t block = values[own->patch->shape.old];
+	const uintptr_t block = values[own->shape.old];
 	struct call call;
 
 	if (sampling_passes_free(life_armed[HOOK_free], (const void *)block))
@@ -80,7 +88,7 @@ static uintptr_t acquire(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uin
 			 const struct changed *own)
 {
 	const uintptr_t values[PATCH_VALUES + 1] = { a, b, c, d, e };
-	const struct patch_shape *shape = &own->patch->shape;
+	const struct patch_shape *shape = &own->shape;
 	const uintptr_t old = values[shape->old];
 	const uintptr_t count = shape->count < PATCH_VALUES ? values[shape->count] : 1;
 	struct call_event event = { .resource = RESOURCE_MEMORY,
@@ -128,15 +136,18 @@ static uintptr_t acquire(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uin
 /* ---- changes of machine code ---- */
 
 /*
- * The target of the jump that replaces a function's entry. It loads the function's number into the
+ * The target of the jump that replaces a function's entry. It loads the address of `own` into the
  * register of the sixth argument.
  */
-struct __attribute__((packed)) springboard {
-	uint8_t load[2];
-	uint64_t own;
-	uint8_t jump[6];
-	uint64_t stub;
-	uint8_t code[PATCH_CODE_MAX];
+struct springboard {
+	struct __attribute__((packed)) {
+		uint8_t load[2];
+		uint64_t own;
+		uint8_t jump[6];
+		uint64_t stub;
+		uint8_t moved[PATCH_CODE_MAX];
+	} code;
+	struct changed own;
 };
 
 static bool put_distance(uint8_t *to, uintptr_t end, uintptr_t target)
@@ -180,30 +191,37 @@ static void *map_near(const struct linkage *linkage, size_t size)
 	return NULL;
 }
 
-static enum patch_reason fill_springboard(struct springboard *slot, const struct patch *patch,
-					  uintptr_t base, struct changed *own)
+static enum patch_reason fill_springboard(struct springboard *board, const struct patch *patch,
+					  const struct linkage *linkage)
 {
 	const struct patch_shape *shape = &patch->shape;
 	const bool is_free = shape->size == PATCH_VALUES && !shape->is_text;
 	const uintptr_t stub = is_free ? (uintptr_t)release : (uintptr_t)acquire;
+	const uintptr_t base = linkage->map->l_addr;
+	uint8_t *const moved = board->code.moved;
 
-	*own = (struct changed){ patch, base + patch->entry,
-				 (allocator_function *)(uintptr_t)slot->code,
-				 is_free		       ? HOOK_free
-				 : shape->old < PATCH_VALUES   ? HOOK_realloc
-				 : shape->count < PATCH_VALUES ? HOOK_calloc
-							       : HOOK_malloc };
-	*slot = (struct springboard){ { 0x49, 0xb9 }, (uintptr_t)own, { 0xff, 0x25 }, stub, { 0 } };
-	__builtin_memcpy(slot->code, patch->code, patch->length);
+	board->own = (struct changed){
+		.real = (allocator_function *)(uintptr_t)moved,
+		.module = { linkage->low, linkage->high - linkage->low },
+		.at = base + patch->entry + patch->skip,
+		.hook = is_free			      ? HOOK_free
+			: shape->old < PATCH_VALUES   ? HOOK_realloc
+			: shape->count < PATCH_VALUES ? HOOK_calloc
+						      : HOOK_malloc,
+		.shape = *shape,
+	};
+	board->code = (__typeof__(board->code)){
+		{ 0x49, 0xb9 }, (uintptr_t)&board->own, { 0xff, 0x25 }, stub, { 0 }
+	};
+	__builtin_memcpy(moved, patch->code, patch->length);
 	for (unsigned int i = 0; i < patch->fixes; i++)
 		if (!patch->fix[i].end)
-			put_address(slot->code + patch->fix[i].at, base + patch->fix[i].target);
-		else if (!put_distance(slot->code + patch->fix[i].at,
-				       (uintptr_t)slot->code + patch->fix[i].end,
+			put_address(moved + patch->fix[i].at, base + patch->fix[i].target);
+		else if (!put_distance(moved + patch->fix[i].at,
+				       (uintptr_t)moved + patch->fix[i].end,
 				       base + patch->fix[i].target))
 			return PATCH_FAR;
-	if (__builtin_memcmp((const void *)(own->entry + patch->skip), patch->original,
-			     patch->moved) != 0)
+	if (__builtin_memcmp((const void *)board->own.at, patch->original, patch->moved) != 0)
 		return PATCH_CHANGED;
 	return PATCH_NONE;
 }
@@ -212,63 +230,75 @@ static enum patch_reason fill_springboard(struct springboard *slot, const struct
  * Writes the jump. A write to /proc/self/mem (`memory`) makes a private copy of the page and leaves
  * its access rights as they are, so the code always stays executable and read-only.
  */
-static enum patch_reason put_jump(int memory, const struct springboard *slot,
-				  const struct changed *own)
+static enum patch_reason put_jump(int memory, const struct springboard *board)
 {
-	const uintptr_t at = own->entry + own->patch->skip;
+	const uintptr_t at = board->own.at;
 	uint8_t jump[PATCH_JUMP] = { 0xe9 };
 
-	if (!put_distance(jump + 1, at + PATCH_JUMP, (uintptr_t)slot))
+	if (!put_distance(jump + 1, at + PATCH_JUMP, (uintptr_t)board))
 		return PATCH_FAR;
 	return sys_call4(__NR_pwrite64, memory, (long)jump, sizeof(jump), (long)at) == sizeof(jump)
 		       ? PATCH_NONE
 		       : PATCH_DENIED;
 }
 
-/* Changes the functions of one module, and reports for each whether its calls are recorded. */
-static void change_module(const struct linkage *linkage, const struct patches *plan,
-			  uint32_t module)
+static size_t boards_size(const struct patches *plan)
 {
-	const size_t size = (plan->count * sizeof(struct springboard) + 4095) & ~4095ul;
-	int memory = sys_openat(AT_FDCWD, "/proc/self/mem", O_RDWR | O_CLOEXEC, 0);
-	struct springboard *slots = map_near(linkage, size);
-	const enum patch_reason all = sys_prctl(GET_MDWE, 0, 0, 0, 0) > 0 || has_shadow_stack()
-					      ? PATCH_SEALED
-				      : !clock_is_alone() ? PATCH_THREADS
-				      : memory < 0	  ? PATCH_DENIED
-				      : !slots		  ? PATCH_FAR
-							  : PATCH_NONE;
-	enum patch_reason reasons[PATCHES_MAX];
-	bool is_code = true;
+	return (plan->count * sizeof(struct springboard) + PAGE - 1) & ~(PAGE - 1);
+}
 
+/*
+ * Changes the functions of one module, and reports for each whether its calls are recorded. all: a
+ * reason that holds for all functions, or PATCH_NONE. Returns the springboards, one for each patch
+ * of the plan; NULL: no function was changed. *first: the springboard of a changed function.
+ */
+static struct springboard *change_module(const struct linkage *linkage, const struct patches *plan,
+					 uint32_t module, enum patch_reason all,
+					 const struct springboard **first)
+{
+	const size_t size = boards_size(plan);
+	int memory = sys_openat(AT_FDCWD, "/proc/self/mem", O_RDWR | O_CLOEXEC, 0);
+	struct springboard *boards = map_near(linkage, size);
+
+	*first = NULL;
+	if (!all)
+		all = sys_prctl(GET_MDWE, 0, 0, 0, 0) > 0 || has_shadow_stack() ? PATCH_SEALED
+		      : memory < 0						? PATCH_DENIED
+		      : !boards							? PATCH_FAR
+										: PATCH_NONE;
+	for (uint32_t i = 0; !all && i < plan->count; i++)
+		if (plan->patch[i].module == module && !plan->patch[i].reason)
+			boards[i].own.reason =
+				(uint8_t)fill_springboard(&boards[i], &plan->patch[i], linkage);
+	if (!all && sys_mprotect(boards, size, PROT_READ | PROT_EXEC))
+		all = PATCH_DENIED;
 	for (uint32_t i = 0; i < plan->count; i++) {
 		const struct patch *patch = &plan->patch[i];
+		enum patch_reason reason = (enum patch_reason)patch->reason;
 
-		reasons[i] = patch->reason ? (enum patch_reason)patch->reason : all;
-		if (patch->module == module && !reasons[i])
-			reasons[i] = fill_springboard(&slots[i], patch, linkage->map->l_addr,
-						      &changed[i]);
-	}
-	if (!all)
-		is_code = !sys_mprotect(slots, size, PROT_READ | PROT_EXEC);
-	for (uint32_t i = 0; i < plan->count; i++) {
-		if (plan->patch[i].module != module)
+		if (patch->module != module)
 			continue;
-		if (!reasons[i])
-			reasons[i] =
-				is_code ? put_jump(memory, &slots[i], &changed[i]) : PATCH_DENIED;
-		if (!reasons[i] && changed[i].entry == (uintptr_t)real.malloc &&
+		if (!reason)
+			reason = all ? all : (enum patch_reason)boards[i].own.reason;
+		if (!reason)
+			reason = put_jump(memory, &boards[i]);
+		if (!reason)
+			*first = &boards[i];
+		if (!reason && linkage->map->l_addr + patch->entry == (uintptr_t)real.malloc &&
 		    life_armed[HOOK_malloc] & LIFE_SAMPLES)
 			life_armed[HOOK_malloc] |= LIFE_NESTS;
-		facts_tell_allocator(plan->patch[i].name, linkage->map, reasons[i]);
+		facts_tell_allocator(patch->name, linkage->map, reason);
 	}
 	if (memory >= 0)
 		sys_close(memory);
-	if (slots)
-		own_add(slots, size);
+	if (*first || !boards)
+		return boards;
+	sys_munmap(boards, size);
+	return NULL;
 }
 
-static bool is_planned(const struct linkage *linkage, uint64_t hash)
+/* patches_hash() of the start of the module's file; 0: it is not in memory. */
+static uint64_t head_hash(const struct linkage *linkage)
 {
 	for (unsigned int i = 0; i < linkage->segment_count; i++) {
 		const ElfW(Phdr) *segment = &linkage->segments[i];
@@ -276,28 +306,315 @@ static bool is_planned(const struct linkage *linkage, uint64_t hash)
 
 		if (segment->p_type == PT_LOAD && !segment->p_offset)
 			return patches_hash((const void *)(linkage->map->l_addr + segment->p_vaddr),
-					    size) == hash;
+					    size);
 	}
-	return false;
+	return 0;
 }
 
 /* Runs after the constructor that starts the library, before the constructors of other modules. */
 __attribute__((constructor)) static void allocators_construct(void)
 {
 	const struct patches *plan = life.control ? &life.control->patches : NULL;
+	const struct springboard *first, *boards;
 	struct linkage linkage;
 
 	if (!plan || !plan->count || late_is_injected() || !life_is_running() ||
 	    !life_armed[HOOK_malloc])
 		return;
 	for (const struct link_map *map = linkage_first(); map; map = map->l_next) {
+		uint64_t hash;
+
 		if (!linkage_read(&linkage, map) || linkage_is_own(&linkage) ||
 		    linkage_is_loader(&linkage))
 			continue;
-		for (uint32_t i = 0; i < plan->modules; i++)
-			if (is_planned(&linkage, plan->module[i]))
-				change_module(&linkage, plan, i);
+		hash = head_hash(&linkage);
+		for (uint32_t i = 0; i < plan->modules; i++) {
+			if (hash != plan->module[i])
+				continue;
+			boards = change_module(&linkage, plan, i,
+					       clock_is_alone() ? PATCH_NONE : PATCH_THREADS,
+					       &first);
+			if (boards)
+				own_add(boards, boards_size(plan));
+		}
 	}
+}
+
+/* ---- modules that are loaded later ---- */
+
+/*
+ * A module that dlopen() loads is changed before any code of it runs: after the loader has mapped
+ * it and the modules that it needs, and before the loader relocates them, which comes before their
+ * constructors. At that time the loader allocates the list of these modules by malloc(), which is
+ * our stub (glibc's _dl_map_object_deps()). Then, in this order,
+ *
+ *  - malloc's caller is the loader, and _r_debug.r_state is RT_ADD: some thread loads modules;
+ *  - dlopen() is on this thread's stack: this thread has the loader's lock, for it allocates
+ *    nothing in dlopen() without the lock. So it is this thread that loads modules, and the list of
+ *    modules does not change;
+ *  - _dl_find_object() does not know the module: the loader adds a module to that table after it
+ *    has relocated it. So no thread knows an address in the module.
+ *
+ * If one of these is not so, for example because another allocator precedes our malloc(), nothing
+ * is changed, and bypass.h reports the allocators that it finds by their names.
+ */
+
+#define LATER_MAX  32u /* changed modules that are loaded at the same time */
+#define ASKED_MAX  64u
+#define FRAMES_MAX 32u /* innermost frames, among which that of dlopen() must be */
+#define ANSWER_MS  2000
+
+/* A changed module. Only a thread that has the loader's lock changes the table. */
+static struct later {
+	const struct link_map *map; /* NULL: the entry is unused */
+	const void *section;	    /* map->l_ld */
+	struct springboard *boards;
+	size_t size;
+	const struct springboard *first; /* of a changed function */
+} later[LATER_MAX];
+
+/* head_hash() of modules for which the planner had no patch that could be applied. */
+static uint64_t asked[ASKED_MAX];
+static uint32_t asked_count;
+static bool planner_is_gone;
+
+/* The thread that called dlopen last. */
+static const struct thread *opener;
+
+/* Whether the jump is still there. The module may have been unloaded, and other code be there. */
+static bool has_jump(const struct springboard *board)
+{
+	const uint8_t *at = (const uint8_t *)board->own.at;
+	uint8_t jump[PATCH_JUMP] = { 0xe9 };
+
+	return put_distance(jump + 1, (uintptr_t)at + PATCH_JUMP, (uintptr_t)board) &&
+	       sys_is_readable((const void *)((uintptr_t)at & ~7ul)) &&
+	       sys_is_readable((const void *)((uintptr_t)(at + PATCH_JUMP - 1) & ~7ul)) &&
+	       !__builtin_memcmp(at, jump, sizeof(jump));
+}
+
+/* Whether dlopen() of libc is on the stack. */
+static bool is_in_dlopen(const struct origin *origin, const struct thread *thread)
+{
+	static uintptr_t from, size;
+	uintptr_t frames[FRAMES_MAX];
+	unsigned int count;
+	enum capture_end end;
+
+	if (!size) {
+		struct loaded libc;
+		struct linkage linkage;
+		const ElfW(Sym) * symbol;
+
+		if (loader_find_libc(&libc) || !linkage_read(&linkage, libc.link_map))
+			return false;
+		symbol = linkage_find(&linkage, "dlopen");
+		from = symbol ? libc.link_map->l_addr + symbol->st_value : 0;
+		size = symbol ? symbol->st_size : 0;
+	}
+	count = capture_walk(origin, &thread->stack, frames, FRAMES_MAX, &end);
+	for (unsigned int i = 0; i < count; i++)
+		if (frames[i] - from < size)
+			return true;
+	return false;
+}
+
+/* Waits for the planner's answer. Returns false if it is not a plan. */
+static bool receive_plan(int socket, struct patches *plan)
+{
+	struct timespec limit = { .tv_sec = ANSWER_MS / 1000 };
+	struct pollfd answer = { .fd = socket, .events = POLLIN };
+	struct iovec part = { plan, sizeof(*plan) };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	long status, size;
+
+	/* the kernel subtracts the time that has passed from the limit */
+	do
+		status = sys_call5(__NR_ppoll, (long)&answer, 1, (long)&limit, 0, 0);
+	while (status == -EINTR);
+	size = status == 1 ? sys_recvmsg(socket, &message, MSG_DONTWAIT) : 0;
+	return size >= (long)PATCHES_SIZE(0) && plan->count <= PATCHES_MAX &&
+	       size == (long)PATCHES_SIZE(plan->count);
+}
+
+/*
+ * Returns the plan for the module's file, in memory of its own, or NULL. The descriptors are open
+ * for a moment only, as those of the loader, which opens the same file in each dlopen.
+ */
+static struct patches *request_plan(const char *path)
+{
+	struct patches *plan = sys_mmap(NULL, sizeof(*plan), PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int file, socket;
+	bool is_received;
+
+	if (sys_error(plan))
+		return NULL;
+	file = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+	socket = file < 0 ? file : reach_planner(ANSWER_MS);
+	is_received =
+		socket >= 0 &&
+		reach_say(socket, life.control->secret, sizeof(life.control->secret), &file) > 0 &&
+		receive_plan(socket, plan);
+	if (socket >= 0)
+		sys_close(socket);
+	if (file >= 0)
+		sys_close(file);
+	if (is_received)
+		return plan;
+	planner_is_gone |= file >= 0 && socket != -EMFILE && socket != -ENFILE;
+	sys_munmap(plan, sizeof(*plan));
+	return NULL;
+}
+
+/*
+ * Like linkage_read(), for a module that the loader has mapped, but not relocated. Sets only `map`,
+ * the segments, and the bounds.
+ */
+static bool read_mapped(struct linkage *linkage, const struct link_map *map)
+{
+	const ElfW(Ehdr) *head = (const void *)map->l_addr;
+
+	*linkage = (struct linkage){ .map = map, .low = UINTPTR_MAX };
+	if (!sys_is_readable(head) || __builtin_memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 ||
+	    head->e_phentsize != sizeof(ElfW(Phdr)) || head->e_phoff > PAGE ||
+	    head->e_phoff + head->e_phnum * sizeof(ElfW(Phdr)) > PAGE)
+		return false;
+	linkage->segments = (const void *)(map->l_addr + head->e_phoff);
+	linkage->segment_count = head->e_phnum;
+	for (unsigned int i = 0; i < head->e_phnum; i++) {
+		const ElfW(Phdr) *segment = &linkage->segments[i];
+		const uintptr_t from = map->l_addr + segment->p_vaddr;
+
+		if (segment->p_type != PT_LOAD)
+			continue;
+		if (from < linkage->low)
+			linkage->low = from;
+		if (from + segment->p_memsz > linkage->high)
+			linkage->high = from + segment->p_memsz;
+	}
+	return linkage->low < linkage->high;
+}
+
+/* Whether the loader will change the module's code. */
+static bool has_text_relocations(const struct link_map *map)
+{
+	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++)
+		if (entry->d_tag == DT_TEXTREL ||
+		    (entry->d_tag == DT_FLAGS && entry->d_un.d_val & DF_TEXTREL))
+			return true;
+	return false;
+}
+
+static const struct later *find_later(const struct link_map *map)
+{
+	for (unsigned int i = 0; i < LATER_MAX; i++)
+		if (later[i].map == map && later[i].section == map->l_ld &&
+		    has_jump(later[i].first))
+			return &later[i];
+	return NULL;
+}
+
+static bool was_asked(uint64_t hash)
+{
+	for (unsigned int i = 0; i < ASKED_MAX; i++)
+		if (asked[i] == hash)
+			return true;
+	return false;
+}
+
+/* Returns an unused entry of the table, or NULL. Removes the springboards of unloaded modules. */
+static struct later *take_entry(void)
+{
+	struct later *unused = NULL;
+
+	for (unsigned int i = 0; i < LATER_MAX; i++) {
+		if (later[i].map && !has_jump(later[i].first)) {
+			sys_munmap(later[i].boards, later[i].size);
+			later[i].map = NULL;
+		}
+		if (!later[i].map)
+			unused = &later[i];
+	}
+	return unused;
+}
+
+/* Changes a module that the loader has mapped, but not relocated. */
+static void change_mapped(const struct link_map *map)
+{
+	struct linkage linkage;
+	struct patches *plan;
+	uint64_t hash;
+
+	if (find_later(map) || !read_mapped(&linkage, map))
+		return;
+	hash = head_hash(&linkage);
+	plan = was_asked(hash) ? NULL : request_plan(map->l_name);
+	if (!plan)
+		return;
+	if (plan->count && plan->module[0] == hash) {
+		struct later *entry = take_entry(),
+			     new = { map, map->l_ld, NULL, boards_size(plan), NULL };
+
+		new.boards = change_module(&linkage, plan, 0,
+					   !entry		       ? PATCH_MANY
+					   : has_text_relocations(map) ? PATCH_CHANGED
+								       : PATCH_NONE,
+					   &new.first);
+		if (new.boards)
+			*entry = new;
+		else
+			plan->count = 0;
+	}
+	/* the file may have been replaced since the loader opened it; then its plan is of no use */
+	if (!plan->count)
+		asked[asked_count++ % ASKED_MAX] = hash;
+	sys_munmap(plan, sizeof(*plan));
+}
+
+/* Called for each call of malloc() from a dlopen on, until the thread has left the loader. */
+static void look_at_loads(const struct origin *origin)
+{
+	const struct thread *thread = thread_self;
+	struct loaded found;
+
+	if (!maps_is_loader(origin->ip)) {
+		if (thread && thread == opener)
+			__atomic_fetch_and(&life_armed[HOOK_malloc], (uint8_t)~LIFE_LOADS,
+					   __ATOMIC_RELAXED);
+		return;
+	}
+	if (__atomic_load_n(&_r_debug.r_state, __ATOMIC_RELAXED) != RT_ADD || planner_is_gone ||
+	    !thread || thread->vfork_return || thread->busy.frame || !life_is_running() ||
+	    ring_is_quiet() || !is_in_dlopen(origin, thread))
+		return;
+	for (const struct link_map *map = linkage_first(); map; map = map->l_next)
+		if (map->l_ld && loader_find(map->l_ld, &found))
+			change_mapped(map);
+}
+
+/* Whether the functions of the module's allocator were reported when the module was loaded. */
+static bool knows_module(const struct link_map *map)
+{
+	struct linkage linkage;
+
+	return find_later(map) || (read_mapped(&linkage, map) && was_asked(head_hash(&linkage)));
+}
+
+void allocators_expect_loads(void)
+{
+	uint8_t armed = __atomic_load_n(&life_armed[HOOK_malloc], __ATOMIC_RELAXED);
+
+	if (!life.control->has_planner || !loader.find_object || late_is_injected())
+		return;
+	__atomic_store_n(&life_look_at_loads, look_at_loads, __ATOMIC_RELAXED);
+	__atomic_store_n(&bypass_knows, knows_module, __ATOMIC_RELEASE);
+	/* if another thread is in a dlopen, too, calls are looked at until the next dlopen */
+	opener = armed & LIFE_LOADS && opener != thread_self ? NULL : thread_self;
+	while (armed && !(armed & LIFE_LOADS) &&
+	       !__atomic_compare_exchange_n(&life_armed[HOOK_malloc], &armed, armed | LIFE_LOADS,
+					    false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
 }
 
 #endif

@@ -10,7 +10,8 @@
 #include "preload/start/patch.h"
 
 /*
- * dlopen(3) has a stub, but is not a hook: calls to it are not recorded. The stub is assembly that
+ * dlopen(3) has a stub, but is not a hook: calls to it are not recorded. The stub prepares for the
+ * modules that the call will load. The stub is assembly that
  * leaves the stack unchanged, because dlopen finds its caller by the return address. Without such a
  * stub (on some processors), calls by libraries that are opened with RTLD_DEEPBIND are not
  * recorded, and the trace reports this.
@@ -25,8 +26,11 @@ __attribute__((used)) open_function hand_dlopen_enter(const char *path, int mode
 {
 	(void)path;
 	real_ready();
-	if (unlikely(mode & RTLD_DEEPBIND) && life.control && !life.is_off && !sys_is_quiet)
+	if (!life.control || life.is_off || sys_is_quiet)
+		return real.dlopen;
+	if (unlikely(mode & RTLD_DEEPBIND))
 		patch_before_deep();
+	allocators_expect_loads();
 	return real.dlopen;
 }
 

@@ -143,9 +143,15 @@ struct row {
 		__VA_ARGS__                                                                        \
 	}                                                                                          \
 	if (row.pick == SAMPLING_PASSES) {                                                         \
-		const bool is_guarded = HOOK_##name != HOOK_malloc || armed & LIFE_NESTS;          \
+		const bool is_guarded =                                                            \
+			HOOK_##name != HOOK_malloc || armed & (LIFE_NESTS | LIFE_LOADS);           \
 		const uint64_t left = is_guarded ? sampling_begin_pass() : 0;                      \
                                                                                                    \
+		if (HOOK_##name == HOOK_malloc && is_guarded && armed & LIFE_LOADS) {              \
+			const struct origin origin = CAPTURE_ORIGIN();                             \
+                                                                                                   \
+			life_look_at_loads(&origin);                                               \
+		}                                                                                  \
 		{                                                                                  \
 			PHASE(CALL, class, op)                                                     \
 			__VA_ARGS__                                                                \

@@ -21,6 +21,8 @@
 /* The last module in the loader's list when the program began; NULL: unknown. */
 static const struct link_map *first_last;
 
+bool (*bypass_knows)(const struct link_map *map);
+
 /* The reported modules, by the addresses of their dynamic sections. */
 static SPARSE uintptr_t told[TOLD_MAX];
 
@@ -109,8 +111,7 @@ static bool is_loaded(const struct link_map *map)
 
 /*
  * Returns the name of a malloc with a prefix (je_malloc) that the module defines, or NULL. The
- * module was loaded after the program's start, so no plan of patches (patches.h) changes its
- * functions.
+ * module was loaded after the program's start.
  */
 static const char *allocator_of(const struct linkage *linkage)
 {
@@ -135,7 +136,8 @@ static bool examine_module(struct bypass *bypass)
 	if (!is_loaded(bypass->map) || is_told(section) || !linkage_read(&linkage, bypass->map))
 		return false;
 	bypass->functions = 0;
-	bypass->allocator = allocator_of(&linkage);
+	bypass->allocator =
+		bypass_knows && bypass_knows(bypass->map) ? NULL : allocator_of(&linkage);
 	for (int kind = 1; kind >= 0; kind--) {
 		const ElfW(Rela) *entry = linkage.relocations[kind];
 		const ElfW(Rela) *end = entry + linkage.relocation_count[kind];

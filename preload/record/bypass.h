@@ -7,8 +7,8 @@
  * defines the function, which is this library. But a library that is opened with RTLD_DEEPBIND
  * looks first in its own dependencies, including libc. So its calls bypass the stubs if
  * patch_before_deep() could not change libc's symbols. The values of the library's relocations show
- * where its calls lead. A library may also have an allocator that is recorded only in modules that
- * the loader loads with the program (patches.h).
+ * where its calls lead. A library that was loaded later may also have an allocator for which there
+ * was no plan of patches (patches.h).
  */
 
 #include <stdbool.h>
@@ -27,6 +27,12 @@ struct bypass {
 	/* name of a malloc with a prefix, whose calls are not recorded; NULL: none */
 	const char *allocator;
 };
+
+/*
+ * Whether the functions of the module's allocator have been reported (hand_allocators.c). NULL: no
+ * such module was reported.
+ */
+extern bool (*bypass_knows)(const struct link_map *map);
 
 /*
  * Called at the start of the process. By then the loader has bound all loaded modules in link

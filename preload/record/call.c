@@ -516,6 +516,16 @@ static void follow_file(const struct call *call, const struct call_event *event)
 		facts_tell_link((int)arguments[1].number, arguments[2].text);
 }
 
+/* What hooks with some bits of enum life_arm do before the event is recorded. */
+static __attribute__((noinline)) void prepare_event(const struct call *call,
+						    const struct call_event *event)
+{
+	if (life_armed[call->hook] & LIFE_FOLLOWS)
+		follow_file(call, event);
+	if (life_armed[call->hook] & LIFE_LOADS)
+		life_look_at_loads(call->origin);
+}
+
 void call_event(struct call *call, const struct call_event *event)
 {
 	struct thread *thread = call->thread;
@@ -531,8 +541,8 @@ void call_event(struct call *call, const struct call_event *event)
 	if (unlikely(event->part) && call->depth < ARENA_OPEN_MAX)
 		thread->slot->open[call->depth].half =
 			event->moment == MOMENT_HALF ? (uint16_t)event->resource : RESOURCE_NONE;
-	if (unlikely(life_armed[call->hook] & LIFE_FOLLOWS))
-		follow_file(call, event);
+	if (unlikely(life_armed[call->hook] & (LIFE_FOLLOWS | LIFE_LOADS)))
+		prepare_event(call, event);
 	if (unlikely(thread->busy.frame)) {
 		event_aside(call, event);
 		return;

@@ -627,11 +627,15 @@ tell_allocator(const char *function, const struct link_map *map, enum patch_reas
 void facts_tell_allocator(const char *function, const struct link_map *map,
 			  enum patch_reason reason)
 {
-	if (!thread_self)
-		return;
-	begin_alone(thread_self, true);
-	tell_allocator(function, map, reason);
-	end_alone(thread_self);
+	struct thread *thread = thread_self;
+	bool owns_watermark = thread && !thread->watermark;
+
+	if (owns_watermark)
+		begin_alone(thread, true);
+	if (thread)
+		tell_allocator(function, map, reason);
+	if (owns_watermark)
+		end_alone(thread);
 }
 
 static __attribute__((noinline)) void tell_bypass(const struct bypass *bypass)

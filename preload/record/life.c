@@ -21,6 +21,7 @@ static uint32_t fork_mark_unset = 1;
 
 struct life life = { .fork_mark = &fork_mark_unset };
 uint8_t life_armed[HOOK_COUNT];
+void (*life_look_at_loads)(const struct origin *origin);
 bool clock_is_counter;
 
 static uint32_t state;

@@ -41,7 +41,14 @@ enum life_arm {
 	LIFE_SAMPLES = 4,   /* only some blocks, and their frees, are recorded (sampling.h) */
 	/* the real function calls malloc or realloc, which sample, too (hand_allocators.c) */
 	LIFE_NESTS = 16,
+	/* a thread calls dlopen: calls of malloc by the loader are looked at (hand_allocators.c) */
+	LIFE_LOADS = 32,
 };
+
+struct origin;
+
+/* Called with the origin of each call to malloc while the hook has LIFE_LOADS. */
+extern void (*life_look_at_loads)(const struct origin *origin);
 
 /*
  * Which hooks record (enum life_arm); all are 0 before the start. A stub that finds 0 calls

@@ -79,13 +79,14 @@ static int connect_in_time(int socket, const struct sockaddr_un *address, unsign
  * Connects by the abstract name of the collector's socket. This also works after chroot and setuid,
  * and in another pid namespace.
  */
-static int connect_by_name(int socket, int64_t patience_ms)
+static int connect_by_name(int socket, const char *suffix, int64_t patience_ms)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	char *name = address.sun_path + 1;
 
 	name += plain_copy(name, CONTROL_SOCKET_PREFIX, 32) - 1;
 	name += plain_copy(name, collector.id, sizeof(collector.id)) - 1;
+	name += plain_copy(name, suffix, 32) - 1;
 	return connect_in_time(socket, &address, (unsigned int)(name - (char *)&address),
 			       patience_ms);
 }
@@ -144,12 +145,12 @@ int reach_collector(uint32_t pid, int64_t patience_ms)
 
 	if (socket < 0)
 		return socket;
-	status = connect_by_name(socket, 0);
+	status = connect_by_name(socket, "", 0);
 	/* other users can fill the queue of the socket with a name, but not that of the owners */
 	if (status == -EAGAIN && life.control && is_owner())
 		status = connect_by_path(socket, life.control->owners_listener, patience_ms);
 	if (status && status != -ECONNREFUSED)
-		status = connect_by_name(socket, patience_ms);
+		status = connect_by_name(socket, "", patience_ms);
 	if (status == -ECONNREFUSED && life.control)
 		status = connect_by_path(socket, life.control->listener, patience_ms);
 	if (!status && !is_collector(socket, pid))
@@ -158,6 +159,27 @@ int reach_collector(uint32_t pid, int64_t patience_ms)
 		return socket;
 	sys_close(socket);
 	return status;
+}
+
+int reach_planner(int64_t patience_ms)
+{
+	struct ucred peer;
+	unsigned int size = sizeof(peer);
+	int socket = reach_is_trusted()
+			     ? sys_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)
+			     : -EPERM;
+	int status;
+
+	if (socket < 0)
+		return socket;
+	status = connect_by_name(socket, PLANNER_SUFFIX, patience_ms);
+	if (!status)
+		status = sys_getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+	/* after the launcher has ended, any process may bind the name */
+	if (!status && peer.uid == collector.owner)
+		return socket;
+	sys_close(socket);
+	return status ? status : -EPERM;
 }
 
 long reach_say(int socket, const void *data, size_t size, const int *fd)

@@ -38,6 +38,12 @@ char *reach_path(char *path, uint64_t pid, uint64_t fd);
 int reach_collector(uint32_t pid, int64_t patience_ms);
 
 /*
+ * Returns a socket that is connected to the planner of the run (patches.h), or -errno; -EPERM if
+ * the planner does not have full control of this process anyway.
+ */
+int reach_planner(int64_t patience_ms);
+
+/*
  * Sends one message, with a descriptor unless fd is NULL. Does not block. Returns the result of
  * sendmsg.
  */

@@ -321,7 +321,7 @@ static bool is_part(const struct thread *thread, const struct origin *origin, en
 	uint32_t count = thread->open_count;
 	const struct arena_open *open = &thread->slot->open[count - 1];
 	enum hook_number outer;
-	uintptr_t made_by;
+	bool is_own;
 
 	if (!count || count > ARENA_OPEN_MAX || thread->busy.frame)
 		return false;
@@ -330,10 +330,10 @@ static bool is_part(const struct thread *thread, const struct origin *origin, en
 	    (open->object != object && class_of_hook[hook] != RESOURCE_MEMORY) ||
 	    open->frame <= origin->cfa)
 		return false;
-	made_by = thread->inner.call == open->call ? thread->inner.address
-						   : (uintptr_t)real_of(outer);
-	return maps_are_one(origin->ip, made_by) ||
-	       maps_are_one(origin->ip, (uintptr_t)call_settle);
+	is_own = thread->inner.call == open->call
+			 ? origin->ip - thread->inner.module->from < thread->inner.module->size
+			 : maps_are_one(origin->ip, (uintptr_t)real_of(outer));
+	return is_own || maps_are_one(origin->ip, (uintptr_t)call_settle);
 }
 
 /*

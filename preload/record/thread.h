@@ -69,7 +69,10 @@ struct thread {
 	struct thread_inner {
 		/* number of the innermost open call to a function in hand_allocators.c */
 		uint64_t call;
-		uintptr_t address; /* entry of the allocator's function that was called */
+		/* addresses of the module of that function */
+		const struct thread_range {
+			uintptr_t from, size;
+		} * module;
 	} inner;
 	bool has_python; /* the remembered backtrace includes Python frames and is in `python` */
 	/* libunwind is walking this thread's stack; calls that libunwind makes are not recorded */

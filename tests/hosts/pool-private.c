@@ -54,3 +54,21 @@ PUBLIC void own_free(void *block)
 	free(block);
 	STAY;
 }
+
+/* Blocks before main() or in dlopen(). */
+static void *first[100];
+static size_t first_count;
+
+__attribute__((constructor)) static void allocate_first(void)
+{
+	const char *count = getenv("FIRST");
+
+	for (size_t end = count ? strtoul(count, NULL, 10) : 0; first_count < end; first_count++)
+		first[first_count] = malloc(1000);
+}
+
+__attribute__((destructor)) static void free_first(void)
+{
+	while (first_count)
+		free(first[--first_count]);
+}
