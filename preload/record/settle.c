@@ -7,6 +7,7 @@
 #include "call.h"
 
 #include "facts.h"
+#include "preload/ground/loader.h"
 #include "preload/ground/real.h"
 #include "preload/ground/sys.h"
 #include "preload/walk/maps.h"
@@ -307,6 +308,22 @@ static bool settle_thread(struct thread *thread, const struct origin *origin)
 	return true;
 }
 
+/* Whether the address is in this library. */
+static bool is_ours(uintptr_t address)
+{
+	static uintptr_t from, size;
+	struct loaded ours;
+
+	/* several threads may do this at the same time, with the same result */
+	if (unlikely(!__atomic_load_n(&size, __ATOMIC_ACQUIRE))) {
+		if (loader_find((const void *)(uintptr_t)is_ours, &ours))
+			return false;
+		from = (uintptr_t)ours.map_start;
+		__atomic_store_n(&size, (uintptr_t)ours.map_end - from, __ATOMIC_RELEASE);
+	}
+	return address - from < size;
+}
+
 /*
  * Whether this call is a part of the innermost open call: the real function of the open call makes
  * this call, from its own module or by a jump from the stub itself, for the same object of the same
@@ -321,7 +338,6 @@ static bool is_part(const struct thread *thread, const struct origin *origin, en
 	uint32_t count = thread->open_count;
 	const struct arena_open *open = &thread->slot->open[count - 1];
 	enum hook_number outer;
-	bool is_own;
 
 	if (!count || count > ARENA_OPEN_MAX || thread->busy.frame)
 		return false;
@@ -330,10 +346,12 @@ static bool is_part(const struct thread *thread, const struct origin *origin, en
 	    (open->object != object && class_of_hook[hook] != RESOURCE_MEMORY) ||
 	    open->frame <= origin->cfa)
 		return false;
-	is_own = thread->inner.call == open->call
-			 ? origin->ip - thread->inner.module->from < thread->inner.module->size
-			 : maps_are_one(origin->ip, (uintptr_t)real_of(outer));
-	return is_own || maps_are_one(origin->ip, (uintptr_t)call_settle);
+	/* if the real function jumped to this function, the stub is the caller */
+	if (is_ours(origin->ip))
+		return true;
+	return thread->inner.call == open->call
+		       ? origin->ip - thread->inner.module->from < thread->inner.module->size
+		       : maps_are_one(origin->ip, (uintptr_t)real_of(outer));
 }
 
 /*
