@@ -2,15 +2,18 @@
 #include "dialects/swap/swap_apis.h"
 
 /* Headers with the types in hooks.def, as in preload/ground/real.h. */
+#include <aio.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <mqueue.h>
+#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>

@@ -21,6 +21,9 @@ static char *copy(struct summary *summary, const char *text)
 
 /* ---- waits ---- */
 
+/* a call that usually does not wait is one that waits if it lasts this long */
+#define CLOSING_NS 100000000u
+
 static uint64_t duration_of(const struct event *event)
 {
 	return event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0;
@@ -368,8 +371,13 @@ static void note_open(struct summary *summary, const struct event *event)
 	struct summary_fold *fold = summary->fold;
 	const char *call = event_argument(event, "call");
 	const struct hook *hook = call ? hook_find(call) : NULL;
+	/* usually, close and fclose do not wait, but they may wait until data was sent or written
+	 */
+	bool closes = hook && hook->operation == OPERATION_FREE &&
+		      hook->resource != RESOURCE_MEMORY && duration_of(event) >= CLOSING_NS;
 	/* an exec or exit that has not returned is not a wait */
-	bool may_block = !hook || (hook_may_sleep(hook) && hook->operation != OPERATION_END);
+	bool may_block =
+		!hook || closes || (hook_may_sleep(hook) && hook->operation != OPERATION_END);
 	struct fold_open *open;
 
 	if (event->time_ns > fold->process.end_ns)

@@ -412,6 +412,21 @@ void real_stand_in(void)
  * The pointer to a function that this libc lacks stays NULL, unless real_stand_in() sets it. The
  * program can reach the stub of such a function only by a weak reference or dlsym().
  */
+static FILE no_stream = { ._fileno = -1 }, *none = &no_stream;
+FILE **real_stdin = &none, **real_stdout = &none;
+
+/* A program may have its own copies of these variables, which libc then uses. */
+static void find_streams(void)
+{
+	FILE **in = loader_symbol(RTLD_DEFAULT, "stdin");
+	FILE **out = loader_symbol(RTLD_DEFAULT, "stdout");
+
+	real_stdin = in ? in : real_stdin;
+	real_stdout = out ? out : real_stdout;
+	if (!in || !out)
+		loader_forget_error();
+}
+
 void real_find(const struct libc_places *known)
 {
 	void *found[NAMES];
@@ -435,6 +450,7 @@ void real_find(const struct libc_places *known)
 	for (unsigned int i = 0; i < NAMES; i++)
 		*where_is(i) = found[i];
 	real_stand_in();
+	find_streams();
 	__atomic_store_n(&real_is_found, true, __ATOMIC_RELEASE);
 }
 
@@ -447,6 +463,7 @@ bool real_find_late(void)
 	if (!real.malloc || !real.free || !real.pthread_mutex_lock)
 		return false;
 	real_stand_in();
+	find_streams();
 	__atomic_store_n(&real_is_found, true, __ATOMIC_RELEASE);
 	return true;
 }

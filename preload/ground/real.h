@@ -7,12 +7,20 @@
  * those of another allocator that was preloaded or linked.
  */
 
+#include <features.h>
+
+/* This library defines the functions scanf and vfscanf, not those that the headers put in place. */
+#undef __GLIBC_USE_DEPRECATED_SCANF
+#define __GLIBC_USE_DEPRECATED_SCANF 1
+
+#include <aio.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <mntent.h>
 #include <mqueue.h>
+#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <pty.h>
@@ -20,6 +28,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +37,7 @@
 #include <sys/fanotify.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/msg.h>
@@ -42,6 +52,7 @@
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -75,6 +86,22 @@ ssize_t __recv_chk(int fd, void *buffer, size_t count, size_t room, int flags);
 int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room);
 int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 		const sigset_t *mask, size_t room);
+
+char *__fgets_unlocked_chk(char *restrict text, size_t room, int count, FILE *restrict stream);
+size_t __fread_unlocked_chk(void *restrict items, size_t room, size_t size, size_t count,
+			    FILE *restrict stream);
+int __printf_chk(int flags, const char *restrict format, ...);
+int __fprintf_chk(FILE *restrict stream, int flags, const char *restrict format, ...);
+int __dprintf_chk(int fd, int flags, const char *restrict format, ...);
+int __vprintf_chk(int flags, const char *restrict format, va_list list);
+int __vfprintf_chk(FILE *restrict stream, int flags, const char *restrict format, va_list list);
+int __vdprintf_chk(int fd, int flags, const char *restrict format, va_list list);
+
+/* The functions of C99: the headers put them in place of those without __isoc99. */
+int __isoc99_scanf(const char *restrict format, ...);
+int __isoc99_fscanf(FILE *restrict stream, const char *restrict format, ...);
+int __isoc99_vscanf(const char *restrict format, va_list list);
+int __isoc99_vfscanf(FILE *restrict stream, const char *restrict format, va_list list);
 
 /*
  * libc's headers may not declare these functions: most versions of libc are older than C23, and
@@ -128,6 +155,12 @@ struct real {
  * stub_begin() or real_ready().
  */
 extern struct real real;
+
+/*
+ * libc's variables stdin and stdout. (This library defines a hidden symbol of the first name.) If
+ * libc's were not found, the streams have no descriptor.
+ */
+extern FILE **real_stdin, **real_stdout;
 
 /* The name of a hook or, for higher numbers, of a row of real.def. */
 const char *real_name(unsigned int hook);

@@ -148,12 +148,59 @@ void fd_join(const struct call *call, int one, int other);
 #define MAY_SEND(fd, flags) (!((flags)&MSG_DONTWAIT) || fd_other_end(fd) >= 0)
 
 /*
- * A stream's descriptor (negative: none), and whether a call that reads the stream reads from the
- * descriptor. needs: whether libc looks at the stream at all; if not, the pointer may be invalid.
+ * A stream's descriptor (negative: none). needs: whether libc looks at the stream at all; if not,
+ * the pointer may be invalid.
  */
 #define STREAM_FD(stream, needs) ((needs) ? (stream)->_fileno : -1)
-#define STREAM_READS(stream, needs) \
-	((needs) && (stream)->_IO_read_ptr >= (stream)->_IO_read_end && (stream)->_fileno >= 0)
+
+/*
+ * Whether a call reads from the stream's descriptor, or may do so: to get a number of bytes; to get
+ * a line that ends with `end` or has `most` bytes; for scanf. 0 bytes: libc does not look at the
+ * stream. A buffer that the last read has filled is followed by more, as a rule: a file.
+ */
+#define STREAM_UNBUFFERED   2 /* glibc's _IO_UNBUFFERED */
+#define STREAM_LEFT(stream) ((stream)->_IO_read_end - (stream)->_IO_read_ptr)
+#define STREAM_IS_SHORT(stream)                                                         \
+	(STREAM_LEFT(stream) <= 0 || (stream)->_IO_read_end != (stream)->_IO_buf_end || \
+	 (stream)->_flags & STREAM_UNBUFFERED)
+#define STREAM_READS(stream, bytes) \
+	((bytes) != 0 && STREAM_LEFT(stream) < (ptrdiff_t)(bytes) && (stream)->_fileno >= 0)
+#define STREAM_LACKS(stream, end, most) \
+	((most) > 0 && STREAM_IS_SHORT(stream) && stream_lacks(stream, end, most))
+#define STREAM_SCANS(stream) \
+	(STREAM_LEFT(stream) < 64 && STREAM_IS_SHORT(stream) && (stream)->_fileno >= 0)
+bool stream_lacks(const FILE *stream, int end, intptr_t most);
+
+/*
+ * Whether a call writes to the stream's descriptor, or may do so: to write a number of bytes, a
+ * text of unknown length, or what is in the buffer.
+ */
+#define STREAM_ENOUGH 512 /* most printed texts are shorter */
+#define STREAM_WRITES(stream, bytes)                                                               \
+	((bytes) != 0 && (stream)->_IO_write_end - (stream)->_IO_write_ptr < (ptrdiff_t)(bytes) && \
+	 (stream)->_fileno >= 0)
+#define STREAM_PRINTS(stream)  STREAM_WRITES(stream, STREAM_ENOUGH)
+#define STREAM_FLUSHES(stream) (!(stream) || (stream)->_IO_write_ptr > (stream)->_IO_write_base)
+
+/* The start of glibc's struct _IO_wide_data, which no header defines since glibc 2.28. */
+struct stream_wide {
+	const wchar_t *read_ptr, *read_end, *read_base, *write_base, *write_ptr, *write_end;
+};
+
+/*
+ * The buffer of wide characters; NULL: the stream has none yet, or none at all. Before the first
+ * call that reads or writes, a call may wait.
+ */
+#define STREAM_WIDE(stream)                                                                   \
+	((stream)->_mode > 0 ? (const struct stream_wide *)(const void *)(stream)->_wide_data \
+			     : NULL)
+#define STREAM_READS_WIDE(stream)  \
+	((stream)->_fileno >= 0 && \
+	 (!STREAM_WIDE(stream) || STREAM_WIDE(stream)->read_ptr >= STREAM_WIDE(stream)->read_end))
+#define STREAM_PRINTS_WIDE(stream, letters) \
+	((stream)->_fileno >= 0 &&          \
+	 (!STREAM_WIDE(stream) ||           \
+	  STREAM_WIDE(stream)->write_end - STREAM_WIDE(stream)->write_ptr < (letters)))
 
 /* Commands of fcntl that wait for a lock of a file. */
 #define LOCKS_FILE(command) ((command) == F_SETLKW || (command) == F_OFD_SETLKW)

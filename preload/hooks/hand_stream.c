@@ -5,6 +5,17 @@
  */
 #include "effects.h"
 
+bool stream_lacks(const FILE *stream, int end, intptr_t most)
+{
+	const char *at = stream->_IO_read_ptr, *to = stream->_IO_read_end;
+
+	if (stream->_fileno < 0 || to - at >= most || (at < to && to[-1] == (char)end))
+		return false;
+	while (at < to && *at != (char)end)
+		at++;
+	return at == to;
+}
+
 /* glibc declares these parameters nonnull, but programs pass NULL. */
 #define FORGET_NONNULL(pointer) __asm__("" : "+r"(pointer))
 

@@ -29,6 +29,7 @@
  * constant, so the compiler removes the columns that have no effect in it.
  */
 enum phase {
+	PHASE_PASS,
 	PHASE_FIRST,
 	PHASE_QUICK,
 	PHASE_ENTRY,
@@ -66,6 +67,7 @@ struct row {
 #define RECORDS_IF(cond) IN(PHASE_ENTRY) row.is_recorded = (cond);
 #define BLOCKS_IF(cond)                           \
 	IN(PHASE_ENTRY) row.is_recorded = (cond); \
+	IN(PHASE_PASS) row.is_recorded = (cond);  \
 	RECORDS_IF_LASTED(true)
 #define RECORDS_IF_LASTED(cond) IN(PHASE_RETURN) row.is_recorded = !(cond) || call_lasted(&call);
 #define NOTIFIES(fd)                                            \
@@ -269,11 +271,41 @@ struct row {
 		gives                                                                              \
 	}
 
-#define HOOK(name, type, params, class, op, returns, ...)                                          \
-	EXPORT type name(EACH_PARAMETER(params))                                                   \
+#define SECOND(...)		SECOND_(__VA_ARGS__)
+#define SECOND_(a, b, ...)	b
+
+/*
+ * Calls that block are many, and most of them cannot block (putc). So their stubs jump to the real
+ * function or, if the call may block, to a function that records the call. It has the same
+ * parameters, so after the jump its caller is that of the stub.
+ */
+#define BLOCKS_CALL		~, BLOCKING
+#define HOOK(name, type, params, class, ...)                                                       \
+	HOOK_OF(SECOND(BLOCKS_##class, DIRECT, ~), name, type, params, class, __VA_ARGS__)         \
+	TWIN(name, type, params, class, __VA_ARGS__)
+#define HOOK_OF(kind, ...)	HOOK_OF_(kind, __VA_ARGS__)
+#define HOOK_OF_(kind, ...)	HOOK_##kind(__VA_ARGS__)
+#define HOOK_BLOCKING(name, type, params, class, op, returns, ...)                                 \
+	static __attribute__((noinline)) type record_##name(EACH_PARAMETER(params))                \
 	BODY(name, type result = (type)0;, result =, return result;, real.name(EACH_NAME(params)), \
 	     CAPTURE_ORIGIN(), class, op, returns, __VA_ARGS__)                                    \
-	TWIN(name, type, params, class, op, returns, __VA_ARGS__)
+	EXPORT type name(EACH_PARAMETER(params))                                                   \
+	{                                                                                          \
+		struct row row = { .is_recorded = true };                                          \
+		struct spare spare;                                                                \
+		struct call call;                                                                  \
+		type result;                                                                       \
+		PHASE(PASS, class, op)                                                             \
+		(void)spare, (void)call, (void)result;                                             \
+		__VA_ARGS__                                                                        \
+		if (row.is_recorded || unlikely(!real_is_found))                                   \
+			return record_##name(EACH_NAME(params));                                   \
+		return real.name(EACH_NAME(params));                                               \
+	}
+#define HOOK_DIRECT(name, type, params, class, op, returns, ...)                                   \
+	EXPORT type name(EACH_PARAMETER(params))                                                   \
+	BODY(name, type result = (type)0;, result =, return result;, real.name(EACH_NAME(params)), \
+	     CAPTURE_ORIGIN(), class, op, returns, __VA_ARGS__)
 
 #define HOOK_VOID(name, params, class, op, ...)                                                    \
 	EXPORT void name(EACH_PARAMETER(params))                                                   \
@@ -301,6 +333,13 @@ struct row {
 		return stub_##name(EACH_NAME(params), EACH_NAME(optional));                        \
 	}                                                                                          \
 	TWIN(name, type, EACH_BOTH(params, optional), class, op, returns, __VA_ARGS__)
+
+/* Ends the list on each way to the end of the function. */
+#define HOOK_LIST(name, type, params, really, class, op, returns, ...)                             \
+	EXPORT type name(EACH_PARAMETER(params), ...)                                              \
+	BODY(name, type result = (type)0; va_list list; va_start(list, EACH_LAST(params));,        \
+	     result =, { va_end(list); return result; }, really, CAPTURE_ORIGIN(), class, op,      \
+	     returns, __VA_ARGS__)
 
 /*
  * The event is recorded before the call, because the function does not return. exit() runs
@@ -372,8 +411,6 @@ struct row {
 #define WITH_NUMBER_socketpair	   ~, 1
 #define WITH_NUMBER_timerfd_create ~, 1
 
-#define SECOND(...)		SECOND_(__VA_ARGS__)
-#define SECOND_(a, b, ...)	b
 #define TWIN_OR_NOT(has)	TWIN_OR_NOT_(has)
 #define TWIN_OR_NOT_(has)	TWIN_##has
 #define TWIN(name, ...)		TWIN_OR_NOT(SECOND(WITH_NUMBER_##name, 0, 0))(name, __VA_ARGS__)

@@ -27,6 +27,7 @@
 #include <sys/wait.h>
 #include <threads.h>
 #include <unistd.h>
+#include <wchar.h>
 
 extern char **environ;
 
@@ -200,7 +201,8 @@ static void times(void)
 static void streams(void)
 {
 	FILE *stream = (FILE *)(void *)bad, *no_stream = (FILE *)(void *)none;
-	char text[8];
+	char text[8] = "";
+	wchar_t wide[8];
 	char **no_line = (char **)(void *)none;
 	size_t *no_size = (size_t *)(void *)none;
 	volatile int one = 1, two = 2;
@@ -215,6 +217,18 @@ static void streams(void)
 	TRY(getdelim(no_line, no_size, ';', no_stream));
 	TRY(getc(stream));
 	TRY(fgetc(no_stream));
+	TRY(fwrite(text, nothing, 1, stream));
+	TRY(fwrite(text, 1, nothing, no_stream));
+	TRY(fwrite(text, 1, 1, stream));
+	TRY(fputs(text, no_stream));
+	TRY(putc('x', stream));
+	TRY(fprintf(no_stream, "%d", one));
+	TRY(fflush(stream));
+	TRY(!fgetws(wide, one, stream));
+	TRY(!fgetws(wide, two, no_stream));
+	TRY(fgetwc(stream));
+	TRY(fputwc(L'x', no_stream));
+	TRY(fscanf(stream, "%*d"));
 }
 
 int main(void)
