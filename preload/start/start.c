@@ -459,8 +459,8 @@ __attribute__((constructor(101))) static void start_construct(int argc, char **a
 }
 
 /*
- * Because of -z initfirst, this destructor runs after all others, so the time at which it runs is
- * the end of exit().
+ * The time at which this destructor runs is near the end of exit(). Destructors of libraries may
+ * run later (libuv's closes descriptors then), and are recorded, too.
  */
 __attribute__((destructor)) static void start_destruct(void)
 {
