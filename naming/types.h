@@ -7,7 +7,8 @@
  * through functions whose names contain the type. Such a name is used only if the function
  * allocates nothing else, and if types.def lists all functions between that function and the hook.
  * Of other calls, the debug information may show which object they allocate (naming_allocated()).
- * Otherwise the type is unknown.
+ * Otherwise the type is unknown. If LTO or the linker has merged functions with equal code, a name
+ * is that of any of them, and so is the type.
  */
 
 #include <stdbool.h>
