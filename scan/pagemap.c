@@ -21,6 +21,9 @@
 #define ENTRY_PRESENT (1ull << 63)
 #define ENTRY_SWAPPED (1ull << 62)
 #define ENTRY_OF_FILE (1ull << 61)
+/* A page that cannot be read (MADV_GUARD_INSTALL), as below stacks with glibc 2.43; also SWAPPED.
+ */
+#define ENTRY_GUARD (1ull << 58)
 
 /*
  * Adds pages as a new run, or extends the last run. first: number of runs of earlier ranges, which
@@ -53,6 +56,7 @@ struct scan_arguments {
 #define SCAN_PRESENT (1u << 3)
 #define SCAN_SWAPPED (1u << 4)
 #define SCAN_ZERO    (1u << 5)
+#define SCAN_GUARD   (1u << 8)
 
 /* Returns false if the kernel does not know the request. */
 static bool list_runs(const struct pagemap *pagemap, uint64_t from, uint64_t to,
@@ -65,6 +69,8 @@ static bool list_runs(const struct pagemap *pagemap, uint64_t from, uint64_t to,
 		.end = to,
 		.regions = (uintptr_t)regions,
 		.region_count = REGIONS,
+		.inverted = pagemap->lacks_guards ? 0 : SCAN_GUARD,
+		.all_of = pagemap->lacks_guards ? 0 : SCAN_GUARD,
 		.any_of = SCAN_PRESENT | SCAN_SWAPPED,
 		.wanted = SCAN_PRESENT | SCAN_SWAPPED | SCAN_FILE | SCAN_ZERO,
 	};
@@ -118,7 +124,8 @@ static bool read_entries(const struct pagemap *pagemap, uint64_t from, uint64_t 
 		if (got < (ssize_t)sizeof(*entries))
 			return false;
 		for (size_t i = 0; i < (size_t)got / sizeof(*entries); i++, from += WORDS_PAGE)
-			if (entries[i] & (ENTRY_PRESENT | ENTRY_SWAPPED))
+			if (entries[i] & (ENTRY_PRESENT | ENTRY_SWAPPED) &&
+			    !(entries[i] & ENTRY_GUARD))
 				add_run(runs, first, from, from + WORDS_PAGE,
 					(entries[i] & ENTRY_PRESENT ? PAGE_PRESENT : 0u) |
 						(entries[i] & ENTRY_SWAPPED ? PAGE_SWAPPED : 0u) |
@@ -133,9 +140,11 @@ bool pagemap_read(struct pagemap *pagemap, uint64_t from, uint64_t to, struct pa
 {
 	if (pagemap->fd < 0)
 		return false;
-	if (!pagemap->cannot_list && list_runs(pagemap, from, to, runs, beat, user))
-		return true;
-	pagemap->cannot_list = true;
+	for (; !pagemap->cannot_list; pagemap->lacks_guards = true) {
+		if (list_runs(pagemap, from, to, runs, beat, user))
+			return true;
+		pagemap->cannot_list = pagemap->lacks_guards;
+	}
 	return to - from <= SPARSE_MOST && read_entries(pagemap, from, to, runs, beat, user);
 }
 

@@ -35,8 +35,9 @@ struct page_runs {
 };
 
 struct pagemap {
-	int fd;		  /* descriptor of /proc/PID/pagemap; -1: it cannot be opened */
-	bool cannot_list; /* the kernel has no PAGEMAP_SCAN (before Linux 6.7) */
+	int fd;		   /* descriptor of /proc/PID/pagemap; -1: it cannot be opened */
+	bool cannot_list;  /* the kernel has no PAGEMAP_SCAN (before Linux 6.7) */
+	bool lacks_guards; /* PAGEMAP_SCAN does not know guard regions */
 };
 
 /*
