@@ -81,57 +81,29 @@ static int value_column(const struct set *set, enum table_id id)
 /* How the cells of a column are joined. */
 enum set_join { SET_NOT, SET_KEY, SET_SUM, SET_SQUARES, SET_MOST, SET_MEAN, SET_TYPE, SET_WORST };
 
+#define BIT(kind) (1ull << TABLE_##kind)
+#define KEYS	  (BIT(GROUP) | BIT(TEXT) | BIT(BACKTRACE))
+#define SUMS	  (BIT(AMOUNT) | BIT(COUNT) | BIT(BYTES) | BIT(CHANGE) | BIT(NS))
+#define MEANS	  (BIT(MEAN) | BIT(SIZE) | BIT(PERCENT))
+
 static enum set_join join_of(enum table_id id, const struct table_column *column)
 {
+	uint64_t kind = 1ull << column->kind;
 	bool is_limits = id == TABLE_limits;
+	bool is_key =
+		!is_limits || !strcmp(column->name, "limit") || !strcmp(column->name, "result");
 
-	switch (column->kind) {
-	case TABLE_GROUP:
-	case TABLE_TEXT:
-		/* the object of a wait has the pid of a child, for example */
-		return (is_limits && strcmp(column->name, "limit") != 0 &&
-			strcmp(column->name, "result") != 0) ||
-				       !strcmp(column->name, "object")
-			       ? SET_WORST
-			       : SET_KEY;
-	case TABLE_BACKTRACE:
-		return is_limits ? SET_WORST : SET_KEY;
-	case TABLE_NOTE:
+	/* the object of a wait may be a child with its pid, so it does not tell rows apart */
+	if (kind & KEYS && is_key && strcmp(column->name, "object") != 0)
+		return SET_KEY;
+	if (kind & (KEYS | BIT(NOTE)) || (is_limits && kind & (BIT(AMOUNT) | BIT(ERROR))))
 		return SET_WORST;
-	case TABLE_TYPE:
-		return SET_TYPE;
-	case TABLE_ERROR:
-		return is_limits ? SET_WORST : SET_SQUARES;
-	case TABLE_AMOUNT:
-		return is_limits ? SET_WORST : SET_SUM;
-	case TABLE_COUNT:
-	case TABLE_BYTES:
-	case TABLE_CHANGE:
-	case TABLE_NS:
-		return SET_SUM;
-	case TABLE_LONGEST:
-		return SET_MOST;
-	case TABLE_MEAN:
-	case TABLE_SIZE:
-	case TABLE_PERCENT:
-		return SET_MEAN;
-	case TABLE_NUMBER:
-	case TABLE_PROCESSES:
-	case TABLE_PART_ERROR:
-	case TABLE_PART:
-	case TABLE_PART_COUNT:
-	case TABLE_TIME:
-	case TABLE_SHARE:
-	case TABLE_BAR:
-	case TABLE_CURVE:
-	case TABLE_CURVE_BYTES:
-	case TABLE_STEPS:
-	case TABLE_KEY:
-	case TABLE_OBJECT:
-	case TABLE_BRANCH:
-		break;
-	}
-	return SET_NOT;
+	return kind & SUMS	     ? SET_SUM
+	       : kind & MEANS	     ? SET_MEAN
+	       : kind & BIT(ERROR)   ? SET_SQUARES
+	       : kind & BIT(LONGEST) ? SET_MOST
+	       : kind & BIT(TYPE)    ? SET_TYPE
+				     : SET_NOT;
 }
 
 /* ---- reading cells ---- */
