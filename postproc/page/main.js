@@ -23,9 +23,12 @@ function drawNow() {
 const nameOf = element => element.tagName + (element.getAttribute('aria-label') || element.textContent.replace(/ [▾▴]$/, ''));
 function keepFocus(change) {
 	const before = /** @type {any} */ (document.activeElement), root = before && before.parentElement && before.parentElement.closest('[id]');
-	const id = before && before.id, name = before && nameOf(before), at = id === 'search' ? before.selectionStart : -1;
+	/* without a focus, the element is the body, whose text has the model */
+	if (!root)
+		return change();
+	const id = before.id, name = nameOf(before), at = id === 'search' ? before.selectionStart : -1;
 	change();
-	if (!root || before.isConnected)
+	if (before.isConnected)
 		return;
 	const after = id ? $(id) : [...(root.isConnected ? root : document.body).querySelectorAll(before.tagName)].find(each => nameOf(each) === name);
 	if (!after)
