@@ -35,9 +35,9 @@ uint64_t estimate_error(double variance);
 uint64_t estimate_count_error(uint64_t count, double variance);
 
 /*
- * An upper limit of estimate_error() for a sum of bytes or blocks whose variance is unknown. A
- * sampled block of n bytes and weight w adds w (w - 1) n^2 to the variance, which is less than
- * w n sample.
+ * An upper bound on estimate_error() for a sum of bytes or blocks whose variance is unknown: a
+ * sampled block of n bytes and weight w adds w * (w - 1) * n * n to the variance, and this number
+ * is less than w * n * sample.
  */
 uint64_t estimate_error_most(uint64_t sample, uint64_t amount);
 

@@ -14,8 +14,8 @@
 #include <stddef.h>
 
 /*
- * A handler for failed allocations. It must not return. It may run in any thread. The program has
- * freed nothing when the handler runs.
+ * A handler for failed allocations. It runs in the thread whose allocation failed, before anything
+ * has been cleaned up, and must not return.
  */
 typedef void memory_end(void);
 

@@ -200,8 +200,9 @@ static int detach_error_file(void)
 }
 
 /*
- * Closes every descriptor except those in `keep` (-1: none), and opens /dev/null as 0, 1 and 2
- * unless `keep` contains these numbers. Sorts `keep`. Must be called when everything is open.
+ * Closes every descriptor except those in `keep`, and opens /dev/null as 0, 1 and 2 unless `keep`
+ * contains these numbers. Ignores entries of -1. Sorts `keep`. Called after all descriptors that
+ * the collector needs have been opened.
  */
 static void detach_end(int *keep, size_t count)
 {

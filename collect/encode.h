@@ -83,7 +83,7 @@ struct encode_note {
 	uint64_t time;			   /* time of the note, in ticks */
 	/* the open call that the note is about; NULL: the note is not about a call */
 	const struct arena_open *open;
-	uint32_t depth;		/* how many other calls of its thread the open call is nested in */
+	uint32_t depth; /* number of unfinished calls of the thread that enclose this call */
 	const uint64_t *frames; /* the backtrace, innermost frame first */
 	uint32_t frame_count;
 };

@@ -266,8 +266,9 @@ static void end_predecessor(struct collector *collector, struct member *later)
 		    (later->doubt && (!member->doubt || member->family != later->family)))
 			continue;
 		/*
-		 * a program that runs for a short time may have ended before the collector accepts
-		 * it; the older member, which has the same pid, then seems to have ended, too
+		 * after an exec, the process's new program is another member with the same pid. If
+		 * it ended before the collector accepted it, the old program seems to have ended in
+		 * the same way, but it ended by exec.
 		 */
 		first->has_successor = true;
 		if (first->phase == PHASE_ALIVE && !watch_is_dead(&first->watch))

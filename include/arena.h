@@ -857,8 +857,8 @@ struct record_name {
 
 _Static_assert(sizeof(struct record) == 16, "records are laid out by hand");
 _Static_assert(sizeof(struct record_call) % 8 == 0, "frames follow aligned");
-_Static_assert(sizeof(struct record_short) == 40, "what follows it is aligned");
-_Static_assert(sizeof(struct short_more) == 8, "what follows it is aligned");
+_Static_assert(sizeof(struct record_short) == 40, "its size keeps the next record aligned");
+_Static_assert(sizeof(struct short_more) == 8, "its size keeps the next record aligned");
 _Static_assert(OPERATION_COUNT <= SHORT_OPERATION + 1, "an operation is a part of form");
 
 #endif

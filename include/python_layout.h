@@ -25,7 +25,7 @@ struct python_layout {
 	uint16_t current;
 	bool is_in_cframe;   /* `current` is a member of the cframe */
 	bool is_instruction; /* `at` leads to a pointer to the instruction, not to an offset */
-	uint8_t scale;	     /* unit, in bytes, of the offset that `at` leads to */
+	uint8_t scale;	     /* unit, in bytes, of the instruction's offset */
 	uint16_t previous, code, at; /* offsets in the frame */
 	/* offset of a flag in the frame, set in the outermost frame of a cframe */
 	uint16_t is_entry;

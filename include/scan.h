@@ -21,12 +21,15 @@ enum scan_message {
 	SCAN_FAILED = 'e', /* text: the reason of the failure */
 	/* messages from the collector */
 	/*
-	 * the cut is in the stream; the scanner must let the process continue. The text is ADDRESS
-	 * FROM-TO FROM-TO ... in hexadecimal, each followed by a space: the address of malloc, and
-	 * the ranges of the library's memory.
+	 * the stream has a cut, which marks this moment; the scanner must let the process continue.
+	 * The text is ADDRESS FROM-TO FROM-TO ... in hexadecimal, each followed by a space: the
+	 * address of malloc, and the ranges of the library's memory.
 	 */
 	SCAN_CUT = 'c',
-	/* text: the name of the stream's file, from which the cut can now be read */
+	/*
+	 * the stream can now be read up to the cut (the moment of the scan); text: the name of its
+	 * file
+	 */
 	SCAN_READY = 'r',
 };
 

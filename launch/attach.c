@@ -340,7 +340,7 @@ static bool check_memory(void)
 	char advice[128];
 
 	snprintf(advice, sizeof(advice),
-		 "%s: a filter of system calls, perhaps of a container, forbids memfd_create",
+		 "%s: a seccomp filter (perhaps of a container) forbids memfd_create",
 		 strerror(errno));
 	if (fd >= 0)
 		close(fd);

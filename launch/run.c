@@ -281,8 +281,9 @@ static int take_reports(struct run *run, struct error *err)
 
 		if (*place)
 			return error_set(err, EINVAL,
-					 "--report=%s: the %s is already written to %s", path,
-					 is_page ? "page" : "screen", *place);
+					 "--report=%s: only one file can have the %s, which "
+					 "--report=%s has named",
+					 path, is_page ? "page" : "screen", *place);
 		*place = path;
 		if (check_result(path, is_page, err))
 			return -EINVAL;

@@ -468,7 +468,7 @@ bool stopping_settle(const struct stopping *stopping, registers_native *register
 		    use != STOPPING_DISTURBED)
 			return false;
 	} else if (stopping->effect == STOPPING_NONE || stopping->effect == STOPPING_UNKNOWN ||
-		   /* in other uses, the code AGAIN lets the kernel itself handle a signal */
+		   /* for other values of `use`, the result AGAIN leaves the signal to the kernel */
 		   (use == STOPPING_DISTURBED && has_signal(stopping))) {
 		return false;
 	}

@@ -515,12 +515,12 @@ static void print_doubts(struct overview *overview)
 			   DURATION(summary->pause_ns), COUNT(summary->pauses),
 			   PLURAL(summary->pauses));
 	if (summary->sample)
-		screen_say(&overview->screen, 9,
-			   "SAMPLED  memory, one sample in %s: its numbers are estimates, and in "
-			   "95 of 100 cases their error is at most the number after +-; temporary "
-			   "blocks, double frees "
-			   "and frees of unallocated memory are unknown",
-			   BYTES(summary->sample));
+		screen_say(
+			&overview->screen, 9,
+			"SAMPLED  memory, one sample in %s: its numbers are estimates (+-: their "
+			"error, with a confidence of 95 %%); temporary blocks, double frees "
+			"and frees of unallocated memory are unknown",
+			BYTES(summary->sample));
 }
 
 static void print_one_untraced(struct overview *overview, const char *program, uint64_t times,

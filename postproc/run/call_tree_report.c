@@ -378,8 +378,8 @@ static void put_note(const struct calls_state *state, struct table *table)
 	char more[64] = "";
 
 	if (left_out)
-		snprintf(more, sizeof(more), "; %" PRIu64 " rarer paths are not shown (--top=0)",
-			 left_out);
+		snprintf(more, sizeof(more),
+			 "; %" PRIu64 " rarer paths are not shown (use --top=0)", left_out);
 	if (state->timed < all)
 		table_note(table,
 			   "%" PRIu64 " of %" PRIu64

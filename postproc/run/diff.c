@@ -328,10 +328,10 @@ static void put_note(const struct diff_state *state, struct table *table, size_t
 		[MEASURE_COUNT] = "by count: calls that acquired an object",
 		[MEASURE_HELD] = "by live: bytes or objects that were live at exit",
 		[MEASURE_TEMP] = "by temporary: temporary objects (--within), in bytes or objects",
-		[MEASURE_HOLD] = "by hold_time: time for which locks were held, for call sites "
-				 "where it doubled or halved",
-		[MEASURE_WAIT] = "by wait_time: time in calls that may wait, for call sites where "
-				 "it doubled or halved",
+		[MEASURE_HOLD] = "by hold_time: time for which locks were held; only call sites "
+				 "whose time has at least doubled or halved",
+		[MEASURE_WAIT] = "by wait_time: time in calls that may wait; only call sites whose "
+				 "time has at least doubled or halved",
 	};
 	enum measure_kind kind = measure_kind(state->measure);
 	bool have_calls_changed = false;

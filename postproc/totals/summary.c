@@ -934,7 +934,7 @@ const char *summary_say_samples(const struct summary *summary, char *text)
 			summary->sample);
 	if (memory)
 		snprintf(text + used, SUMMARY_SAMPLES_MAX - (size_t)used,
-			 "; in 95 of 100 cases: live at exit %" PRIu64 " +- %" PRIu64
+			 "; with a confidence of 95 %%: live at exit %" PRIu64 " +- %" PRIu64
 			 " bytes, peak of one process %" PRIu64 " +- %" PRIu64 " bytes",
 			 memory->held_bytes, estimate_error(memory->held_variance),
 			 memory->peak.amount, estimate_error(memory->peak.variance));

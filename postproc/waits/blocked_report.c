@@ -156,8 +156,9 @@ static void blocked_end(void *user, struct tables *tables)
 				  "system call of a thread");
 	} else if (table && state->others) {
 		table_note(table,
-			   "%" PRIu64 " more thread%s for a futex that is not known to be a held "
-			   "lock, such as that of a condition",
+			   "%" PRIu64
+			   " more thread%s for a futex that may not be a lock, such as the "
+			   "futex of a condition",
 			   state->others, state->others == 1 ? " waits" : "s wait");
 	}
 }

@@ -395,7 +395,10 @@ write_rarely(const struct call *call, const struct call_event *event, const stru
 	return write_record(call, event, change);
 }
 
-/* Makes a walk by libunwind, with signals blocked, so that no handler records an event. */
+/*
+ * Walks the stack with libunwind. Signals are blocked, so that no signal handler records an event
+ * meanwhile.
+ */
 static __attribute__((noinline)) uint32_t
 walk_by_libunwind(const struct call *call, uintptr_t *frames, enum capture_end *end)
 {

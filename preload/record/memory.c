@@ -64,8 +64,8 @@ static struct arena_hello self;
 
 /*
  * The first chunk of this process, or, if the process may use spares, the first chunk of the
- * ancestor that created the spares. An ancestor's chunk may have empty private pages in place of
- * everything before the spares.
+ * ancestor that created the spares. In an ancestor's chunk, all pages before the spares may have
+ * been replaced by empty private pages.
  */
 static struct chunk family;
 static bool is_vacant; /* new memory may be mapped over the family's addresses */

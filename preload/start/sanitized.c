@@ -39,8 +39,8 @@ static bool refers_to_runtime(const struct linkage *linkage)
 }
 
 /*
- * Whether a sanitizer with its own malloc is compiled into the program. If gcc compiled it, the
- * program does not export its entry point.
+ * Whether a sanitizer with its own malloc is compiled into the program. Programs that gcc has
+ * compiled do not export the sanitizer's init function, but they export its malloc.
  */
 static bool has_runtime(const struct link_map *program)
 {
