@@ -645,7 +645,8 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	if (run->node)
 		node_announce(&node, &run->session);
 	signals_hold();
-	if (program && !run->is_untraced)
+	/* a run that was joined has a planner, and its page cannot be written */
+	if (program && !run->is_untraced && !run->session.joined)
 		patches_serve(run->session.control, run->hooks.items, run->hooks.count);
 	pid = session_start(&run->session, path, argv, err);
 	if (pid < 0)
