@@ -385,10 +385,11 @@ static const char *const refusals[] = {
 static const char *refusal_text(enum refusal why)
 {
 	static char text[256];
-	const struct bound_limits *limits = &bounds[why];
+	const struct bound_limits *limits;
 
 	if ((int)why >= (int)BOUND_COUNT)
 		return refusals[why];
+	limits = &bounds[why];
 	snprintf(text, sizeof(text),
 		 "%s (limits: %u for a user, %u for all users except the owner, %u in all)",
 		 refusals[why], limits->of_user, limits->of_others, limits->in_all);
