@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "console.h"
@@ -39,9 +40,12 @@ static enum parallel_end write_heads(void *user, size_t item, struct out *out)
 	const char *path = search->paths[item];
 	struct newest_trace head = { .path = (char *)(uintptr_t)path };
 	struct inputs inputs = { 0 };
+	struct stat facts;
 	size_t length;
 
-	if (newest_head(&head, search->reading) && trace_label(head.labels, "node", &length))
+	/* only the report itself may open a named pipe, and only once */
+	if ((stat(path, &facts) || S_ISREG(facts.st_mode)) && newest_head(&head, search->reading) &&
+	    trace_label(head.labels, "node", &length))
 		inputs_expand(&inputs, &path, 1, search->reading, NULL);
 	if (!inputs.made.count)
 		write_head(&head, "", out);

@@ -593,7 +593,8 @@ static void put_runs(const struct set *set, struct tables *tables)
 	table_number(CELL(row, runs_read, not_read), set->runs->count - set->read);
 	table_number(CELL(row, runs_read, damaged), set->damaged);
 	table_number(CELL(row, runs_read, incomplete), set->incomplete);
-	table_number(CELL(row, runs_read, dropped), set->dropped);
+	if (set->read == set->runs->count)
+		table_number(CELL(row, runs_read, dropped), set->dropped);
 	table_number(CELL(row, runs_read, empty), set->empty);
 }
 

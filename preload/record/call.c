@@ -397,7 +397,7 @@ write_rarely(const struct call *call, const struct call_event *event, const stru
 
 /*
  * Walks the stack with libunwind. Signals are blocked, so that no signal handler records an event
- * meanwhile.
+ * during the walk.
  */
 static __attribute__((noinline)) uint32_t
 walk_by_libunwind(const struct call *call, uintptr_t *frames, enum capture_end *end)
