@@ -103,7 +103,7 @@ static void *find(const char *name)
 }
 
 /* Says a line by a call that is not recorded. */
-static void say(const char *format, ...)
+static __attribute__((format(printf, 1, 2))) void say(const char *format, ...)
 {
 	char text[128];
 	va_list list;
