@@ -111,6 +111,11 @@ static void say_wall(void *user, const char *line)
 	print_message(stderr, "%s: a trace belongs to another user: %s", console_program(), line);
 }
 
+void console_hush(void *console)
+{
+	((struct console *)console)->jail.is_verbose = false;
+}
+
 /* Enters the jail for the rest of the process's life. With --verbose, prints each restriction. */
 static void jail_enter(struct jail *jail)
 {

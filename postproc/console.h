@@ -51,6 +51,12 @@ struct console {
 	bool has_failed; /* at least one input could not be read */
 };
 
+/*
+ * Called in a worker that reads only the heads of traces: it does not print which rights it keeps.
+ * console: the `user` of its struct trace_options.
+ */
+void console_hush(void *console);
+
 void console_begin(struct console *console, const struct options *options,
 		   const volatile sig_atomic_t *stop);
 void console_end(struct console *console);

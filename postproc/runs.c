@@ -43,6 +43,7 @@ static enum parallel_end write_heads(void *user, size_t item, struct out *out)
 	struct stat facts;
 	size_t length;
 
+	console_hush(search->reading->user);
 	/* only the report itself may open a named pipe, and only once */
 	if ((stat(path, &facts) || S_ISREG(facts.st_mode)) && newest_head(&head, search->reading) &&
 	    trace_label(head.labels, "node", &length))
