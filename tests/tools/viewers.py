@@ -67,7 +67,7 @@ def shown_in_browser(page, data, name, ready, key=None):
             time.sleep(0.1)
             for kind in ("keyDown", "keyUp") if key and turn > 10 else ():
                 tab.call("Input.dispatchKeyEvent", type=kind, key=key, **({"text": key} if kind == "keyDown" else {}))
-            said = tab.eval("document.body.innerText") or said
+            said = tab.eval("document.body ? document.body.innerText : ''") or said
             if re.search(ready, said):
                 break
         return said
