@@ -35,9 +35,7 @@ struct limit {
 	const char *text; /* the limit as the user wrote it, `length` characters */
 	size_t length;
 	bool is_equal_enough; /* written with ">=": an equal value breaks the limit, too */
-	/* written as a percentage of the baseline's number: `value` is in hundredths of a percent
-	 */
-	bool is_percent;
+	bool is_percent;      /* of the baseline's number: `value` is in hundredths of a percent */
 	uint64_t value;
 };
 

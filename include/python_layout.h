@@ -36,8 +36,8 @@ struct python_layout {
 	uint16_t owner;
 	uint16_t file, name, first, lines, instructions; /* offsets in PyCodeObject */
 	/*
-	 * offset in PyCodeObject of a number that no other code object of the interpreter ever has;
-	 * 0 is the number of objects after the 4 billionth
+	 * offset in PyCodeObject of a number that no other code object of the interpreter ever has,
+	 * or 0 if the interpreter has used all 4 billion numbers
 	 */
 	uint16_t version;
 	uint8_t ascii, compact; /* sizes of PyASCIIObject and PyCompactUnicodeObject */

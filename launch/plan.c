@@ -725,8 +725,14 @@ static int take_request(int connection, const uint64_t secret[2])
 				  .msg_iovlen = 1,
 				  .msg_control = &control,
 				  .msg_controllen = sizeof(control) };
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
 	int fd;
 
+	/* other users could let the run's own processes wait */
+	if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) ||
+	    (peer.uid && peer.uid != geteuid()))
+		return -1;
 	setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (recvmsg(connection, &message, MSG_CMSG_CLOEXEC) < 0 ||
 	    message.msg_controllen < CMSG_LEN(sizeof(fd)) || control.header.cmsg_type != SCM_RIGHTS)

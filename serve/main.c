@@ -231,8 +231,6 @@ static const char *serve_address(const struct serve *serve)
 
 #define PROGRAM "holdtrace: view"
 
-enum { STATUS_USAGE = 2, STATUS_FAILURE = 125 };
-
 struct asked {
 	struct option_values values;
 #define VIEWER(word, ...)	option_flag word;
@@ -310,18 +308,6 @@ static void open_browser(const char *address)
 	_exit(127);
 }
 
-static int refuse_arguments(const char *text)
-{
-	print_message(stderr, "holdtrace: %s", text);
-	return STATUS_USAGE;
-}
-
-static void end_without_memory(void)
-{
-	print_message(stderr, PROGRAM ": out of memory");
-	_exit(STATUS_FAILURE);
-}
-
 /* Usage: holdtrace-view POST-PROCESSOR WORD...; `holdtrace view` runs it. */
 int main(int argc, char **argv)
 {
@@ -335,24 +321,14 @@ int main(int argc, char **argv)
 	struct serve *serve;
 	char address[1024], encoded[600];
 	sigset_t signals;
-	int number, status = options_about(argc, argv, usage);
+	int number, status = written_begin("view", usage, &table, &asked, argc, argv);
 
-	memory_set_end(end_without_memory);
 	if (status >= 0)
-		return status ? STATUS_FAILURE : 0;
-	if (argc < 2)
-		return refuse_arguments(
-			"holdtrace-view is started by holdtrace view: do not run it directly");
-	if (argc == 3 && !strcmp(argv[2], "--help")) {
-		options_print(stdout, &table, OPTION_FULL);
-		return fflush(stdout) ? STATUS_FAILURE : 0;
-	}
-	if (options_read(&table, &asked, argc - 1, argv + 1, &err) < 0)
-		return refuse_arguments(err.text);
+		return status;
 	if (asked.port.value > UINT16_MAX) {
 		error_set(&err, EINVAL, "--port=%" PRIu64 ": expected 1 to 65535",
 			  asked.port.value);
-		return refuse_arguments(err.text);
+		return written_refuse(err.text);
 	}
 	for (size_t i = 0; i < sizeof(viewers) / sizeof(viewers[0]); i++)
 		if (*(const option_flag *)((const char *)&asked + viewers[i].offset)) {

@@ -27,7 +27,6 @@
 #define TOKEN_MAX  8192
 #define ANSWER_MAX 200 /* bytes of an answer that are shown */
 
-enum { STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_FAILURE = 125 };
 enum receiver { RECEIVER_PYROSCOPE, RECEIVER_PARCA, RECEIVER_OTHER };
 
 struct asked {
@@ -228,6 +227,9 @@ static int send_profile(struct push *push, const unsigned char *profile, size_t 
 	curl_easy_setopt(curl, CURLOPT_USERAGENT, "holdtrace/" PACKAGE_VERSION);
 	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(push->timeout_ns / 1000000));
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	/* a token in clear text must not leave this machine by a proxy of the environment */
+	if (push->headers && strncmp(push->host, "https:", 6) != 0)
+		curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason);
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_answer);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, push);
@@ -291,18 +293,6 @@ static char *find_name(const char *run)
 	return name;
 }
 
-static int refuse(const char *text)
-{
-	print_message(stderr, PROGRAM ": %s", text);
-	return STATUS_USAGE;
-}
-
-static void end_without_memory(void)
-{
-	print_message(stderr, PROGRAM ": out of memory");
-	_exit(STATUS_FAILURE);
-}
-
 /* Usage: holdtrace-push POST-PROCESSOR URL WORD...; `holdtrace push` runs it. */
 int main(int argc, char **argv)
 {
@@ -312,26 +302,18 @@ int main(int argc, char **argv)
 	struct push push = { .since = 0 };
 	struct asked asked = { 0 };
 	struct error err = { 0 };
-	int at = 2, status = options_about(argc, argv, usage);
+	int at = 2, status = written_begin("push", usage, &table, &asked, argc, argv);
 	cleanup_free char *name = NULL;
 	const char *url, *run = NULL;
 
-	memory_set_end(end_without_memory);
 	if (status >= 0)
-		return status ? STATUS_FAILURE : 0;
-	if (argc < 2)
-		return refuse("holdtrace-push is started by holdtrace push");
-	if (argc == 3 && !strcmp(argv[2], "--help")) {
-		options_print(stdout, &table, OPTION_FULL);
-		return fflush(stdout) ? STATUS_FAILURE : 0;
-	}
-	if (options_read(&table, &asked, argc - 1, argv + 1, &err) < 0)
-		return refuse(err.text);
+		return status;
 	while (argv[at] && argv[at][0] == '-')
 		at++;
 	if (!argv[at] || !argv[at + 1])
-		return refuse("name the URL of the receiver, and a trace or the pid of a process: "
-			      "holdtrace push https://HOST/ingest run.htr");
+		return written_refuse(
+			"name the URL of the receiver, and a trace or the pid of a process: "
+			"holdtrace push https://HOST/ingest run.htr");
 	url = argv[at];
 	memmove(argv + at, argv + at + 1, (options_count(argv + at + 1) + 1) * sizeof(*argv));
 	run = argv[at];
@@ -340,15 +322,14 @@ int main(int argc, char **argv)
 	push.name = name = find_name(asked.name ? asked.name : run);
 	if (take_url(&push, url, &err) ||
 	    (asked.token_file && take_token(&push, asked.token_file, &err)))
-		return refuse(err.text);
+		return written_refuse(err.text);
 	status = push_once(&push, argv + 1);
 	while (asked.every.value && status <= STATUS_FAILED) {
 		const struct timespec pause = { (time_t)(asked.every.value / 1000000000),
 						(long)(asked.every.value % 1000000000) };
 
 		nanosleep(&pause, NULL);
-		/* a receiver that does not answer now may answer later; a process that ended is the
-		 * end */
+		/* a receiver that does not answer now may answer later */
 		if (!run[strspn(run, "0123456789")] && kill(atoi(run), 0) && errno == ESRCH)
 			break;
 		status = push_once(&push, argv + 1);

@@ -4,16 +4,51 @@
 #include "base/cleanup.h"
 #include "base/invocation.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/out.h"
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STATUS_USAGE = 2, STATUS_FAILURE = 125 };
+static const char *command; /* view or push */
+
+static void end_without_memory(void)
+{
+	print_message(stderr, "holdtrace: %s: out of memory", command);
+	_exit(STATUS_FAILURE);
+}
+
+int written_refuse(const char *text)
+{
+	print_message(stderr, "holdtrace: %s: %s", command, text);
+	return STATUS_USAGE;
+}
+
+int written_begin(const char *name, const char *usage, const struct option_table *table,
+		  void *asked, int argc, char **argv)
+{
+	int status = options_about(argc, argv, usage);
+	struct error err = { 0 };
+
+	command = name;
+	memory_set_end(end_without_memory);
+	if (status >= 0)
+		return status ? STATUS_FAILURE : 0;
+	if (argc < 2) {
+		error_set(&err, EINVAL, "holdtrace-%s is started by holdtrace %s", name, name);
+		return written_refuse(err.text);
+	}
+	if (argc == 3 && !strcmp(argv[2], "--help")) {
+		options_print(stdout, table, OPTION_FULL);
+		return fflush(stdout) ? STATUS_FAILURE : 0;
+	}
+	return options_read(table, asked, argc - 1, argv + 1, &err) < 0 ? written_refuse(err.text)
+									: -1;
+}
 
 int written_run(const char *format, char **words, int fd)
 {
@@ -26,7 +61,7 @@ int written_run(const char *format, char **words, int fd)
 	if (fd < 0)
 		return STATUS_FAILURE;
 	argv[0] = program_invocation_name;
-	argv[1] = (char *)INVOCATION_COMMAND "view";
+	argv[1] = (char *)INVOCATION_COMMAND "view"; /* the first word is a format */
 	argv[2] = (char *)(uintptr_t)format;
 	memcpy(argv + 3, words + 1, (count - 1) * sizeof(*argv));
 	child = fork();

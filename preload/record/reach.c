@@ -165,7 +165,7 @@ int reach_planner(int64_t patience_ms)
 {
 	struct ucred peer;
 	unsigned int size = sizeof(peer);
-	int socket = reach_is_trusted()
+	int socket = reach_is_trusted() && is_owner()
 			     ? sys_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)
 			     : -EPERM;
 	int status;

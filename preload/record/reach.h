@@ -39,7 +39,8 @@ int reach_collector(uint32_t pid, int64_t patience_ms);
 
 /*
  * Returns a socket that is connected to the planner of the run (patches.h), or -errno; -EPERM if
- * the planner does not have full control of this process anyway.
+ * this process does not belong to the owner of the run or to root, or if the owner does not have
+ * full control of this process anyway.
  */
 int reach_planner(int64_t patience_ms);
 

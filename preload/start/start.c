@@ -386,7 +386,8 @@ static void start_once(int argc, char **argv, char **environment)
 {
 	if (!life_begin())
 		return;
-	if (!self_auxiliary(AT_SECURE))
+	/* a running program must not be executed again, whatever it has loaded */
+	if (!self_auxiliary(AT_SECURE) && !late_is_injected())
 		sanitized_leave(argv, environment);
 	if (start_tracing(argc, argv, environment)) {
 		life_run();
