@@ -663,9 +663,9 @@ void merge_charge(struct merge *merge, struct merge_user *user, uint64_t ns)
 
 /*
  * Looks into the rings of one process, and runs a round for it, within the processor time of its
- * user. This must follow horizon(): a slot that is unused now has no event before the horizon.
- * Returns the number of bytes
- * taken from its rings. If no time is left and *late is NULL, sets *late to the process.
+ * user. Must be called after horizon(): a slot that is unused then has no event before the horizon.
+ * Returns the number of bytes taken from its rings. If no time is left and *late is NULL, sets
+ * *late to the process.
  */
 static uint64_t pass_in_time(struct merge *merge, struct process *process, struct process **late)
 {

@@ -18,7 +18,8 @@
 #define NAME_MAX_BYTES	 256
 #define PATH_MAX_BYTES	 1024
 
-/* offsets in the struct of a GIL, which are the same in all versions, and the size of its condition
+/*
+ * offsets in the struct of a GIL, which are the same in all versions, and the size of its condition
  */
 #define GIL_HOLDER    8
 #define GIL_LOCKED    16

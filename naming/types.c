@@ -101,7 +101,8 @@ static bool find_arguments(const char *function, const struct type_row *row,
 	return false;
 }
 
-/* Copies a part of a name; strings get the name that programs use. Returns false if it is too long.
+/*
+ * Copies a part of a name; strings get the name that programs use. Returns false if it is too long.
  */
 static bool add_part(char *text, size_t size, const char *from, const char *to)
 {

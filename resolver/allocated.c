@@ -31,7 +31,8 @@ struct allocated_search {
 	struct debug_scope scope; /* of the call of operator new */
 	uint64_t after;		  /* return address of the call */
 	uint64_t budget;
-	/* the call: whether it was found, whether it is of operator new[], and the size; 0: unknown
+	/*
+	 * the call: whether it was found, whether it is of operator new[], and the size; 0: unknown
 	 */
 	bool is_new, is_array;
 	uint64_t size;
@@ -75,7 +76,8 @@ static bool find_class(const Dwarf_Die *parameter, Dwarf_Die *class)
 	return false;
 }
 
-/* Finds the class of a member function, by the hidden parameter of the function or its declaration.
+/*
+ * Finds the class of a member function, by the hidden parameter of the function or its declaration.
  */
 static bool find_class_of(Dwarf_Die function, Dwarf_Die *class)
 {
@@ -327,7 +329,8 @@ static void read_size(struct allocated_search *search)
 	search->size = size;
 }
 
-/* Whether the size that the call passes is that of an object of the class, or of an array of them.
+/*
+ * Whether the size that the call passes is that of an object of the class, or of an array of them.
  */
 static bool has_size(const struct allocated_search *search, uint64_t size)
 {

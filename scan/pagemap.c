@@ -21,7 +21,8 @@
 #define ENTRY_PRESENT (1ull << 63)
 #define ENTRY_SWAPPED (1ull << 62)
 #define ENTRY_OF_FILE (1ull << 61)
-/* A page that cannot be read (MADV_GUARD_INSTALL), as below stacks with glibc 2.43; also SWAPPED.
+/*
+ * A page that cannot be read (MADV_GUARD_INSTALL), as below stacks with glibc 2.43; also SWAPPED.
  */
 #define ENTRY_GUARD (1ull << 58)
 

@@ -366,7 +366,8 @@ static void put_blocked(struct out *out, const struct report *report)
 		put_number(out, "thread", (uint64_t)thread->tracee.tid);
 		put_hex(out, "futex", arguments[0]);
 		put_number(out, "holder", find_holder(process, arguments));
-		/* in a trace, a frame is a return address, which is after the call; 20: one frame
+		/*
+		 * in a trace, a frame is a return address, which is after the call; 20: one frame
 		 */
 		for (unsigned k = 0; k < thread->frame_count && used + 20 < sizeof(frames); k++)
 			used += (size_t)snprintf(frames + used, sizeof(frames) - used,

@@ -638,7 +638,8 @@ static bool is_within_error(const struct judge *judge, const struct limit *limit
 	       !(value->is_seen && !limit->value);
 }
 
-/* Removes the call sites that do not break the limit, if each of them is compared with the limit.
+/*
+ * Removes the call sites that do not break the limit, if each of them is compared with the limit.
  */
 static void keep_broken_sites(struct limit_verdict *verdict, const struct limit *limit)
 {

@@ -88,7 +88,8 @@ struct verdict_error {
 	const struct limit_verdict *verdict;
 	const struct verdict_site *site; /* NULL: the error is about the limit */
 	size_t index, total;		 /* number of the error, from 0, and number of errors */
-	/* "blocks live at exit: 4 (738 B); limit leak>0; copy_name leaky.c:16 <- main leaky.c:24"
+	/*
+	 * "blocks live at exit: 4 (738 B); limit leak>0; copy_name leaky.c:16 <- main leaky.c:24"
 	 */
 	char text[VERDICT_TEXT_MAX];
 	size_t sentence; /* length of `text` without the functions */

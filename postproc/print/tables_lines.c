@@ -55,7 +55,8 @@ static void put_site(struct lines *lines, const struct trace_node *backtrace)
 	}
 }
 
-/* Puts a cell: nothing if it is not set; the rank of a group and its text; a number and its weight.
+/*
+ * Puts a cell: nothing if it is not set; the rank of a group and its text; a number and its weight.
  */
 static void put_cell(struct lines *lines, enum table_kind kind, const struct table_cell *cell)
 {

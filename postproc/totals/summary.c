@@ -371,7 +371,8 @@ static void note_open(struct summary *summary, const struct event *event)
 	struct summary_fold *fold = summary->fold;
 	const char *call = event_argument(event, "call");
 	const struct hook *hook = call ? hook_find(call) : NULL;
-	/* usually, close and fclose do not wait, but they may wait until data was sent or written
+	/*
+	 * usually, close and fclose do not wait, but they may wait until data was sent or written
 	 */
 	bool closes = hook && hook->operation == OPERATION_FREE &&
 		      hook->resource != RESOURCE_MEMORY && duration_of(event) >= CLOSING_NS;

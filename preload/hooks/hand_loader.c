@@ -11,10 +11,9 @@
 
 /*
  * dlopen(3) has a stub, but is not a hook: calls to it are not recorded. The stub prepares for the
- * modules that the call will load. The stub is assembly that
- * leaves the stack unchanged, because dlopen finds its caller by the return address. Without such a
- * stub (on some processors), calls by libraries that are opened with RTLD_DEEPBIND are not
- * recorded, and the trace reports this.
+ * modules that the call will load. It is assembly that leaves the stack unchanged, because dlopen
+ * finds its caller by the return address. Without such a stub (on some processors), calls by
+ * libraries that are opened with RTLD_DEEPBIND are not recorded, and the trace reports this.
  */
 #ifdef ARCH_DLOPEN
 typedef __typeof__(dlopen) *open_function;

@@ -15,7 +15,8 @@
 #include "ring.h"
 #include "thread.h"
 
-/* values of the digit of Py_Version that tells a release: 10 alpha, 11 beta, 12 candidate, 15 final
+/*
+ * values of the digit of Py_Version that tells a release: 10 alpha, 11 beta, 12 candidate, 15 final
  */
 #define RELEASE_CANDIDATE 12u
 
