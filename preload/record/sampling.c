@@ -1,6 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampling.h"
 
+/*
+ * Two probes, otel_memory:alloc(block, bytes, weight) and otel_memory:free(block), pass the sampled
+ * blocks to a profiler of the whole system. OpenTelemetry's design document 00003, "Memory
+ * Profiling", defines them. A probe is one nop until a profiler replaces it by a breakpoint, and
+ * only calls for sampled blocks reach it. If realloc fails, its block was already reported as
+ * freed.
+ */
+#if __has_include(<sys/sdt.h>)
+#define STAP_SDT_ARG_CONSTRAINT nr /* no operand that is relative to %fs */
+#include <sys/sdt.h>
+#else
+#define DTRACE_PROBE1(provider, probe, ...)
+#define DTRACE_PROBE3(provider, probe, ...)
+#endif
+
 #include "call.h"
 #include "preload/ground/clock.h"
 #include "ring.h"
@@ -8,7 +23,8 @@
 /* ---- when to sample ---- */
 
 __thread uint64_t sampling_left;
-static __thread uint64_t state; /* state of the thread's generator; 0: not seeded */
+static __thread uint64_t weight; /* of the last sampled block: the bytes that it represents */
+static __thread uint64_t state;	 /* state of the thread's generator; 0: not seeded */
 
 /* The mixing function of splitmix64 (Steele, Lea, Flood 2014): a bijection of 64-bit numbers. */
 static uint64_t mix_number(uint64_t number)
@@ -71,8 +87,20 @@ bool sampling_hit(uint64_t bytes)
 			return false;
 		}
 	}
-	/* A block may contain several samples, but is recorded once. */
-	sampling_left = draw_distance();
+	/*
+	 * A block may contain several samples, but is recorded once. It represents the mean
+	 * distance for each sample, or itself if it is so large that it always has a sample.
+	 */
+	weight = bytes;
+	if (bytes / life.sample >= 16) {
+		sampling_left = draw_distance();
+		return true;
+	}
+	for (weight = 0; bytes > sampling_left; weight += life.sample) {
+		bytes -= sampling_left;
+		sampling_left = draw_distance();
+	}
+	sampling_left -= bytes;
 	return true;
 }
 
@@ -177,6 +205,7 @@ static __attribute__((noinline)) bool take_sampled(uint64_t key)
 
 		if (place < BUCKET) {
 			__atomic_fetch_and(&bucket[place], SPILLED, __ATOMIC_RELAXED);
+			DTRACE_PROBE1(otel_memory, free, ~key & ~SPILLED);
 			return true;
 		}
 		if (!(mark & SPILLED))
@@ -213,6 +242,8 @@ bool sampling_settle(struct call *call, struct call_event *event, enum sampling_
 		return true;
 	}
 	is_kept = pick & SAMPLING_GAINS && sampling_put((uintptr_t)event->object);
+	if (is_kept)
+		DTRACE_PROBE3(otel_memory, alloc, event->object, event->size, weight);
 	if (pick & SAMPLING_GAINS && !is_kept)
 		ring_drop(call->thread, LOSS_SAMPLE);
 	/* the old block was recorded, but the new block is not: record the free of the old block */
