@@ -1,4 +1,4 @@
--- The tables of `holdtrace rows` for ClickHouse, from version 18 on; holdtrace-fleet(7) explains the
+-- The tables of `holdtrace rows` for ClickHouse (tried with 18.16 and 26.7); holdtrace-fleet(7) explains the
 -- columns. A run that is loaded twice is there once, for queries with FINAL.
 CREATE DATABASE IF NOT EXISTS holdtrace;
 CREATE TABLE IF NOT EXISTS holdtrace.runs (

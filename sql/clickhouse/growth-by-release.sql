@@ -10,7 +10,7 @@ FROM (
 		countIf(age = 1) AS new_runs,
 		sum(toFloat64(live_error_bytes) * live_error_bytes) AS squares
 	FROM holdtrace.holds FINAL
-	ANY INNER JOIN (
+	ALL INNER JOIN (
 		SELECT run, indexOf(newest, release) AS age, counts[1] AS of_newest,
 			counts[2] AS of_former
 		FROM holdtrace.runs FINAL
@@ -19,10 +19,10 @@ FROM (
 			FROM (
 				SELECT release AS name, toInt64(count()) AS runs
 				FROM holdtrace.runs FINAL WHERE release != ''
-				GROUP BY name ORDER BY min(started) DESC, name DESC LIMIT 2))
+				GROUP BY name ORDER BY min(started) DESC, name DESC LIMIT 2)) AS releases
 		WHERE age > 0
-	) USING run
+	) AS releases_of_runs USING run
 	WHERE live_bytes > 0
 	GROUP BY class, site
-) ANY LEFT JOIN (SELECT site, function, stack FROM holdtrace.sites FINAL) USING site
+) AS grouped ANY LEFT JOIN (SELECT site, function, stack FROM holdtrace.sites FINAL) AS sites USING site
 WHERE new_bytes > old_bytes ORDER BY growth_bytes DESC, class, site LIMIT 20

@@ -7,10 +7,10 @@ FROM (
 	FROM (
 		SELECT run, job, rank, host, duration_ns FROM holdtrace.runs FINAL
 		WHERE rank IS NOT NULL
-	) ANY LEFT JOIN (
+	) AS ranked ANY LEFT JOIN (
 		SELECT run, sum(wait_ns) AS total_ns, max(longest_ns) AS most_ns,
 			argMax(site, longest_ns) AS site
 		FROM holdtrace.waits FINAL GROUP BY run
-	) USING run
-) ANY LEFT JOIN (SELECT site, function, stack FROM holdtrace.sites FINAL) USING site
+	) AS waits_of_runs USING run
+) AS grouped ANY LEFT JOIN (SELECT site, function, stack FROM holdtrace.sites FINAL) AS sites USING site
 ORDER BY job, wait_ns, rank LIMIT 20

@@ -5,5 +5,5 @@ FROM (
 	SELECT kind, holder, holder AS site, sum(waits) AS waits, sum(wait_ns) AS wait_ns,
 		max(longest_ns) AS longest_ns, uniqExact(run) AS runs
 	FROM holdtrace.waits FINAL GROUP BY kind, holder
-) ANY LEFT JOIN (SELECT site, function, stack FROM holdtrace.sites FINAL) USING site
+) AS grouped ANY LEFT JOIN (SELECT site, function, stack FROM holdtrace.sites FINAL) AS sites USING site
 ORDER BY wait_ns DESC, kind, holder LIMIT 20
