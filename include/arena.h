@@ -130,10 +130,7 @@ struct libc_places {
 	uint32_t place[HOOK_COUNT]; /* offset from libc's load address; 0: unknown */
 };
 
-/*
- * The control page has the names of the files to which its maker's descriptors 0, 1 and 2 refer,
- * except names that are too long.
- */
+/* Names of the files of the maker's descriptors 0, 1 and 2, unless a name is too long. */
 #define CONTROL_STANDARDS    3
 #define CONTROL_STANDARD_MAX 128
 
@@ -143,10 +140,7 @@ struct libc_places {
  */
 struct control_page {
 	uint64_t magic;
-	/*
-	 * hash of the shared definitions: builds that would misread each other's memory differ in
-	 * it
-	 */
+	/* hash of the shared definitions, in which incompatible builds differ */
 	uint64_t contract;
 	uint64_t size;	     /* size of the memfd in bytes */
 	uint64_t session[2]; /* random number that identifies the run */
@@ -157,10 +151,7 @@ struct control_page {
 	uint32_t state __attribute__((aligned(64))); /* enum control_state; futex */
 	/* the collector's pid in its parent's pid namespace */
 	int32_t collector;
-	/*
-	 * changes whenever the collector has read or written something, or has found nothing to
-	 * read
-	 */
+	/* changes when the collector has read or written something, or has nothing to read */
 	uint64_t heartbeat;
 	uint64_t rounds; /* number of rounds through all rings */
 	/* futex; odd while the collector sleeps on it; each sleep has a different value */
@@ -169,38 +160,24 @@ struct control_page {
 	uint32_t attached; /* number of streams begun so far */
 	/* number of attached processes that have not ended */
 	uint32_t alive;
-	/*
-	 * 1 ms in ticks, the shortest duration of a recorded blocking call; 0: the length of a tick
-	 * is not known yet
-	 */
+	/* 1 ms in ticks, the shortest recorded blocking call; 0: ticks are not measured yet */
 	uint64_t lasting;
 	uint32_t left_out;    /* number of processes that --follow excluded */
 	uint32_t left_unsaid; /* number of excluded processes that no stream has reported yet */
-	/*
-	 * futex; 1: told_pid is set, and `attached` and `alive` include all processes that attached
-	 * before told_pid was set
-	 */
+	/* futex; 1: told_pid is set, and `attached` and `alive` count all processes before */
 	uint32_t settled;
 	/*
 	 * the collector's descriptor of its listening socket with a path, by which processes in
 	 * other network namespaces find the collector; -1: none
 	 */
 	int32_t listener;
-	/*
-	 * the descriptor of another such socket, to which only the owner and root can connect; -1:
-	 * none
-	 */
+	/* another such descriptor, for the owner and root only; -1: none */
 	int32_t owners_listener;
-	/*
-	 * bits of enum crowd; while a bit is set, new processes of its users wait before they start
-	 */
+	/* bits of enum crowd; while a bit is set, new processes of its users wait */
 	uint32_t crowded;
 	uint32_t ring_most; /* maximum size of a ring in bytes */
 	uint32_t rings_budget;
-	/*
-	 * an error text; afterwards, the state becomes CONTROL_FAILED, or the run continues in
-	 * spite of the error
-	 */
+	/* an error text; then the state becomes CONTROL_FAILED, or the run continues */
 	char failure[512];
 	/* futex; incremented at each pause and resumption; odd: new calls are not recorded */
 	uint32_t paused __attribute__((aligned(64)));
@@ -218,10 +195,7 @@ struct control_page {
 	uint32_t has_planner; /* a child of the launcher plans modules that are loaded later */
 	/* names of the maker's descriptors 0, 1 and 2; empty: unknown */
 	char standard[CONTROL_STANDARDS][CONTROL_STANDARD_MAX];
-	/*
-	 * pid of the maker; 0: none. In /proc/PID/fd, the library finds the names that are missing
-	 * in `standard`
-	 */
+	/* pid of the maker, whose /proc/PID/fd has the missing names; 0: none */
 	int32_t maker;
 	/*
 	 * the exit status of the launcher's child, in the form of wait(2); written by the launcher,
@@ -287,15 +261,9 @@ struct arena_hello {
  */
 struct arena_open {
 	uint16_t hook;
-	/*
-	 * class of the object that the call released in its first half, and may acquire again when
-	 * it returns
-	 */
+	/* class of the object that the first half released, and the return may acquire again */
 	uint16_t half;
-	/*
-	 * serial number of the call's backtrace; if slot.stack_serial is equal, slot.stack is this
-	 * backtrace
-	 */
+	/* of the call's backtrace; slot.stack is this backtrace if slot.stack_serial is equal */
 	uint32_t serial;
 	uint64_t object;
 	uint64_t related;
@@ -331,16 +299,11 @@ struct slot {
 	/* the collector writes the following members, except `waiting` */
 	/* number of bytes consumed so far; a futex on which a producer with a full ring waits */
 	uint64_t tail __attribute__((aligned(64)));
-	/*
-	 * written by the producer: 1 while it sleeps on `tail`, so that the collector must wake it
-	 */
+	/* written by the producer: 1 while it sleeps on `tail` and must be woken */
 	uint32_t waiting;
 	/* open calls, the innermost call last; calls beyond ARENA_OPEN_MAX are only counted */
 	uint32_t open_count __attribute__((aligned(64)));
-	/*
-	 * the most recent copy of a backtrace of the thread, outermost frame first, and its serial
-	 * number
-	 */
+	/* the latest copy of a backtrace of the thread, outermost frame first, and its number */
 	uint32_t stack_serial;
 	uint32_t stack_count;
 	struct arena_open open[ARENA_OPEN_MAX];
@@ -373,14 +336,9 @@ enum arena_children {
 	CHILDREN_ENDED,
 };
 
-/*
- * Kinds of operations that bypassed the hooks, but were noticed by the library. arena.past has a
- * bit for each kind.
- */
+/* Kinds of operations that bypassed the hooks, but were noticed: bits of arena.past. */
 enum arena_past {
-	/*
-	 * the loader created another link namespace (dlmopen), whose libraries use their own libc
-	 */
+	/* the loader created another link namespace (dlmopen), with its own libc */
 	PAST_NAMESPACE,
 	/* syscall(2) mapped memory that an allocator may use */
 	PAST_MEMORY,
@@ -407,18 +365,12 @@ struct arena {
 	uint32_t flags;	  /* enum process_flag; after the attach, set by atomic OR */
 	uint32_t toggles; /* number of toggle signals that the process has received */
 	uint32_t stream;  /* written by the collector: number of the stream, plus 1 */
-	/*
-	 * written by the collector: number of the first chunk that it does not read, plus 1; 0: it
-	 * reads all chunks
-	 */
+	/* written by the collector: first chunk that it does not read, plus 1; 0: it reads all */
 	uint32_t refused;
 	/* when the process reported its end or exec, in ticks; 0: no report */
 	uint64_t ended;
 	uint64_t lost[LOSS_COUNT]; /* dropped events that belong to no slot, by reason */
-	/*
-	 * number of descriptors that were open at the process's end, according to the kernel; 0:
-	 * unknown
-	 */
+	/* open descriptors at the process's end, according to the kernel; 0: unknown */
 	uint32_t descriptors;
 	uint32_t children; /* enum arena_children, at the process's end */
 	uint32_t past;	   /* a bit for each enum arena_past, set by atomic OR */
@@ -441,10 +393,7 @@ struct arena {
 	 * look reachable.
 	 */
 	uint64_t own_from, own_to;
-	/*
-	 * In chunks after the first: number of slots, and size of a ring in bytes. Written before
-	 * `chunks` is incremented.
-	 */
+	/* In further chunks: slots, and size of a ring in bytes; before `chunks` is incremented. */
 	uint32_t slots, ring_size;
 	/*
 	 * Ranges of private memory that the library still has from earlier attaches, or from the
@@ -537,19 +486,13 @@ static inline struct chunk_layout chunk_lay_out(uint32_t slots, uint32_t ring_si
 /* The bits of slot.head that encode the size of the ring. */
 #define RING_LEVEL 7ull
 
-/*
- * The size of the ring in bytes, from the low bits of `head`. If it exceeds ARENA_RING_MOST, `head`
- * is invalid.
- */
+/* Size of the ring in bytes, from the low bits of `head`. Above ARENA_RING_MOST: invalid. */
 static inline uint64_t ring_bytes(uint64_t head)
 {
 	return (uint64_t)ARENA_RING_LEAST << 2 * (head & RING_LEVEL);
 }
 
-/*
- * Returns the number of written bytes after which a producer checks again whether the collector
- * sleeps. bytes: size of the ring.
- */
+/* After so many written bytes, a producer checks again whether the collector sleeps. */
 static inline uint64_t ring_step(uint64_t bytes)
 {
 	return bytes / 4 < ARENA_WAKE_STEP ? bytes / 4 : ARENA_WAKE_STEP;
@@ -571,10 +514,7 @@ static inline struct slot *chunk_slot(char *chunk, uint32_t i)
 	return (struct slot *)(void *)(chunk + ARENA_HEAD_SIZE + (uint64_t)i * ARENA_SLOT_SIZE);
 }
 
-/*
- * Whether a mapping of `size` bytes leaves most of the address space to a process whose RLIMIT_AS
- * is `limit`.
- */
+/* Whether `size` bytes are little of the address space (limit: RLIMIT_AS). */
 static inline bool arena_leaves_room(uint64_t size, uint64_t limit)
 {
 	return size <= limit / 8;
@@ -588,10 +528,7 @@ enum control_command {
 	CONTROL_MARK,  /* write a text to all streams */
 	/* make all events up to now readable in the files */
 	CONTROL_SNAPSHOT,
-	/*
-	 * scan the memory of process `pid` for unreachable blocks, and for the owners of reachable
-	 * blocks
-	 */
+	/* scan the memory of process `pid` for unreachable blocks, and for owners */
 	CONTROL_SCAN,
 	/* report the name of a program that --follow excluded; there is no answer */
 	CONTROL_LEFT_OUT,
@@ -613,10 +550,7 @@ struct control_request {
 	char text[1024];
 };
 
-/*
- * Maximum size of an answer, which is sent as one packet. The kernel accepts slightly larger
- * packets.
- */
+/* Maximum size of an answer, which is one packet. The kernel accepts slightly more. */
 #define CONTROL_ANSWER_MAX 131072u
 
 enum record_kind {
@@ -719,10 +653,7 @@ enum short_form {
 	SHORT_LEAVES = 1 << 4, /* the moment is MOMENT_LEAVE; otherwise MOMENT_ENTER */
 	SHORT_MADE = 1 << 5,   /* the result is the object; otherwise it is 0 */
 	SHORT_RELATED = 1 << 6,
-	/*
-	 * no other call was open when this call began, so no later record in the ring has an
-	 * earlier time
-	 */
+	/* no other call was open at its begin: no later record in the ring is earlier in time */
 	SHORT_CLOSES = 1 << 7,
 };
 
@@ -796,10 +727,7 @@ struct record_thread {
  */
 #define MODULE_WITHOUT_NUMBER UINT16_MAX
 
-/*
- * A module. It is written before the first event that has a frame in the module. The module's path
- * and build-id follow the struct.
- */
+/* A module, before the first event with a frame in it. Its path and build-id follow. */
 struct record_module {
 	struct record record;
 	uint64_t base;	/* load base; `from` in the packet MMAP (wire.def) */
@@ -811,10 +739,7 @@ struct record_module {
 	uint32_t pad;
 };
 
-/*
- * A note. Its texts follow, each NUL-terminated: the name of the note, then pairs of names and
- * values.
- */
+/* A note. NUL-terminated texts follow: its name, then pairs of names and values. */
 struct record_note {
 	struct record record; /* more: the number of pairs */
 	uint32_t text;	      /* bytes of the texts that follow */

@@ -2,9 +2,7 @@
 #ifndef BEFORE_KINDS_H
 #define BEFORE_KINDS_H
 
-/*
- * The kinds of mappings that a process had before an attach, as the collector distinguishes them.
- */
+/* The kinds of mappings that a process had before an attach. */
 
 enum before_kind {
 	BEFORE_ANONYMOUS,

@@ -24,10 +24,7 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-/*
- * Reads the counter. The processor can execute the read a few ns before earlier instructions have
- * finished.
- */
+/* The processor can execute the read a few ns before earlier instructions have finished. */
 static inline uint64_t counter_read(void)
 {
 	return __builtin_ia32_rdtsc();
@@ -44,10 +41,7 @@ static inline uint64_t counter_read_ordered(void)
 	return __builtin_ia32_rdtsc();
 }
 
-/*
- * Whether the counter has the same rate in all states of the processor (CPUID 0x80000007, EDX bit
- * 8).
- */
+/* Whether the counter's rate never changes (CPUID 0x80000007, EDX bit 8). */
 static inline bool counter_is_invariant(void)
 {
 	unsigned int a, b, c, d;

@@ -13,9 +13,7 @@
 
 #define LATE_LIBRARY "holdtrace-library" /* name of the library's memfd */
 #define LATE_TRIGGER "holdtrace-trigger"
-/*
- * name of a memfd that the injector maps as a mark after it has abandoned a call inside the loader
- */
+/* a memfd that the injector maps as a mark if it abandons a call inside the loader */
 #define LATE_STUCK    "holdtrace-gave-up"
 #define LATE_TEXT_MAX 256u
 #define LATE_PATH_MAX 1024u
@@ -49,18 +47,12 @@ struct late_order {
 	/* descriptor from which the library was loaded; the library closes it and stores -1 */
 	int32_t file;
 	uint32_t modules; /* written by the library: number of modules that it searched */
-	/*
-	 * written by the library: number of slots (addresses of functions in memory) that it
-	 * changed
-	 */
+	/* by the library: number of slots (addresses of functions) that it changed */
 	uint32_t slots;
 	uint32_t symbols; /* written by the library: number of symbols that it changed */
 	/* written by the library: number of slots of hooked functions that it could not change */
 	uint32_t unchanged;
-	/*
-	 * number of threads before the attach began; this and the next two members are for the note
-	 * ~attached
-	 */
+	/* for the note ~attached: threads before the attach, resident bytes, age */
 	uint64_t threads;
 	uint64_t resident; /* resident memory before the attach began, in bytes */
 	uint64_t age_ms;

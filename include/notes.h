@@ -2,10 +2,7 @@
 #ifndef NOTES_H
 #define NOTES_H
 
-/*
- * The names of notes.def as constants for code that writes or reads notes: NOTE_PROCESS is
- * "~process".
- */
+/* The names of notes.def as constants: NOTE_PROCESS is "~process". */
 
 #define NOTE(name, text, values, description) \
 	static const char NOTE_##name[] __attribute__((unused)) = text;

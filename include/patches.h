@@ -27,10 +27,7 @@
 #define PATCH_VALUES 5u
 #define PATCH_HEAD   1024u
 
-/*
- * The reasons why a function is not recorded. The text completes the sentence "FUNCTION is not
- * recorded: ...".
- */
+/* Why a function is not recorded. The text completes "FUNCTION is not recorded: ...". */
 #define PATCH_REASONS(REASON)                                                                      \
 	REASON(NONE, "")                                                                           \
 	REASON(SHORT, "it is shorter than the jump that would replace its beginning")              \
@@ -81,10 +78,7 @@ struct patch {
 	uint8_t reason; /* enum patch_reason */
 	uint8_t module; /* index of the function's module */
 	uint8_t skip;	/* bytes at the entry that are not replaced (the instruction endbr64) */
-	/*
-	 * bytes of instructions that are moved to `code`; a jump replaces the first PATCH_JUMP of
-	 * them
-	 */
+	/* bytes of instructions moved to `code`; the jump replaces the first PATCH_JUMP */
 	uint8_t moved;
 	uint8_t length;	  /* number of bytes in `code` */
 	uint8_t fixes;	  /* number of elements of `fix` */
@@ -97,10 +91,7 @@ struct patch {
 
 struct patches {
 	uint32_t count, modules;
-	/*
-	 * indexed by module: patches_hash() of the first PATCH_HEAD bytes of the module's file,
-	 * which include the build-id
-	 */
+	/* by module: patches_hash() of its file's first PATCH_HEAD bytes, with the build-id */
 	uint64_t module[PATCH_MODULES_MAX];
 	struct patch patch[PATCHES_MAX];
 };

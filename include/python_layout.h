@@ -2,10 +2,7 @@
 #ifndef PYTHON_LAYOUT_H
 #define PYTHON_LAYOUT_H
 
-/*
- * The memory of CPython, as far as the library (preload/record/python.c) and holdtrace-live
- * (live/python.c) read it.
- */
+/* The memory of CPython, as far as preload/record/python.c and live/python.c read it. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,10 +26,7 @@ struct python_layout {
 	uint16_t previous, code, at; /* offsets in the frame */
 	/* offset of a flag in the frame, set in the outermost frame of a cframe */
 	uint16_t is_entry;
-	/*
-	 * offset of the owner in the frame; from PYTHON_OWNED_BY_C on, the owner marks an entry
-	 * frame
-	 */
+	/* offset in the frame of the owner; from PYTHON_OWNED_BY_C on: an entry frame */
 	uint16_t owner;
 	uint16_t file, name, first, lines, instructions; /* offsets in PyCodeObject */
 	/*
@@ -230,10 +224,7 @@ static inline uint32_t python_take_number(struct python_table *table)
 	return value;
 }
 
-/*
- * Finds the line by a line table of 3.11 or later: see Objects/locations.md (Objects/locations.c)
- * of CPython.
- */
+/* Finds the line by a table of 3.11 or later: CPython's Objects/locations.md. */
 static inline int64_t python_find_line(struct python_table table, int64_t line, int64_t at)
 {
 	for (int64_t end = 0; table.at < table.end;) {
@@ -278,10 +269,7 @@ static inline int64_t python_find_line_310(struct python_table table, int64_t li
 	return 0;
 }
 
-/*
- * Finds the line by a line table before 3.10. The table has pairs of numbers: a step of the address
- * and a step of the line.
- */
+/* Before 3.10, the table has pairs of numbers: a step of the address, a step of the line. */
 static inline int64_t python_find_line_39(struct python_table table, int64_t line, int64_t at)
 {
 	for (int64_t address = 0; table.at < table.end;) {

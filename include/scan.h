@@ -10,10 +10,7 @@
 enum scan_message {
 	/* messages from the scanner */
 	SCAN_BEAT = 'b', /* the scanner is alive */
-	/*
-	 * the process is stopped; the collector must read all records of the process and write the
-	 * cut (the note ~scan with the state cut)
-	 */
+	/* the process is stopped; the collector reads all its records and writes the cut */
 	SCAN_STOPPED = 's',
 	/* the process runs again; the scanner has copied all data that it needs */
 	SCAN_GOES_ON = 'g',
@@ -26,10 +23,7 @@ enum scan_message {
 	 * address of malloc, and the ranges of the library's memory.
 	 */
 	SCAN_CUT = 'c',
-	/*
-	 * the stream can now be read up to the cut (the moment of the scan); text: the name of its
-	 * file
-	 */
+	/* the stream can be read up to the cut; text: the name of its file */
 	SCAN_READY = 'r',
 };
 

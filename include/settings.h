@@ -134,10 +134,7 @@ static inline int settings_take_text(char *text, const char *value, const char *
 	return SETTINGS_BAD_VALUE;
 }
 
-/*
- * Copies the next item of a comma-separated list to `item`. Items are not empty. Returns the rest
- * of the list, or NULL if the list is invalid.
- */
+/* Copies the next item of a comma-separated list. Returns the rest; NULL: invalid. */
 static inline const char *settings_next(const char *value, char *item, int room)
 {
 	int n = 0;
@@ -166,10 +163,7 @@ static inline int settings_take_set(int64_t *bits, const char *value, const char
 	return SETTINGS_TAKEN;
 }
 
-/*
- * Parses "20", "alloc", "20,alloc" or "sizes:64,128". If the value has no number of frames, the
- * maximum is unchanged.
- */
+/* Parses "20", "alloc", "20,alloc" or "sizes:64,128". The depth may stay unchanged. */
 static inline int settings_take_frames(setting_frames *frames, const char *value, const char *words)
 {
 	static const char prefix[] = "sizes:";

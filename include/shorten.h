@@ -27,10 +27,7 @@ struct keep_ended {
 
 /* The result. An array of struct keep_stream follows, one for each stream of the new file. */
 struct keep_done {
-	/*
-	 * number of bytes of the old file that were processed; 0: no new file was made, and the old
-	 * file stays
-	 */
+	/* bytes of the old file that were processed; 0: the old file stays */
 	uint64_t read;
 	uint64_t size; /* size of the new file */
 	/*

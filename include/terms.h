@@ -41,30 +41,18 @@ enum hook_when {
 	WHEN_BOTH, /* the call may release an object at entry, and acquires one at return */
 };
 
-/*
- * Whether calls of a hook may sleep for a long time. If so, the collector does not wait until they
- * have returned and written their records.
- */
+/* Whether calls may sleep for long, so that the collector does not wait for their records. */
 enum hook_blocks {
 	BLOCKS_DEFAULT, /* the value of the operation (operations.def) */
 	BLOCKS_NO,
 	BLOCKS_YES,
-	/*
-	 * the call releases an object and then sleeps; the release is recorded separately
-	 * (MOMENT_HALF)
-	 */
+	/* releases an object, then sleeps; the release is recorded first (MOMENT_HALF) */
 	BLOCKS_GIVES_BACK_FIRST,
-	/*
-	 * in stubs only: the stub first tries without sleeping; only if that fails does it call the
-	 * function that may sleep
-	 */
+	/* in stubs only: tries without sleeping, and may sleep only if that fails */
 	BLOCKS_IF_BUSY,
 };
 
-/*
- * Properties of a hook that do not follow from its operation. Programs that evaluate events use
- * these properties.
- */
+/* Properties of a hook that do not follow from its operation, for readers of events. */
 enum hook_how {
 	HOW_PLAIN,
 	/* the released thread was joined, not detached */
@@ -82,20 +70,14 @@ enum hook_how {
 enum moment {
 	MOMENT_ENTER = 1,
 	MOMENT_LEAVE = 2,
-	/*
-	 * only in records: at entry, the object `related` was released; at return, the event
-	 * happened
-	 */
+	/* only in records: `related` was released at entry; the event was at return */
 	MOMENT_SPLIT = 4,
 	MOMENT_HALF = 5, /* the event happened at entry, and was published before the call slept */
 };
 
 enum effect { EFFECT_NEITHER, EFFECT_ACQUIRES, EFFECT_RELEASES };
 
-/*
- * The properties of each operation as constants: when its events happen, whether its calls may
- * sleep, whether it acquires an object.
- */
+/* The properties of each operation as constants. */
 
 enum {
 #define OPERATION(name, effect, when, sleeps, description)                          \
@@ -105,10 +87,7 @@ enum {
 #undef OPERATION
 };
 
-/*
- * The type in a CALL packet of sp-rtrace (sp_rtrace_proto.h: 1 free, 2 alloc; any other number is
- * neither).
- */
+/* The type in a CALL packet of sp-rtrace (sp_rtrace_proto.h); other numbers are neither. */
 enum call_type { CALL_TYPE_NONE, CALL_TYPE_FREE, CALL_TYPE_ALLOC };
 
 /* How the value of an argument is recorded and written. */
@@ -128,13 +107,9 @@ enum call_flag {
 		1 << 1, /* the call never returned: longjmp, exception, cancellation, thread exit */
 	/* the call was still open when the trace ended */
 	CALL_OPEN = 1 << 2,
-	/*
-	 * the event arrived after later events were written; its time was changed to keep the order
-	 */
+	/* arrived after later events were written; its time was changed to keep the order */
 	CALL_LATE = 1 << 3,
-	/*
-	 * the backtrace is incomplete: there was no unwinding rule, or the depth limit was reached
-	 */
+	/* the backtrace is incomplete: no unwinding rule, or the depth limit */
 	CALL_CUT = 1 << 4,
 	CALL_NO_BACKTRACE = 1 << 5, /* no backtrace was taken */
 	/*
@@ -152,10 +127,7 @@ enum call_flag {
 #define PYTHON_LINE_BITS     20
 #define PYTHON_FUNCTIONS_MAX 65536u
 
-/*
- * The path of the module that describes a Python function begins with this text. The function's
- * qualified name, a blank, and its file follow.
- */
+/* A Python function's path: this text, its qualified name, a blank, its file. */
 #define PYTHON_MODULE "[python]"
 
 /*
@@ -171,10 +143,7 @@ enum loss {
 	LOSS_ABANDONED, /* the record was never completed (siglongjmp, kill) */
 	/* seccomp forbids system calls that recording needs, or two tasks share a TLS */
 	LOSS_SEALED,
-	/*
-	 * the table of sampled blocks was full, so a block that belongs to the sample was not
-	 * recorded
-	 */
+	/* the table of sampled blocks was full, so that a sampled block is missing */
 	LOSS_SAMPLE,
 	/* the contents of the ring were invalid, for example after a wild store of the program */
 	LOSS_DAMAGED,

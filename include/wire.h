@@ -82,9 +82,7 @@ enum wire_packet {
 	((uint32_t)(text)[0] | (uint32_t)(text)[1] << 8 | (uint32_t)(text)[2] << 16 | \
 	 (uint32_t)(text)[3] << 24)
 
-/*
- * First character of the names of notes, events that are not calls of hooked functions (notes.def).
- */
+/* First character of the names of notes, events that are not calls (notes.def). */
 #define WIRE_NOTE_PREFIX '~'
 
 #endif

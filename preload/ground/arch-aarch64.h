@@ -2,10 +2,7 @@
 #ifndef ARCH_AARCH64_H
 #define ARCH_AARCH64_H
 
-/*
- * The definitions that arch.h lists, for aarch64. Register numbers are those of "DWARF for the Arm
- * 64-bit Architecture", section 4.1.
- */
+/* arch.h for aarch64. Register numbers: "DWARF for the Arm 64-bit Architecture", section 4.1. */
 
 static inline long arch_call6(long number, long a, long b, long c, long d, long e, long f)
 {
@@ -69,10 +66,7 @@ static inline uintptr_t arch_thread_pointer(void)
 
 static inline uintptr_t arch_plain_address(uintptr_t address)
 {
-	/*
-	 * xpaclri is in the hint space: it does nothing on processors without pointer
-	 * authentication.
-	 */
+	/* xpaclri: in the hint space, does nothing on processors without pointer authentication */
 	register uintptr_t x30 __asm__("x30") = address;
 
 	__asm__("hint #7" : "+r"(x30));

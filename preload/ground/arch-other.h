@@ -28,10 +28,7 @@ static inline long arch_call3(long number, long a, long b, long c)
 	return arch_call6(number, a, b, c, 0, 0, 0);
 }
 
-/*
- * There is no walker, and there are no register numbers for libunwind: a backtrace is the caller
- * alone.
- */
+/* No walker, and no register numbers for libunwind: a backtrace is the caller alone. */
 #define ARCH_WALKS	0
 #define DWARF_REGISTERS 1
 #define DWARF_FP	0

@@ -2,10 +2,7 @@
 #ifndef ARCH_X86_64_H
 #define ARCH_X86_64_H
 
-/*
- * The definitions that arch.h lists, for x86-64. Register numbers are those of the psABI, figure
- * 3.36.
- */
+/* arch.h for x86-64. Register numbers are those of the psABI, figure 3.36. */
 
 static inline long arch_call6(long number, long a, long b, long c, long d, long e, long f)
 {
@@ -45,10 +42,7 @@ static inline long arch_call3(long number, long a, long b, long c)
 /* The red zone of the psABI, section 3.2.2. */
 #define ARCH_RED_ZONE 128u
 
-/*
- * Stores the call-preserved registers, sp and the pc. Returns a bit for each register that it has
- * stored.
- */
+/* Stores the call-preserved registers, sp and the pc. Returns a bit for each stored register. */
 static inline __attribute__((always_inline)) uint64_t arch_registers(uintptr_t *reg, uintptr_t *pc)
 {
 	uintptr_t here;
@@ -121,10 +115,7 @@ static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 	"	.cfi_endproc\n"                       \
 	".size vfork, .-vfork\n"
 
-/*
- * syscall()'s seventh argument (the sixth of the system call) is on the stack, above the return
- * address.
- */
+/* syscall()'s seventh argument (the system call's sixth) is above the return address. */
 #define ARCH_SIXTH_PARAMETER
 #define ARCH_SIXTH(cfa) (*(const volatile long *)(cfa))
 

@@ -101,10 +101,7 @@ static bool is_id(const ElfW(Nhdr) * note, const struct libc_places *known)
 	return true;
 }
 
-/*
- * Whether libc's build-id is the one in `known`. libc's ELF notes are in its first page, after the
- * headers.
- */
+/* Whether libc has the known build-id. libc's ELF notes are in its first page. */
 static bool is_known(const struct loaded *libc, const struct libc_places *known)
 {
 	const ElfW(Ehdr) *file = libc->map_start;

@@ -42,10 +42,7 @@ struct linkage {
 	size_t relocation_count[2];
 };
 
-/*
- * The program's first module; l_next leads to the others. NULL: the loader's table does not list
- * this library.
- */
+/* The program's first module; NULL: the loader's table does not list this library. */
 const struct link_map *linkage_first(void);
 
 /* Reads a module. Returns false if it has no symbols or is missing in the loader's table. */
@@ -55,10 +52,7 @@ bool linkage_read(struct linkage *linkage, const struct link_map *map);
 bool linkage_is_own(const struct linkage *linkage);
 bool linkage_is_loader(const struct linkage *linkage);
 
-/*
- * Reads only the members that linkage_find() needs. The module may be missing in the loader's
- * table.
- */
+/* Reads only what linkage_find() needs. The module may be missing in the loader's table. */
 bool linkage_read_symbols(struct linkage *linkage, const struct link_map *map);
 
 /* Returns false if the module certainly defines no symbol of this name. */

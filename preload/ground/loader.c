@@ -151,10 +151,7 @@ static int fill_table(struct dl_phdr_info *info, size_t size, void *user)
 
 	(void)size;
 	if (!filling->table) {
-		/*
-		 * do nothing in a signal handler that interrupted fill_table(), or if the table is
-		 * current
-		 */
+		/* a signal handler interrupted fill_table(), or the table is current */
 		if (is_filling || (info->dlpi_adds == adds && info->dlpi_subs == subs))
 			return 1;
 		is_filling = true;

@@ -21,10 +21,7 @@ struct loaded {
 	void *eh_frame; /* the segment PT_GNU_EH_FRAME */
 };
 
-/*
- * A member is NULL if this process lacks the symbol. Before glibc 2.34, dlsym and dlvsym were in
- * libdl.
- */
+/* NULL: this process lacks the symbol. Before glibc 2.34, dlsym and dlvsym were in libdl. */
 struct loader {
 	int (*find_object)(void *address, void *result);
 	void *(*dlsym)(void *handle, const char *name);

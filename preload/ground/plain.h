@@ -84,10 +84,7 @@ static inline bool plain_is_word(const char *text)
 	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && (uintptr_t)text % PLAIN_WORD == 0;
 }
 
-/*
- * Loads a word of text. Returns how many of its bytes precede the NUL; PLAIN_WORD if the word has
- * none.
- */
+/* Loads a word of text. Returns how many of its bytes precede the NUL; at most PLAIN_WORD. */
 static inline size_t plain_word(const char *text, uint64_t *word)
 {
 	const uint64_t ones = 0x0101010101010101u;
@@ -196,10 +193,7 @@ static inline const char *plain_parse(const char *text, unsigned int base, uint6
 	}
 }
 
-/*
- * Changes *state from the value `from` to the value `to`. Returns whether this thread made the
- * change.
- */
+/* Changes *state from `from` to `to`. Returns whether this thread made the change. */
 static inline bool plain_claim(uint32_t *state, uint32_t from, uint32_t to)
 {
 	return __atomic_load_n(state, __ATOMIC_RELAXED) == from &&

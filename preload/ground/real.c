@@ -326,10 +326,7 @@ static void *find_bound(const char *name)
 							 : loader_symbol(RTLD_NEXT, name + 2);
 }
 
-/*
- * Finds the same function as find_bound(), without dlsym. Clears *is_sure if only dlsym finds the
- * right function.
- */
+/* find_bound() without dlsym. Clears *is_sure if only dlsym finds the right function. */
 static void *find_behind(unsigned int i, bool *is_sure)
 {
 	const char *name = real_name(i);

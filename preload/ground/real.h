@@ -103,10 +103,7 @@ int __isoc99_fscanf(FILE *restrict stream, const char *restrict format, ...);
 int __isoc99_vscanf(const char *restrict format, va_list list);
 int __isoc99_vfscanf(FILE *restrict stream, const char *restrict format, va_list list);
 
-/*
- * libc's headers may not declare these functions: most versions of libc are older than C23, and
- * glibc 2.26 removed cfree.
- */
+/* Most libcs are older than C23, and glibc 2.26 removed cfree. */
 void cfree(void *ptr);
 void free_sized(void *ptr, size_t size);
 void free_aligned_sized(void *ptr, size_t alignment, size_t size);
@@ -133,10 +130,7 @@ int landlock_create_ruleset(const void *attributes, size_t size, unsigned int fl
 int epoll_pwait2(int fd, struct epoll_event *events, int count, const struct timespec *timeout,
 		 const sigset_t *mask);
 
-/*
- * _FORTIFY_SOURCE replaces mq_open by __mq_open_2. __setmntent and __endmntent are old names of
- * setmntent and endmntent.
- */
+/* _FORTIFY_SOURCE makes __mq_open_2 of mq_open. The others are old names. */
 int __mq_open_2(const char *name, int flags);
 FILE *__setmntent(const char *path, const char *mode);
 int __endmntent(FILE *stream);
@@ -215,9 +209,7 @@ static inline void real_ready(void)
 bool real_has(uintptr_t address);
 bool real_is_called(uintptr_t address, const char *name);
 
-/*
- * Stores the addresses of the hooks' real functions, indexed by hook; 0: libc lacks the function.
- */
+/* Stores the addresses of the hooks' real functions; 0: libc lacks the function. */
 void real_tell(uint64_t *addresses);
 
 /* The pool: memory for allocations before the real allocator is known; it is never freed. */

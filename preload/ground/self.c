@@ -78,10 +78,7 @@ struct way {
 	int links;
 };
 
-/*
- * Replaces the link by its target, followed by the rest of the path. Returns false if the result is
- * too long or there are too many links.
- */
+/* Replaces the link by its target and the rest of the path. Returns false if that is too much. */
 static bool enter_link(struct way *way, const char *target, const char *rest)
 {
 	char joined[SHORT];

@@ -2,10 +2,7 @@
 #ifndef BY_NUMBER_H
 #define BY_NUMBER_H
 
-/*
- * Calls of syscall(2) that are recorded as calls of hooks. The rows of numbers.def map system call
- * numbers to hooks.
- */
+/* Calls of syscall(2) that are recorded as calls of hooks (numbers.def). */
 
 #include "stub.h"
 
@@ -24,10 +21,7 @@
 #define __NR_futex_requeue 456
 #endif
 
-/*
- * Makes and records the call, with its six arguments. Returns false if numbers.def has no row for
- * the number.
- */
+/* Makes and records the call. Returns false if numbers.def has no row for the number. */
 bool stubs_by_number(const struct origin *caller, long number, const long *a, long *result);
 
 #endif

@@ -22,10 +22,7 @@
 #define ADDRESS_FAMILY_MAX 24
 #define ADDRESS_TEXT_MAX   (sizeof(struct sockaddr_un) + 8)
 
-/*
- * Memory of one call, which BEFORE fills for AFTER. The compiler removes the members that a row
- * does not use.
- */
+/* Memory of one call, which BEFORE fills for AFTER. The compiler removes unused members. */
 struct spare {
 	uint64_t word;
 	int number;
@@ -90,10 +87,7 @@ static inline bool bpf_opens(int command)
 	return command >= 0 && command < 64 && commands >> command & 1;
 }
 
-/*
- * Records that the call opened a descriptor. related: the object that was opened with it, for
- * example a stream.
- */
+/* The call opened a descriptor. related: the object that has it, such as a stream. */
 static inline void fd_acquired(struct call *call, uint8_t part, int fd, uint64_t related,
 			       const struct call_argument *arguments)
 {
@@ -114,16 +108,10 @@ static inline void fd_acquired(struct call *call, uint8_t part, int fd, uint64_t
  */
 void fd_lost(struct call *call, enum moment moment, uint8_t part, int fd, uint64_t related);
 
-/*
- * Like fd_lost(), but records only the part in shm_open's class; does nothing if shm_open did not
- * open the descriptor.
- */
+/* The part of fd_lost() in shm_open's class, if shm_open opened the descriptor. */
 void fd_lost_shm(struct call *call, enum moment moment, uint8_t part, int fd, uint64_t related);
 
-/*
- * Notes that shm_open opened the descriptor. Returns false if its number is too high to be
- * remembered.
- */
+/* Notes that shm_open opened the descriptor. Returns false if its number is too high. */
 bool fd_note_shm(struct call *call, int fd);
 
 void fd_closed(struct call *call, struct call_event *event, int fd);
@@ -135,10 +123,7 @@ void range_closes(struct call *call, struct call_event *event, unsigned int firs
 
 /* ---- calls that block ---- */
 
-/*
- * The other end of a pipe or pair of sockets that the process made; an eventfd is its own other
- * end. -1: unknown.
- */
+/* The other end of a pipe or socketpair of the process; an eventfd is its own; -1: unknown. */
 int fd_other_end(int fd);
 
 /* Sets the other end of `one`; -1: it has none, or `one` is closed. */
@@ -307,10 +292,7 @@ void child_told(struct call *call, struct call_event *event, const siginfo_t *in
 		struct spare *spare);
 void exec_begins(struct call *call, struct call_event *event);
 
-/*
- * These functions add the variables by which the new program is recorded (late_environment()) to
- * the environment, and call the real functions.
- */
+/* The real functions, with the variables of late_environment() in the environment. */
 int exec_path(const char *path, char *const *argv, char *const *environment);
 int exec_word(const char *word, char *const *argv, char *const *environment);
 int exec_own_path(const char *path, char *const *argv);

@@ -78,10 +78,7 @@ static inline void allocators_expect_loads(void)
 	stub_begin(call, HOOK_##name, AT_OF(name), (enum hook_blocks)BLOCKS_OF_##name, origin, \
 		   WORD(object), WORD(related))
 
-/*
- * Begins every body: defines `origin` and `call`. If the call is not recorded, returns the value of
- * the last argument.
- */
+/* Begins every body: `origin` and `call`; returns the last argument if it is not recorded. */
 #define BEGIN(name, object, related, ...)                         \
 	const struct origin origin = CAPTURE_ORIGIN();            \
 	struct call call;                                         \

@@ -135,10 +135,7 @@ static uintptr_t acquire(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uin
 
 /* ---- changes of machine code ---- */
 
-/*
- * The target of the jump that replaces a function's entry. It loads the address of `own` into the
- * register of the sixth argument.
- */
+/* The target of the jump at a function's entry: passes `own` in the sixth parameter's register. */
 struct springboard {
 	struct __attribute__((packed)) {
 		uint8_t load[2];
@@ -467,10 +464,7 @@ static struct patches *request_plan(const char *path)
 	return NULL;
 }
 
-/*
- * Like linkage_read(), for a module that the loader has mapped, but not relocated. Sets only `map`,
- * the segments, and the bounds.
- */
+/* linkage_read() for a module that is not relocated: only `map`, the segments, the bounds. */
 static bool read_mapped(struct linkage *linkage, const struct link_map *map)
 {
 	const ElfW(Ehdr) *head = (const void *)map->l_addr;

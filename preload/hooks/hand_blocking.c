@@ -73,10 +73,7 @@ void poll_begins(struct call *call, struct call_event *event, const struct pollf
 	call_show_object(call, spare->word, count);
 }
 
-/*
- * Returns whether a descriptor is ready. A call that timed out is recorded as failed with
- * ETIMEDOUT.
- */
+/* Returns whether a descriptor is ready. A time-out is recorded as a failure by ETIMEDOUT. */
 static bool is_ready(struct call *call, struct call_event *event)
 {
 	bool is_ready = !event->failed && event->result;
@@ -129,10 +126,7 @@ void select_begins(struct call *call, struct call_event *event, int count, const
 	call_show_object(call, spare->word, WORD(count));
 }
 
-/*
- * After a failure or time-out, the contents of the sets are undefined, so the descriptor is the one
- * that select_begins() found.
- */
+/* After a failure or time-out, the contents of the sets are undefined. */
 void select_ended(struct call *call, struct call_event *event, int count, const fd_set *reads,
 		  const fd_set *writes, const fd_set *others, struct spare *spare)
 {

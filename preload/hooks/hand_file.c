@@ -6,10 +6,7 @@
 
 #include <linux/close_range.h>
 
-/*
- * dup2 and dup3 close newfd atomically. If both descriptors are equal, the call opens nothing and
- * is recorded as a use.
- */
+/* dup2 and dup3 close newfd atomically. If both are equal, the call is only a use. */
 void fd_replaced(struct call *call, struct call_event *event, int oldfd, int newfd)
 {
 	if (oldfd == newfd) {
@@ -24,10 +21,7 @@ void fd_replaced(struct call *call, struct call_event *event, int oldfd, int new
 	event->object = event->result;
 }
 
-/*
- * Records the second end of a pair. The first value of each event is the descriptor of the other
- * end.
- */
+/* Records the second end of a pair. The first value of each event is the other end. */
 void fd_pair(struct call *call, struct call_event *event, const int *one, const int *other)
 {
 	struct call_argument arguments[HOOK_ARGUMENTS_MAX + 1] = { event->arguments[0] };
@@ -46,10 +40,7 @@ void fd_pair(struct call *call, struct call_event *event, const int *one, const 
 	call_event(call, &second);
 }
 
-/*
- * login_tty closes 0, 1 and 2 and opens them as the terminal. It also closes fd, unless fd is one
- * of these.
- */
+/* login_tty closes and reopens 0, 1 and 2, and closes fd, unless it is one of these. */
 void fd_made_standard(struct call *call, struct call_event *event, int fd)
 {
 	for (int standard = 0; standard <= 2 && !event->failed; standard++) {
@@ -64,10 +55,7 @@ void fd_made_standard(struct call *call, struct call_event *event, int fd)
 		event->moment = MOMENT_ENTER;
 }
 
-/*
- * The descriptor is closed unless the error is EBADF: Linux closes it even if close returns EINTR
- * or EIO.
- */
+/* Linux closes the descriptor even if close returns EINTR or EIO. */
 void fd_closed(struct call *call, struct call_event *event, int fd)
 {
 	event->failed = event->failed && call->error == EBADF;
@@ -158,10 +146,7 @@ void range_closes(struct call *call, struct call_event *event, unsigned int firs
 		  unsigned int last, int flags)
 {
 	(void)event;
-	/*
-	 * an empty range at the upper end closes nothing, but shows whether the kernel or a sandbox
-	 * refuses the call
-	 */
+	/* closes nothing, but shows whether the kernel or a sandbox refuses the call */
 	if (first <= last && !(flags & ~(int)CLOSE_RANGE_UNSHARE) &&
 	    !sys_call3(__NR_close_range, ~0u, ~0u, 0))
 		range_event(call, first, last);

@@ -13,10 +13,7 @@ static void mapping_lost(struct call *call, uint8_t part, uint64_t address, size
 					       .size = length });
 }
 
-/*
- * Records the mappings that a mapping with MAP_FIXED replaced. MAP_FIXED_NOREPLACE replaces
- * nothing.
- */
+/* Records the mappings that MAP_FIXED replaced. MAP_FIXED_NOREPLACE replaces nothing. */
 void mapping_covered(struct call *call, struct call_event *event, bool is_fixed)
 {
 	if (is_fixed && !event->failed)

@@ -6,10 +6,7 @@
 #include "hand.h"
 #include "preload/record/sampling.h"
 
-/*
- * Records a free. free(NULL) frees nothing and does not fail: it is recorded as a use without an
- * object.
- */
+/* free(NULL) frees nothing and does not fail: it is recorded as a use without an object. */
 static void end_free(struct call *call, void *block)
 {
 	call_returned_early(call);
@@ -20,10 +17,7 @@ static void end_free(struct call *call, void *block)
 	call_end(call);
 }
 
-/*
- * The functions that free a block. real_free: the call of the real function, or of the real free()
- * if this libc lacks the function.
- */
+/* Functions that free a block. real_free: calls the real function, or free() if it is missing. */
 #define FREE_BY_HAND(name, parameters, real_free)                                               \
 	_Static_assert((int)DOES_##name == OPERATION_FREE && AT_OF(name) == WHEN_ENTRY &&       \
 			       (int)BLOCKS_OF_##name == (int)BLOCKS_OF_free &&                  \

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Hooked by hand, with their effects: functions that start processes, wait for processes, execute
- * programs or unload code.
- */
+/* By hand, with effects: functions that start, await or execute programs, or unload code. */
 #include "hand.h"
 
 #include "preload/record/facts.h"
@@ -17,10 +14,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 
-/*
- * Calls dlclose, and then drops the unwind rules of unloaded modules, whether or not the call is
- * recorded.
- */
+/* dlclose; then drops the unwind rules of unloaded modules, even if nothing is recorded. */
 int close_library(void *handle)
 {
 	bool is_paused;
@@ -191,10 +185,7 @@ __attribute__((used)) struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr
 	return (struct vfork_target){ real.vfork, 1 };
 }
 
-/*
- * Parent and child both call this function after vfork. In the parent, the function restores the
- * thread's state and records the call.
- */
+/* Called after vfork in the child and then in the parent, whose state it restores. */
 __attribute__((used)) uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintptr_t fp)
 {
 	struct thread *thread = thread_self;
@@ -384,10 +375,7 @@ static void take_list(char **argv, const char *first, size_t count, va_list *res
 		argv[i] = va_arg(*rest, char *);
 }
 
-/*
- * Makes the array in the caller's frame. then: a statement that reads the arguments that follow the
- * list.
- */
+/* Makes the array in the caller's frame. then: reads the arguments after the list. */
 #define TAKE_LIST(argv, arg, then)                                        \
 	do {                                                              \
 		size_t count;                                             \
@@ -453,10 +441,7 @@ EXPORT int execle(const char *path, const char *arg, ...)
 	return exec_event(&call, values, exec_path(path, argv, envp));
 }
 
-/*
- * Passes on five arguments, the most that any option uses. The kernel ignores those that an option
- * does not use (prctl(2)).
- */
+/* No option has more than five arguments, and the kernel ignores unused ones (prctl(2)). */
 EXPORT int prctl(int option, ...)
 {
 	unsigned long a, b, c, d;

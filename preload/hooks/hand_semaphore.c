@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Hooked by hand: operations on System V semaphore sets. Also: effects of creating and removing a
- * set.
- */
+/* By hand: operations on System V semaphore sets. Effects of creating and removing a set. */
 #include "hand.h"
 
 #include "preload/ground/sys.h"
@@ -40,10 +37,7 @@ void set_controlled(struct call *call, struct call_event *event, bool is_removed
 		event->operation = OPERATION_USE;
 }
 
-/*
- * Whether the library can read the program's list of operations, which the kernel may not have
- * checked yet.
- */
+/* Whether the list of operations, which the kernel may not have checked yet, is readable. */
 static bool can_read_operations(const struct call *call, const struct sembuf *operations,
 				size_t count)
 {
@@ -83,10 +77,7 @@ static void tell_operations(struct call *call, int id, const struct sembuf *oper
 	static const struct sembuf none;
 	bool readable = !result || can_read_operations(call, operations, count);
 
-	/*
-	 * The kernel does all operations of a list or none: if the call failed, only the last
-	 * operation is recorded.
-	 */
+	/* the kernel does all or none: of a call that failed, only the last is recorded */
 	for (size_t i = result || !count ? count : 1; i <= count; i++) {
 		const struct sembuf *done = readable && count ? &operations[i - 1] : &none;
 		int64_t number = done->sem_num, operation = done->sem_op;

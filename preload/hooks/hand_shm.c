@@ -57,10 +57,7 @@ void fd_lost(struct call *call, enum moment moment, uint8_t part, int fd, uint64
 					       .related = related });
 }
 
-/*
- * FNV-1a of the name, which is a shared memory object's only identity. A leading slash makes no
- * difference.
- */
+/* FNV-1a of the name, a shared memory object's only identity, without a leading slash. */
 uint64_t shm_hash(const char *name)
 {
 	uint32_t hash = 2166136261u;
@@ -92,10 +89,7 @@ void shm_opened(struct call *call, struct call_event *event, const char *name, i
 		event->operation = OPERATION_USE;
 }
 
-/*
- * Asks the kernel for the segment's size and creator; both are 0 if the kernel refuses. Restores
- * errno as shmat left it.
- */
+/* The segment's size and creator are 0 if the kernel refuses. Restores shmat's errno. */
 void segment_attached(struct call *call, struct call_event *event, int id, struct spare *spare)
 {
 	struct shmid_ds status = { .shm_segsz = 0 };

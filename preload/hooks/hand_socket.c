@@ -28,10 +28,7 @@ static char *put_text(char *to, const char *text)
 	return to + plain_copy(to, text, ADDRESS_FAMILY_MAX) - 1;
 }
 
-/*
- * Writes the address as text. The name of an abstract socket begins with a NUL and may contain more
- * NULs.
- */
+/* The name of an abstract socket begins with a NUL and may contain more NULs. */
 static void put_local(char *to, const struct sockaddr_un *address, size_t length)
 {
 	size_t end = length - offsetof(struct sockaddr_un, sun_path);
@@ -103,10 +100,7 @@ static void put_v6(char *to, const struct sockaddr_in6 *address)
 	plain_number(to, __builtin_bswap16(address->sin6_port), 10);
 }
 
-/*
- * Writes an address of `length` bytes as text. The text is empty if the address is NULL or too
- * short to have a family.
- */
+/* Writes an address as text: empty if it is NULL or too short to have a family. */
 static void describe_address(struct spare *to, const struct sockaddr *given, size_t length)
 {
 	union address address = { .bytes = { 0 } };
@@ -263,9 +257,7 @@ static void message_waited(struct call *call, int sockfd, bool has_failed,
 						       .arguments = arguments });
 }
 
-/*
- * A call that cannot block is recorded after it has returned, and only if it received descriptors.
- */
+/* A call that cannot block is recorded only afterwards, if it received descriptors. */
 EXPORT ssize_t recvmsg(int sockfd, struct msghdr *message, int flags)
 {
 	const bool blocks = !(flags & MSG_DONTWAIT);

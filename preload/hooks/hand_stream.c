@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Effects (effects.h) of calls on streams and directories. Part 0 of a call is the FILE or DIR,
- * part 1 its descriptor.
- */
+/* Effects of calls on streams and directories. Part 0: the FILE or DIR; part 1: its descriptor. */
 #include "effects.h"
 
 bool stream_lacks(const FILE *stream, int end, intptr_t most)
@@ -39,19 +36,14 @@ void stream_opened(struct call *call, struct call_event *event, FILE *stream)
 		fd_acquired(call, 1, fd, WORD(stream), event->arguments);
 }
 
-/*
- * Reads the stream's descriptor before the stream is closed, because it cannot be read afterwards.
- */
+/* After the close, the descriptor cannot be read. */
 void stream_asked(struct call *call, struct call_event *event, FILE *stream, struct spare *spare)
 {
 	(void)event;
 	spare->number = fileno_of(call, stream);
 }
 
-/*
- * fclose closes the stream and its descriptor even if it returns an error (POSIX). A stream in
- * memory has no descriptor.
- */
+/* fclose closes both even if it fails (POSIX). A stream in memory has no descriptor. */
 void stream_closed(struct call *call, struct call_event *event, int fd)
 {
 	event->related = WORD(fd);
@@ -91,10 +83,7 @@ void directory_asked(struct call *call, struct call_event *event, DIR *directory
 	spare->number = directory ? real.dirfd(directory) : -1;
 }
 
-/*
- * closedir closes the directory and its descriptor even if it returns an error, unless the program
- * passed NULL.
- */
+/* closedir closes both even if it fails, unless the program passed NULL. */
 void directory_closed(struct call *call, struct call_event *event, int fd)
 {
 	event->related = WORD(fd);

@@ -91,10 +91,7 @@ static bool puts_filter_on(long number, long first)
 		(first == PR_SET_SECCOMP || first == PR_SET_SYSCALL_USER_DISPATCH));
 }
 
-/*
- * Called before a system call marked IS_NOTED. Does not read the flags of clone3: they are in
- * memory that may not be readable.
- */
+/* Called before an IS_NOTED call. The flags of clone3 are in memory, perhaps unreadable. */
 void hand_syscall_note(long number, long first)
 {
 	find_next();

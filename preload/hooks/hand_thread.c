@@ -11,10 +11,7 @@ static size_t stack_size_of(const pthread_attr_t *attributes)
 	return size;
 }
 
-/*
- * The stack size of threads that are created without attributes. It is read only once, because
- * reading it allocates memory.
- */
+/* The stack size without attributes; read only once, because reading it allocates memory. */
 static size_t default_stack_size(void)
 {
 	static size_t known;
@@ -67,10 +64,7 @@ static int leave_birth(struct birth *birth, int result)
 	return result;
 }
 
-/*
- * Records the creation after the real call has returned. If the thread was created detached, also
- * records its release at the same time.
- */
+/* Records the creation after its return and, if the thread is detached, its release. */
 static int created(struct call *call, struct birth *birth, const pthread_t *thread, int result,
 		   int error, bool detached, const struct call_argument *arguments)
 {
@@ -233,10 +227,7 @@ EXPORT __attribute__((noreturn)) void thrd_exit(int value)
 
 /* ---- conditions ---- */
 
-/*
- * The wait releases the mutex before it sleeps (part 1, a half) and locks it again afterwards (part
- * 2), even if it timed out.
- */
+/* The wait releases the mutex (part 1, a half) and locks it again (part 2) in any case. */
 void condition_sleeps(struct call *call, struct call_event *event, void *cond, void *mutex)
 {
 	(void)event;

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The functions of holdtrace.h, and those of sp-rtrace's library for programs that were built with
- * it. None of them changes errno.
- */
+/* The functions of holdtrace.h and of sp-rtrace's library. None of them changes errno. */
 #define HOLDTRACE_LIBRARY
 #include "holdtrace.h"
 
 #include "preload/record/names.h"
 #include "stub.h"
 
-/*
- * The calling thread, or NULL if its calls are not recorded. This call may be the first one of the
- * process that the library sees.
- */
+/* The calling thread; NULL: not recorded. This may be the process's first call that we see. */
 static struct thread *program_thread(void)
 {
 	start_wake(HOOK_holdtrace_acquired);

@@ -445,9 +445,6 @@ bool stubs_by_number(const struct origin *caller, long number, const long *a, lo
 	}
 }
 
-/*
- * The stub of a function with two versions in libc has the newer version; hand_loader.c exports the
- * older one.
- */
+/* Of two versions in libc, the stub has the newer one; hand_loader.c exports the older. */
 #define VERSIONS(name, older, newer, ...) __asm__(".symver " #name "," #name "@@@" newer);
 #include "versions.def"

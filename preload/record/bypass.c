@@ -40,10 +40,7 @@ static bool is_told(uintptr_t section)
 	return false;
 }
 
-/*
- * Adds a module to the reported modules. Returns false if another thread has added it already or if
- * the table is full.
- */
+/* Returns false if another thread has added the module already, or the table is full. */
 static bool take_section(uintptr_t section)
 {
 	for (unsigned int i = 0; i < TOLD_MAX; i++) {
@@ -109,10 +106,7 @@ static bool is_loaded(const struct link_map *map)
 	       loader_find((void *)(uintptr_t)is_loaded, &own) == 0 && own.link_map != map;
 }
 
-/*
- * Returns the name of a malloc with a prefix (je_malloc) that the module defines, or NULL. The
- * module was loaded after the program's start.
- */
+/* Returns the name of a malloc with a prefix (je_malloc) that the module defines, or NULL. */
 static const char *allocator_of(const struct linkage *linkage)
 {
 	static const char names[][2][16] = {

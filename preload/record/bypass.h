@@ -28,10 +28,7 @@ struct bypass {
 	const char *allocator;
 };
 
-/*
- * Whether the functions of the module's allocator have been reported (hand_allocators.c). NULL: no
- * such module was reported.
- */
+/* Whether the functions of the module's allocator were reported (hand_allocators.c); NULL: no. */
 extern bool (*bypass_knows)(const struct link_map *map);
 
 /*
@@ -54,10 +51,7 @@ struct bypass bypass_among_all(bool is_held);
  */
 struct bypass bypass_among(const void *handle);
 
-/*
- * Finds the next module that bypasses the stubs, or has an allocator with a prefix, and was not
- * reported before. Returns false at the end.
- */
+/* Finds the next module with a bypass or an allocator that was not reported; false: none. */
 bool bypass_next(struct bypass *bypass);
 
 /* Forgets which modules were reported, so that a child of fork reports them again. */

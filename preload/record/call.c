@@ -52,10 +52,7 @@ static inline const char *arguments_text(const struct call *call, bool is_proven
 	return argument->text ? argument->text : "";
 }
 
-/*
- * Computes the size of the arguments. is_proven: the result of arguments_are_read(); if false, each
- * text is checked before it is read.
- */
+/* is_proven: the result of arguments_are_read(); if false, each text is checked first. */
 static inline __attribute__((always_inline)) struct arguments_size
 arguments_measure(const struct call *call, bool is_proven, const struct call_argument *argument)
 {
@@ -74,9 +71,7 @@ arguments_measure(const struct call *call, bool is_proven, const struct call_arg
 	return size;
 }
 
-/*
- * Writes as many bytes as arguments_measure() counted, even if the texts have changed since then.
- */
+/* Writes as many bytes as arguments_measure() counted, even if the texts have changed. */
 static inline __attribute__((always_inline)) void
 arguments_write(const struct call *call, bool is_proven, const struct call_argument *argument,
 		uint64_t *number, struct arguments_size size)
@@ -124,10 +119,7 @@ static bool wants_backtrace(const struct call_event *event)
 	return life.backtrace == BACKTRACE_ALL;
 }
 
-/*
- * glibc's restartable-sequence area (rseq(2)) of a thread contains the number of the processor that
- * runs the thread.
- */
+/* glibc's area for restartable sequences (rseq(2)) has the number of the processor. */
 static int32_t current_cpu(void)
 {
 	const char *area;
@@ -160,10 +152,7 @@ static void fill_record(struct record_call *record, const struct call *call,
 	record->moment = (uint8_t)event->moment;
 	record->part = event->part;
 	record->flags = event->failed ? CALL_FAILED : 0;
-	/*
-	 * A child of vfork shares its parent's memory, but not its descriptors and working
-	 * directory, and exits alone.
-	 */
+	/* a child of vfork has its own descriptors and directory, and exits alone */
 	if (unlikely(call->thread->vfork_return) &&
 	    (event->resource == RESOURCE_FD || event->resource == RESOURCE_EVENT))
 		record->flags |= CALL_OF_CHILD;
@@ -217,10 +206,7 @@ static inline bool is_fast(const struct call *call, const struct call_event *eve
 	return !(wide | special | other) && (!event->result || event->result == event->object);
 }
 
-/*
- * Fills struct short_more for a call with a duration, a failure or arguments. Returns false if the
- * values do not fit.
- */
+/* For a call with a duration, a failure or arguments. Returns false if they do not fit. */
 static bool note_more(struct short_more *more, const struct call *call,
 		      const struct call_event *event)
 {
@@ -231,10 +217,7 @@ static bool note_more(struct short_more *more, const struct call *call,
 	if (lasted >> 32 || error > UINT8_MAX || (event->failed && !error))
 		return false;
 	if (event->arguments) {
-		/*
-		 * Texts that the kernel has not read yet must be checked page by page;
-		 * write_whole() checks them once.
-		 */
+		/* texts that must be checked page by page are checked once, by write_whole() */
 		if (!arguments_are_read(call, event))
 			return false;
 		size = arguments_measure(call, true, event->arguments);
@@ -248,10 +231,7 @@ static bool note_more(struct short_more *more, const struct call *call,
 	return true;
 }
 
-/*
- * Called when ring_reserve() has found the ring full and has counted one dropped event: counts the
- * other events of the call. Returns false.
- */
+/* ring_reserve() has counted one dropped event: counts the others. Returns false. */
 static __attribute__((noinline)) bool drop_full(struct thread *thread,
 						const struct call_event *event)
 {
@@ -395,10 +375,7 @@ write_rarely(const struct call *call, const struct call_event *event, const stru
 	return write_record(call, event, change);
 }
 
-/*
- * Walks the stack with libunwind. Signals are blocked, so that no signal handler records an event
- * during the walk.
- */
+/* Walks with libunwind. Signals are blocked, so that no handler records an event. */
 static __attribute__((noinline)) uint32_t
 walk_by_libunwind(const struct call *call, uintptr_t *frames, enum capture_end *end)
 {
@@ -534,10 +511,7 @@ void call_event(struct call *call, const struct call_event *event)
 	struct thread *thread = call->thread;
 	struct busy before;
 
-	/*
-	 * since the call began, the process was forked (this is the child), or the library was
-	 * detached and attached again
-	 */
+	/* a fork (this is the child), or a detach and another attach, since the call began */
 	if (unlikely(thread != thread_self || call->mark != *life.fork_mark))
 		return;
 	/* if the call never returns, close_unwound() records that this object is held again */
@@ -581,10 +555,7 @@ static void show_backtrace(struct thread *thread)
 	thread->shown = cut ? 0 : count;
 }
 
-/*
- * Copies the backtrace of a call that may never return into the slot, where the collector can read
- * it while the thread is blocked.
- */
+/* Copies the backtrace of a call that may never return to the slot, for the collector. */
 void call_show_waiting(struct call *call)
 {
 	struct thread *thread = call->thread;
@@ -597,10 +568,7 @@ void call_show_waiting(struct call *call)
 	thread->busy.is_written =
 		true; /* nothing to count as dropped: no record is being written */
 	walk_and_remember(call);
-	/*
-	 * this may be the first backtrace in a fork's child, or the first with a frame in a new
-	 * module
-	 */
+	/* perhaps the first backtrace in a fork's child, or with a frame in a new module */
 	if (unlikely(thread->modules != maps_count()))
 		facts_tell_modules(thread, call->enter - 1);
 	show_backtrace(thread);

@@ -49,9 +49,7 @@ struct call {
 struct call_argument {
 	enum argument_kind kind;
 	int64_t number;
-	/*
-	 * the text is read only if the kernel or libc has read it, or if it is readable (proof.h)
-	 */
+	/* read only if the kernel or libc has read it, or it is readable (proof.h) */
 	const char *text;
 	const struct timespec *time;
 };
@@ -97,10 +95,7 @@ bool call_settle(struct thread *thread, const struct origin *origin, enum hook_n
 		 uint64_t object);
 void call_show_waiting(struct call *call);
 
-/*
- * Called when a BLOCKS_IF_BUSY call could not succeed without a wait: the call is about to wait, so
- * its duration is recorded.
- */
+/* A BLOCKS_IF_BUSY call could not succeed at once: it will wait, so its duration is recorded. */
 void call_must_wait(struct call *call);
 
 /* Closes all open calls of the thread, which is about to end or will never return from them. */
@@ -128,10 +123,7 @@ static inline bool call_is_of_another_life(const struct thread *thread)
 	return thread->mark != *life.fork_mark;
 }
 
-/*
- * Returns the calling thread, with its errno location and slot. If it has no slot, counts the event
- * as dropped and returns NULL.
- */
+/* The calling thread. If it gets no slot, counts the event as dropped and returns NULL. */
 static inline struct thread *call_thread(void)
 {
 	struct thread *thread = thread_self;
@@ -185,10 +177,7 @@ static inline void call_open(struct call *call, uint64_t object, uint64_t relate
 		call_fill_open(call, open, object, related);
 }
 
-/*
- * Returns `now`, or the thread's last time if that is later: clock_after() may have set that time
- * ahead of the clock.
- */
+/* `now`, or the thread's last time, which clock_after() may have set ahead of the clock. */
 static inline uint64_t call_not_before_last(const struct call *call, uint64_t now)
 {
 	return likely(now > call->thread->last) ? now : call->thread->last;
@@ -200,10 +189,7 @@ static inline bool call_is_alone(const struct call *call)
 	return call_is_private[call->hook] && clock_is_alone();
 }
 
-/*
- * The time of an event whose order matters (clock_now_ordered()); never before the thread's last
- * time.
- */
+/* The time of an event whose order matters; never before the thread's last time. */
 static inline uint64_t call_time(const struct call *call)
 {
 	return call_not_before_last(call, call_is_alone(call) ? clock_now() : clock_now_ordered());
@@ -315,9 +301,7 @@ static inline void call_returned(struct call *call)
 	call->thread->last = call->leave;
 }
 
-/*
- * Like call_returned(), for a call whose events all happened at entry: no order depends on its end.
- */
+/* Like call_returned(), if all events happened at entry: no order depends on the end. */
 static inline void call_returned_early(struct call *call)
 {
 	call_note_return(call);

@@ -19,10 +19,7 @@
 /* a wait for progress of the scan lasts at most this many times --patience */
 #define BUSY_TIMES 4
 
-/*
- * Whether a system call is allowed: not in a child that runs on its parent's stack, and not under a
- * seccomp filter.
- */
+/* Whether a system call is allowed: not in a child of vfork, nor under a seccomp filter. */
 static bool may_ask(void)
 {
 	const struct thread *thread = thread_self;
@@ -73,10 +70,7 @@ void ending_await_scan(void)
 		return;
 	patience = life.control->settings.patience.ms;
 	beat = __atomic_load_n(&head->scan_beat, __ATOMIC_RELAXED);
-	/*
-	 * allow the collector to trace us where only parents may (Yama); this overwrites the
-	 * program's own choice, which no longer matters
-	 */
+	/* where only parents may trace (Yama); the program's own choice no longer matters */
 	sys_prctl(PR_SET_PTRACER, (unsigned long)life.control->collector, 0, 0, 0);
 	__atomic_store_n(&head->ending, thread_id(), __ATOMIC_RELEASE);
 	ring_wake();

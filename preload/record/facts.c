@@ -95,10 +95,7 @@ static bool find_file(const char *path, struct statx *file)
 	return !sys_statx(AT_FDCWD, path, 0, STATX_INO, file);
 }
 
-/*
- * Adds the program's name. If the program is a script, the running file is its interpreter; then
- * the note has both names.
- */
+/* Adds the program's name; of a script also its interpreter, which is the running file. */
 static void note_add_program(struct note *note)
 {
 	const char *program = (const char *)self_auxiliary(AT_EXECFN);
@@ -138,10 +135,7 @@ static void note_add_directory(struct note *note)
 		note_add(note, "directory", path);
 }
 
-/*
- * Whether this library is the first module that defines malloc. Reads Bloom filters, which is
- * faster than asking the loader.
- */
+/* Whether no module before this library defines malloc. Bloom filters are fast. */
 static bool is_first_allocator(void)
 {
 	struct linkage linkage;
@@ -215,10 +209,7 @@ static void tell_argument(struct note *note, const char *name, const char *value
 	note_add(note, name, value);
 }
 
-/*
- * Continues a long argument argvN in values named argvN+1, argvN+2 and so on (+ and the number of
- * the part).
- */
+/* Continues a long argument argvN in values named argvN+1, argvN+2 and so on. */
 static void tell_rest(struct note *note, char *name, const char *value)
 {
 	size_t length = plain_length(value), end = plain_length(name);
@@ -232,10 +223,7 @@ static void tell_rest(struct note *note, char *name, const char *value)
 	}
 }
 
-/*
- * Reports the arguments one by one, in as many notes as they need; the first note contains all
- * other facts.
- */
+/* Reports the arguments in as many notes as they need; the first has all other facts. */
 static void tell_identity(struct note *note, int argc, char **argv)
 {
 	note_begin(note, NOTE_PROCESS);
@@ -287,10 +275,7 @@ static struct file_room *take_room(void)
 	return NULL;
 }
 
-/*
- * Writes a ~file note. number: the descriptor in decimal. is_own: the program opened the
- * descriptor; else the library opened it.
- */
+/* Writes a ~file note. is_own: the program opened the descriptor, not the library. */
 static void tell_file(struct file_room *room, const char *number, bool is_own)
 {
 	struct note note = { .room = sizeof(room->text), .text = room->text };
@@ -447,10 +432,7 @@ void facts_tell_process(int argc, char **argv)
 	thread_set_watermark(thread_self, 0);
 }
 
-/*
- * Begins a note outside of a call. With is_now, its time is the current time, else that of the
- * thread's last event.
- */
+/* Begins a note outside of a call, at the current time or at that of the last event. */
 static void begin_alone(struct thread *thread, bool is_now)
 {
 	thread_set_watermark(thread, thread->last);
@@ -514,10 +496,7 @@ void facts_tell_thread_end(void)
 /* The start of brk's heap; 0: the library was loaded after the heap had grown. */
 static uint64_t first_break;
 
-/*
- * Reads the start of brk's heap from field 47 of /proc/self/stat (proc(5), start_brk), which is
- * slow.
- */
+/* Reads the start of brk's heap, field 47 of /proc/self/stat (proc(5)), which is slow. */
 static uint64_t ask_for_bottom(void)
 {
 	char text[2048];
@@ -531,10 +510,7 @@ static uint64_t ask_for_bottom(void)
 	if (length <= 0)
 		return 0;
 	text[length] = 0;
-	/*
-	 * the name in field 2 may contain blanks and parentheses; field 3 follows the last
-	 * parenthesis
-	 */
+	/* the name, field 2, may have blanks and parentheses; field 3 follows the last one */
 	for (at = text + length; at > text && *at != ')'; at--)
 		;
 	for (int field = 2; field < 47 && *at; field++) {
@@ -569,9 +545,7 @@ void facts_tell_gone(void)
 	}
 }
 
-/*
- * Does not call mallinfo2(), which walks the allocator's lists: the program may have damaged them.
- */
+/* Does not call mallinfo2(): the program may have damaged the allocator's lists. */
 void facts_tell_heap(void)
 {
 	struct thread *thread = thread_self;
@@ -653,9 +627,7 @@ static __attribute__((noinline)) void tell_bypass(const struct bypass *bypass)
 	note_end(&note);
 }
 
-/*
- * Writes a ~bypass note for each module that the search finds, within a call or outside of calls.
- */
+/* Writes a ~bypass note for each module that is found, within or outside of a call. */
 static void tell_bypasses(struct bypass *bypass)
 {
 	struct thread *thread = thread_self;

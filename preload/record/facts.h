@@ -2,10 +2,7 @@
 #ifndef FACTS_H
 #define FACTS_H
 
-/*
- * Facts that a process reports about itself, besides its calls: notes, modules, and the extent of
- * its heap.
- */
+/* Facts about the process, besides its calls: notes, modules, and the extent of its heap. */
 
 #include <stdbool.h>
 
@@ -20,19 +17,13 @@ void facts_tell_process(int argc, char **argv);
 
 struct late_order;
 
-/*
- * Writes a ~attached note: the number of threads, the memory and the age of the process at an
- * attach.
- */
+/* Writes an ~attached note: threads, memory and age of the process at the attach. */
 void facts_tell_attached(const struct late_order *order);
 
 /* At exit: reports the extent of brk(2)'s heap. */
 void facts_tell_heap(void);
 
-/*
- * Within a call of dlclose: writes a ~unmap note for each module that was unloaded since the
- * previous call.
- */
+/* Within a dlclose: writes a ~unmap note for each module unloaded since the last call. */
 void facts_tell_gone(void);
 
 /*
@@ -52,10 +43,7 @@ void facts_tell_bypass(bool is_held);
 void facts_tell_file(int fd);
 void facts_tell_link(int dirfd, const char *path);
 
-/*
- * At the start, with --unwind=libunwind: writes a ~unwind note, which reports whether libunwind was
- * found.
- */
+/* At the start, with --unwind=libunwind: writes an ~unwind note: was libunwind found? */
 void facts_tell_walker(bool is_there);
 
 /* At the start: writes an ~allocator note about a function that a plan names (patches.h). */
@@ -63,10 +51,7 @@ struct link_map;
 void facts_tell_allocator(const char *function, const struct link_map *map,
 			  enum patch_reason reason);
 
-/*
- * Reports the known modules that were not reported before. Called before an event that has frames
- * in them.
- */
+/* Reports modules that were not reported yet, before an event that has frames in them. */
 void facts_tell_modules(struct thread *thread, uint64_t time);
 
 /*

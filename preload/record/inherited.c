@@ -54,10 +54,7 @@ static bool look_at_file(int directory, const char *path, int flags, struct stat
 			  STATX_TYPE | STATX_NLINK | STATX_INO | STATX_SIZE | STATX_MNT_ID, file);
 }
 
-/*
- * Whether two descriptors certainly have the same path: an inode with one link has one path on one
- * mount.
- */
+/* Whether both have the same path: an inode with one link has one path on one mount. */
 static bool is_same(const struct statx *one, const struct statx *two)
 {
 	return one->stx_ino == two->stx_ino && one->stx_dev_major == two->stx_dev_major &&
@@ -66,10 +63,7 @@ static bool is_same(const struct statx *one, const struct statx *two)
 	       one->stx_mask == two->stx_mask;
 }
 
-/*
- * Writes the name of a pipe or socket, which contains only its inode number. Returns false for
- * other files.
- */
+/* The name of a pipe or socket has only its inode number. Returns false for other files. */
 static bool name_nameless(char *path, uint32_t fd, const struct statx *file)
 {
 	uint16_t type = file->stx_mode & S_IFMT;
@@ -86,10 +80,7 @@ static bool name_nameless(char *path, uint32_t fd, const struct statx *file)
 	return true;
 }
 
-/*
- * Reads the path from /proc. If the path is longer than the buffer, stores its beginning and
- * returns false.
- */
+/* Reads the path from /proc. Returns false if the buffer has only its beginning. */
 static bool ask_path(char *path, size_t room, uint32_t fd)
 {
 	char link[40];
@@ -150,10 +141,7 @@ static bool is_makers(char *path, uint32_t fd, const struct statx *file)
 	return true;
 }
 
-/*
- * Whether an injector opened the descriptor to load the library. Such a descriptor is closed after
- * the load, and is never the program's own.
- */
+/* Whether an injector opened the descriptor to load the library, and will close it. */
 static bool is_injector(const char *path)
 {
 	return plain_equal(path, "/memfd:" LATE_TRIGGER " (deleted)") ||
@@ -229,10 +217,7 @@ static bool is_below_top(uint64_t fd)
 	return false;
 }
 
-/*
- * Reports the descriptors from number `from` on that /proc lists. With tops_are_told, skips those
- * that tell_tops() has reported.
- */
+/* Reports what /proc lists from `from` on, perhaps without what tell_tops() has reported. */
 static __attribute__((noinline)) void tell_listed(struct search *search, uint32_t from,
 						  bool tops_are_told)
 {

@@ -18,10 +18,7 @@ struct inherited {
 	const char *path; /* the path in /proc/self/fd; "" if unknown */
 };
 
-/*
- * Calls tell() for each inherited descriptor. Call it only at the start of a process: it needs 10
- * KiB of the stack.
- */
+/* Calls tell() for each. Only at the start of a process: it needs 10 KiB of the stack. */
 void inherited_tell(void (*tell)(void *context, const struct inherited *inherited), void *context);
 
 #endif

@@ -104,9 +104,7 @@ void life_note_past(uint32_t past)
 	const struct thread *thread = thread_self;
 	struct arena *head;
 
-	/*
-	 * a child of vfork shares its parent's memory, but has descriptors and children of its own
-	 */
+	/* a child of vfork has descriptors and children of its own */
 	if (thread && thread->vfork_return)
 		past &= ~(1u << PAST_FD | 1u << PAST_PROCESS);
 	if (!past || __atomic_load_n(&state, __ATOMIC_ACQUIRE) != LIFE_RUNNING)
@@ -190,10 +188,7 @@ static const struct thread *busy_thread(const struct call *call)
 
 int life_child_of(int pid, const struct call *call)
 {
-	/*
-	 * a handler of pthread_atfork() may already have made a hooked call, and so have called
-	 * memory_forsake()
-	 */
+	/* a handler of pthread_atfork() may have made a hooked call and so done this */
 	if (!pid && life.control && !life.is_off && !*life.fork_mark) {
 		memory_forsake(busy_thread(call));
 		sampling_forked();
@@ -212,10 +207,7 @@ void life_forked(void)
 	*life.fork_mark = 1;
 	if (!life.control || life.is_off)
 		return;
-	/*
-	 * if system calls may be forbidden, use the thread id that libc stores: it is also the
-	 * process id
-	 */
+	/* if system calls may be forbidden: libc's thread id, which is the process's, too */
 	life.pid = ring_is_quiet() ? thread_id() : sys_getpid();
 	if (!life.records_children) {
 		/* a seccomp filter may forbid the message */

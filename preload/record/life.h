@@ -56,25 +56,16 @@ extern void (*life_look_at_loads)(const struct origin *origin);
  */
 extern uint8_t life_armed[HOOK_COUNT];
 
-/*
- * Whether the comma-separated list of classes and functions to record (--events) contains this
- * name.
- */
+/* Whether --events, a comma-separated list of classes and functions, contains this name. */
 bool life_is_listed(const char *name);
 
 /* Whether no thread has begun to start the library. */
 bool life_is_unborn(void);
 
-/*
- * Begins the start of the library. Returns false if another thread has begun the start; the caller
- * must not wait for that thread.
- */
+/* Returns false if another thread has begun the start; the caller must not wait for it. */
 bool life_begin(void);
 
-/*
- * Like life_begin(), for a process in which recording has stopped or has never started. Returns
- * false if the process records.
- */
+/* Like life_begin(), also after recording has stopped. Returns false if it records. */
 bool life_begin_again(void);
 
 /*

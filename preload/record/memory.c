@@ -186,10 +186,7 @@ static int map_further(struct chunk *chunk, char *at)
 
 /* ---- private blocks ---- */
 
-/*
- * The owners share a page with the first block, because most processes touch no other page of the
- * blocks.
- */
+/* The owners share a page with the first block: most processes touch no other page. */
 static uint64_t blocks_offset(uint32_t slots)
 {
 	return (slots * sizeof(struct owner) + 63) & ~63ull;
@@ -318,10 +315,7 @@ static int make_shared(struct chunk *chunk, uint32_t number, char *at)
 	return status;
 }
 
-/*
- * Like make_shared(); if RLIMIT_NOFILE allows no further descriptor, tries again with a higher
- * limit.
- */
+/* Like make_shared(); without a free descriptor, tries again with a higher RLIMIT_NOFILE. */
 static int make_anyway(struct chunk *chunk, uint32_t number, char *at)
 {
 	struct rlimit descriptors;
@@ -343,10 +337,7 @@ static void shape_chunk(struct chunk *chunk, uint32_t slots, uint32_t ring_size,
 	chunk->layout = chunk_lay_out(slots, ring_size, spares);
 }
 
-/*
- * Chooses the size of rings and spares: if the address space is limited, they are smaller rather
- * than missing.
- */
+/* With little address space, rings and spares are smaller rather than missing. */
 static void shape_to_limit(struct chunk *chunk, uint32_t slots, uint32_t spares)
 {
 	uint64_t limit = limit_of(RLIMIT_AS);
@@ -362,10 +353,7 @@ static void shape_to_limit(struct chunk *chunk, uint32_t slots, uint32_t spares)
 
 /* ---- spares ---- */
 
-/*
- * An entry of the table of spares. Entry 0 counts the used spares; the spares themselves begin at
- * entry 1.
- */
+/* An entry of the table of spares. Entry 0 counts used spares; spares begin at entry 1. */
 static struct arena_spare *spare_place(uint64_t place)
 {
 	return (struct arena_spare *)(void *)(family.map + family.layout.spares +
@@ -419,10 +407,7 @@ static bool is_dead(int32_t thread)
 	return !ring_is_quiet() && sys_call3(__NR_tgkill, life.pid, thread, 0) == -ESRCH;
 }
 
-/*
- * Takes the blocks of the old chunk with this number. Returns the chunk's address, or NULL if no
- * such chunk has the same layout.
- */
+/* Takes the blocks of the old chunk with this number. Returns its address; NULL: none fits. */
 static char *take_again(struct chunk *chunk, uint32_t number)
 {
 	const struct chunk *before = chunk_at(number);
@@ -457,10 +442,7 @@ static void add_chunk(const struct chunk *chunk, uint32_t number)
 	__atomic_store_n(&chunk_at(number)->is_ready, 1, __ATOMIC_RELEASE);
 }
 
-/*
- * Creates a chunk in the process's own memory, or takes a spare if that is impossible. Returns 0 or
- * -errno.
- */
+/* Creates a chunk in the process's own memory, or takes a spare. Returns 0 or -errno. */
 static int make_chunk(struct chunk *chunk, uint32_t number, uint32_t slots)
 {
 	int status = -EPERM;
@@ -503,10 +485,7 @@ static bool grow_chunks(uint32_t slots)
 	return true;
 }
 
-/*
- * Takes the lock `growth`. Returns false if another thread has it, or the code that this signal
- * handler interrupted.
- */
+/* Takes the lock. Returns false if another thread or the interrupted code has it. */
 static bool begin_growth(void)
 {
 	uint32_t expected = __atomic_load_n(&growth, __ATOMIC_RELAXED) & ~1u;
@@ -548,10 +527,7 @@ static bool wait_for_growth(uint32_t seen)
 	return false;
 }
 
-/*
- * Creates a chunk, or waits until another thread has created one. Returns whether there may be more
- * slots now.
- */
+/* Creates a chunk, or waits for one. Returns whether there may be more slots now. */
 static bool grow_or_wait(void)
 {
 	uint32_t before = __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE);
@@ -794,10 +770,7 @@ static struct slot *slot_of(const struct chunk *chunk, uint32_t i)
 	return (struct slot *)(void *)(chunk->slot_base + (uint64_t)i * ARENA_SLOT_SIZE);
 }
 
-/*
- * Takes a slot whose thread has announced its end. Fails while the collector is freeing the slot's
- * pages.
- */
+/* Takes a slot whose thread has announced its end, unless the collector is cleaning it. */
 static bool take_back(struct slot *slot)
 {
 	uint32_t expected = SLOT_LEFT;

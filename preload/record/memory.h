@@ -48,10 +48,7 @@ bool memory_begin(const struct memory_image *image);
  */
 struct thread *memory_take(int32_t tid, bool *fresh);
 
-/*
- * Takes the block that the thread had before the library was detached, with an unused ring. Returns
- * NULL if the block is not available.
- */
+/* Takes the block that the thread had before a detach, with an unused ring, or returns NULL. */
 struct thread *memory_take_again(struct thread *thread, int32_t tid);
 
 /* Whether the collector has declared that it does not read this thread's ring. */
@@ -70,10 +67,7 @@ bool memory_grant(uint64_t from, uint64_t to);
 /* Takes back the charge of memory_grant(), because the ring did not grow. */
 void memory_refund(uint64_t from, uint64_t to);
 
-/*
- * Called before the program forbids itself system calls: maps the memory that its threads and
- * children will probably need.
- */
+/* Before the program forbids system calls: maps memory for more threads and children. */
 void memory_prepare(void);
 
 /*
@@ -91,10 +85,7 @@ void memory_forsake(const struct thread *thread);
 bool memory_hold(void);
 void memory_detach(void);
 
-/*
- * The head of the first chunk, whose members apply to the whole process; NULL before that chunk
- * exists.
- */
+/* The first chunk's head, whose members apply to the process; NULL: no chunk exists yet. */
 struct arena *memory_head(void);
 
 /* The name of this process image; in a child of fork, that of its parent. */

@@ -93,10 +93,7 @@ void names_tell(struct thread *thread)
 	if (!thread || !__atomic_load_n(&untold, __ATOMIC_RELAXED))
 		return;
 	statement = begin_statement(thread);
-	/*
-	 * Read the time before taking the bits. So a thread that finds its bit taken has a later
-	 * time than the record of the name.
-	 */
+	/* first the time, then the bits: the record precedes events of all threads */
 	mine = __atomic_exchange_n(&untold, 0, __ATOMIC_ACQ_REL);
 	for (unsigned int bit = 0; bit < 64; bit++)
 		if (mine >> bit & 1 &&

@@ -15,9 +15,7 @@
 #include "ring.h"
 #include "thread.h"
 
-/*
- * values of the digit of Py_Version that tells a release: 10 alpha, 11 beta, 12 candidate, 15 final
- */
+/* digit of Py_Version for a release: 10 alpha, 11 beta, 12 candidate, 15 final */
 #define RELEASE_CANDIDATE 12u
 
 /* offset in PyThreadState of the pointer to its interpreter, before 3.12 */
@@ -43,9 +41,7 @@ static struct {
 	const struct module *module;
 	uint32_t is_full; /* 1: `functions` had no free entry for a function */
 	uint32_t begun;	  /* 1: a thread has called python_look_at() for `module` */
-	/*
-	 * number of calls of python_pause() in progress; unless it is 0, no thread begins to read
-	 */
+	/* number of calls of python_pause() in progress; unless 0, no thread begins to read */
 	uint32_t pauses;
 	uint32_t readers; /* number of threads that read the interpreter's memory, if may_unload */
 	bool may_unload;  /* the interpreter is in a library, not in the program */
@@ -119,9 +115,7 @@ struct function {
  */
 static struct function *functions;
 
-/*
- * Maps the table of functions. Returns false if that fails. Called before python_is_found is set.
- */
+/* Maps the table of functions, before python_is_found is set. Returns false on failure. */
 static bool map_functions(void)
 {
 	size_t size = PYTHON_FUNCTIONS_MAX * sizeof(*functions);
@@ -190,10 +184,7 @@ bool python_pause(void)
 	if (!python_is_found || !python.may_unload)
 		return false;
 	__atomic_fetch_add(&python.pauses, 1, __ATOMIC_SEQ_CST);
-	/*
-	 * the wait is limited, since a thread that left its event by longjmp() remains counted as a
-	 * reader
-	 */
+	/* limited, since a thread that left by longjmp() remains counted as a reader */
 	for (int i = 0; i < PAUSE_YIELDS && __atomic_load_n(&python.readers, __ATOMIC_SEQ_CST); i++)
 		sys_call0(__NR_sched_yield);
 	return true;
@@ -258,10 +249,7 @@ static bool is_state_of(const struct thread *thread, uintptr_t state)
 	       *(const uint64_t *)(state + python.layout->thread_id) == thread->pthread;
 }
 
-/*
- * Before 3.12, for a process with several interpreters: returns the state that holds the GIL if it
- * is one of this thread, otherwise `state`.
- */
+/* Before 3.12, with several interpreters: this thread's state that holds the GIL, or `state`. */
 static __attribute__((noinline)) uintptr_t find_current(const struct thread *thread,
 							uintptr_t state)
 {
@@ -273,9 +261,7 @@ static __attribute__((noinline)) uintptr_t find_current(const struct thread *thr
 		       : state;
 }
 
-/*
- * Whether the process has several interpreters: then the newest is not that of the first thread.
- */
+/* Whether there are several interpreters: then the newest is not the first thread's. */
 static inline bool has_interpreters(uintptr_t state)
 {
 	return python.newest && *python.newest != *(const uintptr_t *)(state + STATE_INTERPRETER);
@@ -438,10 +424,7 @@ static bool add_text(char **to, uintptr_t text, size_t most)
 
 /* ---- functions ---- */
 
-/*
- * The functions of most programs fit into the first entries of the table, so that only a few of its
- * pages are touched.
- */
+/* Most programs' functions fit into the first entries: few pages are touched. */
 #define FUNCTIONS_FEW 2048u
 
 /* Returns the number of the function with this hash, or -1 if the table is full. */
@@ -500,10 +483,7 @@ static struct function *define(const struct call *call, uintptr_t code)
 	uint64_t hash = 14695981039346656037ull;
 	int32_t number;
 
-	/*
-	 * CPython 3.13 inserts internal code objects between two frames; their name and file are
-	 * the same text
-	 */
+	/* internal code objects of CPython 3.13 have one text as name and file */
 	if (word_at(code + layout->file) == word_at(code + layout->name))
 		return NULL;
 	if (!is_readable(lines, PYTHON_BYTES_DATA) ||
@@ -553,9 +533,7 @@ static struct python_code *find_code(const struct call *call, const struct pytho
 	if (likely(entry->code == code && entry->life == python.life &&
 		   is_equal(layout, &entry->print, &print)))
 		return entry;
-	/*
-	 * the cache has two entries for this hash; if the first entry is in use, replace the second
-	 */
+	/* two entries have this hash; if the first is in use, replace the second */
 	if (entry->code && entry->code != code)
 		entry = other;
 	/* a signal handler may jump out of this function */
@@ -657,10 +635,7 @@ static inline uintptr_t instruction_of(const struct python_layout *layout, uintp
 /* The code object of an entry frame, which has none, in the list of frames. */
 static const uint32_t no_code[64] = { [0 ... 63] = 1 };
 
-/*
- * Returns the number of C frames from the outermost C frame to the one whose stack frame contains
- * the entry frame; at least `place`.
- */
+/* Returns the number of C frames up to the one that contains the entry frame (>= place). */
 static uint32_t place_of(const struct capture_memory *c, uint32_t place, uintptr_t entry)
 {
 	uint32_t at = place ? place - 1 : 0;
@@ -670,10 +645,7 @@ static uint32_t place_of(const struct capture_memory *c, uint32_t place, uintptr
 	return at < c->count ? at + 1 : c->count;
 }
 
-/*
- * Called for a frame that runs another instruction than at the thread's last event. Returns false
- * if it runs other code, too.
- */
+/* For a frame at another instruction than before. Returns false if it runs other code. */
 static __attribute__((noinline)) bool take_instruction(const struct call *call,
 						       struct python_frame *known)
 {
@@ -838,10 +810,7 @@ walk_frames(const struct call *call, const struct python_layout *layout, uintptr
 	return 0;
 }
 
-/*
- * Puts the frames of memory->fresh in front of the `kept` outermost frames. Returns the smallest
- * place of a frame that was removed or added.
- */
+/* Puts `fresh` in front of the `kept` outermost frames. Returns the smallest changed place. */
 static inline __attribute__((always_inline)) uint32_t put_frames(const struct call *call,
 								 const struct python_layout *layout,
 								 uint32_t kept, uint32_t count)

@@ -113,16 +113,10 @@ extern bool python_is_found;
 struct call;
 struct module;
 
-/*
- * Called in a child of fork, and when the library attaches again: the collector does not know any
- * Python function yet.
- */
+/* In a child of fork, or at another attach: the collector knows no Python function. */
 void python_renew(bool is_child);
 
-/*
- * Called when a thread reports a module that has an interpreter. If several interpreters are loaded
- * at the same time, only the first is used.
- */
+/* A thread reports a module with an interpreter. Only the first interpreter is used. */
 void python_look_at(const struct module *module);
 
 /*

@@ -75,10 +75,7 @@ static int connect_in_time(int socket, const struct sockaddr_un *address, unsign
 	return status;
 }
 
-/*
- * Connects by the abstract name of the collector's socket. This also works after chroot and setuid,
- * and in another pid namespace.
- */
+/* Connects by the abstract name: also after chroot and setuid, and in other pid namespaces. */
 static int connect_by_name(int socket, const char *suffix, int64_t patience_ms)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };

@@ -2,20 +2,14 @@
 #ifndef REACH_H
 #define REACH_H
 
-/*
- * Connections to the run's collector. The process keeps no descriptor: each message uses a new
- * connection.
- */
+/* Connections to the collector: each message uses a new one, and no descriptor is kept. */
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "arena.h"
 
-/*
- * Sets the session's id, 32 hexadecimal digits, which is part of the name of the collector's
- * socket.
- */
+/* Sets the session's id, 32 hexadecimal digits, a part of the name of the collector's socket. */
 void reach_name(const char *id);
 
 /* Sets the owner of the control page. The collector must run as this user. */
@@ -31,10 +25,7 @@ bool reach_is_trusted(void);
 /* Writes "/proc/PID/fd/FD" to `path`, which has 64 bytes. Returns its end. */
 char *reach_path(char *path, uint64_t pid, uint64_t fd);
 
-/*
- * Returns a socket that is connected to the collector, or -errno; -EPERM if the peer is not the
- * collector.
- */
+/* Returns a socket that is connected to the collector, or -errno (-EPERM: an impostor). */
 int reach_collector(uint32_t pid, int64_t patience_ms);
 
 /*
@@ -44,10 +35,7 @@ int reach_collector(uint32_t pid, int64_t patience_ms);
  */
 int reach_planner(int64_t patience_ms);
 
-/*
- * Sends one message, with a descriptor unless fd is NULL. Does not block. Returns the result of
- * sendmsg.
- */
+/* Sends one message, with a descriptor unless fd is NULL, without waiting: sendmsg's result. */
 long reach_say(int socket, const void *data, size_t size, const int *fd);
 
 /* Hands memory to the collector. Returns 0 or -errno. The caller still owns the descriptor. */

@@ -12,10 +12,7 @@
 #include "preload/ground/sys.h"
 #include "thread.h"
 
-/*
- * The collector's heartbeat, plus 1, when a thread gave up waiting because the heartbeat did not
- * change; 0: no thread gave up.
- */
+/* The heartbeat plus 1 at which a thread gave up waiting for it to change; 0: none did. */
 static uint64_t stalled_beat;
 
 #define WAITS_MOST  20 /* the longest wait for space, in multiples of --patience */
@@ -124,10 +121,7 @@ static void sleep_on_tail(struct slot *slot, uint64_t tail)
 	}
 	__atomic_store_n(&slot->waiting, 1, __ATOMIC_SEQ_CST);
 	wake_collector(true);
-	/*
-	 * the futex is the low half of the little-endian tail; the collector always stores the
-	 * whole tail
-	 */
+	/* the futex is the low half of the little-endian tail, which is always stored whole */
 	if (__atomic_load_n(&slot->tail, __ATOMIC_SEQ_CST) == tail)
 		sys_futex_wait((const uint32_t *)&slot->tail, (uint32_t)tail, &limit, 1);
 	__atomic_store_n(&slot->waiting, 0, __ATOMIC_RELAXED);
@@ -143,10 +137,7 @@ static inline struct record *record_at(const struct thread *thread, uint64_t at,
 	return (struct record *)(void *)(thread->ring + (at & (bytes - 1)));
 }
 
-/*
- * Returns the slot's tail if it is plausible, else the last plausible tail: other processes may be
- * able to write to the slot.
- */
+/* The slot's tail, or if other processes have made it implausible, the last plausible one. */
 static uint64_t look_at_tail(const struct thread *thread)
 {
 	uint64_t tail = __atomic_load_n(&thread->slot->tail, __ATOMIC_ACQUIRE);
@@ -350,10 +341,7 @@ static inline uint64_t show_head(struct thread *thread)
 	return head;
 }
 
-/*
- * Marks incomplete records as abandoned. Checks the lengths of records, because other processes may
- * be able to write to the ring.
- */
+/* Marks incomplete records as abandoned. Other processes may have damaged the lengths. */
 static uint32_t abandon(struct thread *thread)
 {
 	uint64_t at = look_at_tail(thread), head = position(thread->head);
@@ -391,9 +379,7 @@ uint32_t ring_settle(struct thread *thread)
 	return count;
 }
 
-/*
- * Wakes the collector and returns the record. Not inlined, so that the caller can make a tail call.
- */
+/* Wakes the collector. Not inlined, so that the caller can make a tail call. */
 static __attribute__((noinline)) struct record *wake_for(struct record *record)
 {
 	ring_wake();

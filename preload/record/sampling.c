@@ -214,10 +214,7 @@ static __attribute__((noinline)) bool take_sampled(uint64_t key)
 	return false;
 }
 
-/*
- * In nearly all cases the block is not in the table, and its bucket of the first level already
- * shows this.
- */
+/* Nearly always, the bucket of the first level shows that the block is not in the table. */
 bool sampling_take(uintptr_t block)
 {
 	uint64_t key = key_of(block);

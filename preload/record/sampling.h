@@ -24,10 +24,7 @@
 /* The number of bytes to this thread's next sample; 0 before its first block. */
 extern __thread uint64_t sampling_left;
 
-/*
- * Which part of a call that allocates or moves a block is recorded. The last two values may be
- * combined.
- */
+/* Which part of a call is recorded. The last two values may be combined. */
 enum sampling_pick {
 	SAMPLING_OFF = 0,	  /* all memory is recorded */
 	SAMPLING_PASSES = 1 << 0, /* nothing is recorded */
@@ -35,15 +32,10 @@ enum sampling_pick {
 	SAMPLING_LOSES = 1 << 2,  /* the free of the old block */
 };
 
-/*
- * Called if the next sample is in a new block of `bytes` bytes, and for the thread's first block.
- * Returns whether the block is recorded.
- */
+/* The next sample is in this new block, or it is the thread's first. Is the block recorded? */
 bool sampling_hit(uint64_t bytes);
 
-/*
- * Called in a child of fork: its samples are then independent of those of its parent and siblings.
- */
+/* In a child of fork: its samples are independent of those of its parent and siblings. */
 void sampling_forked(void);
 
 /* Called when a new recording begins: empties the table. All hooks must be disarmed. */
@@ -58,10 +50,7 @@ bool sampling_put(uintptr_t block);
  */
 bool sampling_take(uintptr_t block);
 
-/*
- * Whether a new block of this size contains a sample. A block of 0 bytes counts as one byte,
- * because it can leak, too.
- */
+/* Whether a new block contains a sample. One of 0 bytes counts as one: it can leak, too. */
 static inline bool sampling_wants(size_t size)
 {
 	uint64_t bytes = size + !size;

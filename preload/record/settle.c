@@ -182,10 +182,7 @@ static void drop_left_writer(struct thread *thread)
 	thread->model.is_known = false;
 }
 
-/*
- * Whether the open call is in the current backtrace. Also true if the backtrace is incomplete and
- * does not contain the call.
- */
+/* Whether the open call is in the current backtrace, or may be in a missing part of it. */
 static bool led_here(const struct thread *thread, const struct arena_open *open,
 		     const struct origin *origin)
 {
@@ -209,10 +206,7 @@ static bool led_here(const struct thread *thread, const struct arena_open *open,
 static bool is_left(const struct thread *thread, const struct arena_open *open,
 		    const struct origin *origin)
 {
-	/*
-	 * read the frame only once: other processes may write to this table, and the memory at this
-	 * address is read below
-	 */
+	/* read once: other processes may write here, and this memory is read below */
 	uintptr_t frame = __atomic_load_n(&open->frame, __ATOMIC_RELAXED);
 
 	if (!on_known_stack(thread, frame))
@@ -238,10 +232,7 @@ static void close_left(struct thread *thread, const struct origin *origin)
 	}
 }
 
-/*
- * Whether the stack has left the innermost open call that is in the table. If so, it has left the
- * calls beyond the table, too.
- */
+/* Whether the stack has left the innermost call in the table, and so those beyond it. */
 static bool has_left(const struct thread *thread, const struct origin *origin)
 {
 	/* if there is no open call, `last` wraps around and is not used */
@@ -300,10 +291,7 @@ static bool settle_thread(struct thread *thread, const struct origin *origin)
 	thread->busy.is_written = true;
 	close_left(thread, origin);
 	thread_busy_end(thread, before);
-	/*
-	 * restore the low watermark; if no open call remains, clear it, because one of the closed
-	 * calls had set it
-	 */
+	/* without open calls, clear it: one of the closed calls had set it */
 	thread_set_watermark(thread, thread->open_count ? watermark : 0);
 	return true;
 }

@@ -66,9 +66,7 @@ static void prepare_block(struct thread *thread, bool fresh)
 	thread->vfork_return = 0;
 }
 
-/*
- * Writes a record that tells the collector which thread writes the records that follow in the ring.
- */
+/* Tells the collector which thread writes the records that follow in the ring. */
 static void announce_thread(struct thread *thread, const struct birth *birth)
 {
 	struct record_thread *record = (struct record_thread *)ring_reserve(
@@ -123,10 +121,7 @@ struct thread *thread_attach(const struct stack_bounds *bounds, const struct bir
 
 	if (is_crowded())
 		return NULL;
-	/*
-	 * the only thread of a child has the process's id, even if libc does not know about the
-	 * fork
-	 */
+	/* a child's only thread has the process's id, even if libc has missed the fork */
 	tid = is_forgotten ? life.pid : thread_id();
 	is_forgotten = false;
 	thread = memory_take_again(thread_self, tid);
@@ -178,16 +173,10 @@ void birth_leave(struct birth *birth)
 	__atomic_sub_fetch(&birth->users, 1, __ATOMIC_RELEASE);
 }
 
-/*
- * Called at the start of a new thread. top: the highest address of the thread's stack that the
- * caller knows.
- */
+/* At the start of a new thread. top: the highest address of its stack that is known. */
 static void begin_thread(struct birth *birth, uintptr_t top)
 {
-	/*
-	 * glibc's first frames are above ours. Above these, in the same block of memory, are the
-	 * thread's descriptor and static TLS.
-	 */
+	/* above glibc's first frames are, in the same block, the descriptor and static TLS */
 	uintptr_t descriptor = arch_thread_pointer();
 	struct stack_bounds bounds = { top - birth->stack_size,
 				       descriptor - top < BLOCK_TOP_MAX ? descriptor : top };
@@ -199,10 +188,7 @@ static void begin_thread(struct birth *birth, uintptr_t top)
 	birth_leave(birth);
 }
 
-/*
- * Called when the thread's start routine has ended. Destructors of thread-local data run later;
- * they still use the slot.
- */
+/* The start routine has ended. Destructors of thread-local data still use the slot. */
 static void end_thread(void)
 {
 	if (!thread_self || life.is_off || call_is_of_another_life(thread_self))

@@ -97,18 +97,12 @@ _Static_assert(CAPTURE_MEMORY_MAX <= ARENA_MEMORY_MAX,
 
 extern __thread struct thread *thread_self;
 
-/*
- * The number of modules that threads of this process have reported. A new thread does not report
- * these modules again.
- */
+/* Modules that threads of this process have reported: new threads do not report them again. */
 extern uint32_t thread_modules_told;
 
 /* The data that pthread_create passes to the new thread. */
 struct birth {
-	/*
-	 * number of references: one for the creator, one for the new thread; 0: this struct is
-	 * unused
-	 */
+	/* references: the creator's and the new thread's; 0: this struct is unused */
 	uint32_t users;
 	int32_t creator;
 	uint64_t call;	 /* number of the creating call */
@@ -146,9 +140,7 @@ struct stack_bounds thread_main_stack(void);
 /* Called in a child of fork: forgets which thread of the parent this was. */
 void thread_forget(void);
 
-/*
- * Called when the library attaches again: the new collector knows nothing of the process's threads.
- */
+/* At another attach: the new collector knows nothing of the process's threads. */
 void thread_renew(void);
 
 /*
@@ -168,10 +160,7 @@ static inline void thread_set_open(struct thread *thread, uint32_t count)
 	thread->slot->open_count = count;
 }
 
-/*
- * From here to thread_busy_end(), this thread writes an event of the hook at `origin`. Returns the
- * previous state.
- */
+/* Until thread_busy_end(), the thread writes an event of this hook. Returns the old state. */
 static inline struct busy thread_busy_begin(struct thread *thread, const struct origin *origin)
 {
 	struct busy *busy = &thread->busy;

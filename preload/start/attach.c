@@ -30,9 +30,7 @@
 
 #define ENVIRONMENT_MAX 2048
 #define START_SECONDS	10
-/*
- * limit of the wait for the control page; --patience, whose value is on that page, does not apply
- */
+/* limit of the wait for the control page, which has --patience */
 #define ANSWER_MS 500
 #define RETRY_NS  1000000
 
@@ -249,10 +247,7 @@ static void fill_control(struct control_page *control)
 	__atomic_store_n(&control->magic, CONTROL_MAGIC, __ATOMIC_RELEASE);
 }
 
-/*
- * Creates a control page in a new file, *fd, which is writable until the collector seals it.
- * Returns NULL on failure.
- */
+/* Creates a control page in a new file, writable until the collector seals it; NULL: failure. */
 static struct control_page *make_control(int *fd)
 {
 	struct control_page *control;
@@ -333,10 +328,7 @@ static bool look_at_file(const char *path, struct statx *found)
 	return !sys_statx(AT_FDCWD, path, 0, STATX_MODE | STATX_UID, found);
 }
 
-/*
- * Writes the path of the file from which this library was loaded, with symbolic links resolved.
- * Returns the path's length; 0: unknown.
- */
+/* Writes the path of this library's file without symbolic links. Returns its length; 0: unknown. */
 static size_t find_own_file(char *path)
 {
 	struct loaded found;
@@ -445,10 +437,7 @@ static bool start_collector(int fd, int sink, char **environment)
 	return child > 0 && !status;
 }
 
-/*
- * Waits until the collector reports that it has created the output. Returns false if the collector
- * fails.
- */
+/* Waits until the collector has created the output. Returns false if the collector fails. */
 static bool wait_for_collector(struct control_page *control)
 {
 	const struct timespec step = { .tv_nsec = 100000000 };
@@ -496,10 +485,7 @@ static bool start_run(struct control_page *control, int fd, char **environment, 
 	if (!start_collector(fd, sink, environment) || !wait_for_collector(control))
 		return false;
 	name_run(environment, control, fd, run_name);
-	/*
-	 * the collector writes packets to this process's descriptor 1, so the program's own output
-	 * goes to standard error
-	 */
+	/* the collector writes packets to descriptor 1; our own output goes to standard error */
 	if (sink == 1 && sys_dup3(2, 1, 0) < 0) {
 		int null = sys_openat(AT_FDCWD, "/dev/null", O_WRONLY | O_CLOEXEC, 0);
 

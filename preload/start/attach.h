@@ -2,10 +2,7 @@
 #ifndef ATTACH_H
 #define ATTACH_H
 
-/*
- * Finds the control page: gets it from the collector of the run that the environment names, or
- * creates a control page and starts a collector.
- */
+/* Finds the control page: that of the run that the environment names, or of a new run. */
 
 #include "arena.h"
 

@@ -28,19 +28,14 @@
 
 static void obey_order(struct late_order *order);
 
-/*
- * The injector finds this variable in the library's file by `mark`, and stores the order's address
- * in it.
- */
+/* The injector finds this variable in the library's file by `mark`, and sets `order`. */
 static volatile struct late_entry entry_point __attribute__((used, aligned(16))) = {
 	.mark = LATE_MARK,
 	.contract = CONTRACT_HASH,
 	.obey = obey_order,
 };
 
-/*
- * The environment entries for programs that this process executes: the library's path, and the run.
- */
+/* Environment entries for executed programs: the library's path, and the run. */
 static SPARSE char library[LATE_PATH_MAX];
 static SPARSE char run_entry[LATE_TEXT_MAX + 32];
 
@@ -51,10 +46,7 @@ bool late_is_injected(void)
 
 /* ---- the control page ---- */
 
-/*
- * Maps the new control page over the old page, `place`, atomically, because a thread may be reading
- * the old page.
- */
+/* Maps the new control page over the old one atomically: a thread may be reading it. */
 static void put_control(const struct control_page *control, const struct control_page *place)
 {
 	if (!place ||
@@ -65,10 +57,7 @@ static void put_control(const struct control_page *control, const struct control
 		life.control = place;
 }
 
-/*
- * Replaces the control page by a private copy in which recording is paused. Calls that are still
- * open continue to read the copy.
- */
+/* For calls that are still open, replaces the control page by a private, paused copy. */
 static void keep_control(void)
 {
 	struct control_page *copy = sys_mmap(NULL, CONTROL_SIZE, PROT_READ | PROT_WRITE,
@@ -85,15 +74,10 @@ static void keep_control(void)
 
 #define PRELOAD "LD_PRELOAD"
 
-/*
- * Limit, in bytes, of a changed environment, which is on the stack. A larger environment is passed
- * on unchanged.
- */
+/* Limit, in bytes, of a changed environment, which is on the stack. */
 #define ROOM_MAX 16384
 
-/*
- * Returns the value of LD_PRELOAD in the environment, or "". Sets *count to the number of entries.
- */
+/* Returns LD_PRELOAD's value in the environment, or "". *count: the number of entries. */
 static const char *look_through(char *const *environment, size_t *count)
 {
 	const char *value = "";
@@ -354,10 +338,7 @@ static enum late_result attach_by_order(struct late_order *order)
 	if (!life_begin_again()) {
 		const char *entry = run_entry + sizeof(CONTROL_ENVIRONMENT);
 
-		/*
-		 * If the injector missed the result of its first attempt, it tries again with the
-		 * same session and secret.
-		 */
+		/* an injector that missed the result tries again with the same secret */
 		for (int i = 0; i < 64; i++)
 			if (!order->run[i] || order->run[i] != entry[i])
 				return LATE_IS_ON;
@@ -399,10 +380,7 @@ static void obey_order(struct late_order *order)
 		result = attach_by_order(order);
 	else if (order->command == LATE_DETACH)
 		result = detach_by_order(order);
-	/*
-	 * close the order's file here: to close it, the injector would have to stop the thread two
-	 * more times
-	 */
+	/* here, because for this the injector would have to stop the thread two more times */
 	sys_close(order->file);
 	order->file = -1;
 	__atomic_store_n(&order->result, result, __ATOMIC_RELEASE);

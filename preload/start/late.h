@@ -2,10 +2,7 @@
 #ifndef PRELOAD_LATE_H
 #define PRELOAD_LATE_H
 
-/*
- * Executes the injector's orders in a program that was already running, while the loader's lock is
- * held.
- */
+/* Executes the injector's orders in a running program, while the loader's lock is held. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,10 +15,7 @@
  */
 size_t late_room(char *const *environment);
 
-/*
- * Returns the changed environment, which is stored in `room`. room: as many bytes as late_room()
- * returned, aligned as pointers are.
- */
+/* Returns the changed environment in `room`: late_room() bytes, aligned as pointers are. */
 char *const *late_environment(void *room, char *const *environment);
 
 /*

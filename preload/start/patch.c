@@ -23,10 +23,7 @@
 static SPARSE uintptr_t stubs[HOOK_COUNT];
 static struct linkage self;
 
-/*
- * Fills in `stubs`. Sets `self` last, so that a child forked in the middle of this function starts
- * again.
- */
+/* Fills `stubs`. Sets `self` last: a child that was forked in the middle starts again. */
 static bool find_stubs(void)
 {
 	struct loaded own;
@@ -49,10 +46,7 @@ static bool find_stubs(void)
 
 /* ---- pages ---- */
 
-/*
- * Returns the access rights of the segment that contains `address`, according to the program
- * headers; 0: no segment contains it.
- */
+/* Returns the access rights of the segment of `address` (program headers); 0: none. */
 static uint32_t rights_of(const struct linkage *linkage, uintptr_t address)
 {
 	for (unsigned int i = 0; i < linkage->segment_count; i++) {
@@ -286,10 +280,7 @@ void patch_before_deep(void)
 	static int32_t patcher; /* UNTOUCHED, PATCHED, or the pid of the process that is patching */
 	int32_t own = sys_getpid(), before = __atomic_load_n(&patcher, __ATOMIC_ACQUIRE);
 
-	/*
-	 * after a fork, `patcher` may be the parent's pid; the thread that was patching does not
-	 * exist in the child
-	 */
+	/* after a fork, `patcher` may be the parent's pid, whose thread does not exist here */
 	if (before != PATCHED && before != own &&
 	    __atomic_compare_exchange_n(&patcher, &before, own, false, __ATOMIC_ACQUIRE,
 					__ATOMIC_ACQUIRE)) {
@@ -298,10 +289,7 @@ void patch_before_deep(void)
 		__atomic_store_n(&patcher, PATCHED, __ATOMIC_RELEASE);
 		return;
 	}
-	/*
-	 * stop waiting after a while, because this may be a signal handler that interrupted the
-	 * patching thread
-	 */
+	/* not forever: this may be a signal handler that interrupted the patching thread */
 	for (int i = 0; i < PATIENCE; i++) {
 		if (__atomic_load_n(&patcher, __ATOMIC_ACQUIRE) == PATCHED)
 			return;
@@ -311,9 +299,7 @@ void patch_before_deep(void)
 
 /* ---- functions that libc lacks ---- */
 
-/*
- * Writes a word, even to a read-only or executable page, without changing the page's access rights.
- */
+/* Writes a word, even to a read-only or executable page, whose rights stay the same. */
 static void write_word(int memory, const void *where, uint64_t word)
 {
 	sys_call4(__NR_pwrite64, memory, (long)&word, sizeof(word), (long)where);

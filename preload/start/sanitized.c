@@ -26,10 +26,7 @@ static bool is_runtime(const char *name)
 	return false;
 }
 
-/*
- * Whether the program refers to a function that a user of a sanitizer may define. The undefined
- * symbols precede those in the hash table.
- */
+/* Whether the program refers to a sanitizer: undefined symbols precede those with a hash. */
 static bool refers_to_runtime(const struct linkage *linkage)
 {
 	for (uint32_t i = 1; linkage->hash && i < linkage->hash[1]; i++)

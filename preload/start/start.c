@@ -58,10 +58,7 @@ static bool gate_is_closed(void)
 	name = plain_last_part(self_path());
 	if (!plain_begins(name, OURS))
 		return false;
-	/*
-	 * the name is holdtrace-WORD, followed by " (deleted)" while a new version is being
-	 * installed
-	 */
+	/* followed by " (deleted)" while a new version is being installed */
 	name += sizeof(OURS) - 1;
 	return !*name || *name == '-' || *name == ' ';
 }
@@ -110,10 +107,7 @@ static bool is_listed(const char *list, const char *name)
 	return false;
 }
 
-/*
- * Whether --follow includes this program. choice: "all", "no", or comma-separated globs of
- * programs; is_first: the run began with this program.
- */
+/* Whether --follow (choice: "all", "no", or globs of programs) includes this program. */
 static bool gate_follows(const char *choice, bool is_first)
 {
 	const char *asked = (const char *)self_auxiliary(AT_EXECFN);
@@ -340,10 +334,7 @@ static bool start_tracing(int argc, char **argv, char **environment)
 	if (!control)
 		return false;
 	if (!gate_follows(life.control->settings.follow, attach_is_first())) {
-		/*
-		 * the control page stays mapped, so that the collector waits for processes that
-		 * this process may start
-		 */
+		/* the page stays mapped: the collector waits for processes that we may start */
 		reach_leave_out(name);
 		return false;
 	}
@@ -378,10 +369,7 @@ void start_recording(void)
 	life_run();
 }
 
-/*
- * Starts the library once. Calls that arrive before it has started are not recorded (dlsym calls
- * calloc, for example).
- */
+/* Starts the library once. Calls in the meantime are not recorded (dlsym calls calloc). */
 static void start_once(int argc, char **argv, char **environment)
 {
 	if (!life_begin())
@@ -414,10 +402,7 @@ bool start_wake(enum hook_number hook)
 	return life_armed[hook];
 }
 
-/*
- * Opens a library by open(), without recording the calls that the loader and the library's
- * constructors make.
- */
+/* Opens a library, without recording calls of the loader and of the library's constructors. */
 static int open_quietly(int (*open)(void))
 {
 	uint8_t armed[HOOK_COUNT];

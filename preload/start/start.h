@@ -14,19 +14,13 @@
 
 struct late_order;
 
-/*
- * Prepares a running program for tracing, but does not start recording. Returns false if there is
- * not enough memory.
- */
+/* Prepares a running program, without recording yet. Returns false if memory runs out. */
 bool start_attached(const struct late_order *order);
 
 /* Arms the hooks: calls are recorded from now on. */
 void start_recording(void);
 
-/*
- * Starts the library, unless it has already been started. Returns whether the hook may record its
- * call.
- */
+/* Starts the library, unless that is done. Returns whether the hook may record its call. */
 bool start_wake(enum hook_number hook);
 
 #endif

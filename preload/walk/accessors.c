@@ -39,10 +39,7 @@ struct accessors {
 	int (*find_list)(void *space, uintptr_t *address, void *walk);
 	int (*memory)(void *space, uintptr_t address, uintptr_t *value, int is_write, void *walk);
 	int (*reg)(void *space, int number, uintptr_t *value, int is_write, void *walk);
-	/*
-	 * for float registers, for resuming, and for names of procedures: these functions have
-	 * different parameters, but refuse() uses none
-	 */
+	/* for float registers, resuming and names, with other parameters, which refuse() ignores */
 	int (*refused[3])(void);
 	void *later_ones[16]; /* functions that newer versions call; NULL: not provided */
 };
@@ -224,18 +221,12 @@ int remote_open(void)
 	library.space = create(&accessors, 0);
 	if (library.space == NULL)
 		return -ENOENT;
-	/*
-	 * no cache: libunwind's cache takes a lock for each frame, and keeps rules of unloaded
-	 * modules
-	 */
+	/* libunwind's cache takes a lock for each frame, and keeps rules of unloaded modules */
 	set_caching(library.space, CACHE_NONE);
 	return 0;
 }
 
-/*
- * Like unw_step(). Moves the range of an unknown stack, because a signal frame may lead to another
- * stack.
- */
+/* Like unw_step(). Moves the range of an unknown stack: a signal frame may leave the stack. */
 static int step_by_libunwind(struct walk *walk, struct cursor *cursor, uintptr_t *ip, uintptr_t *sp)
 {
 	int result = library.step(cursor);

@@ -19,10 +19,7 @@ struct origin {
 	uintptr_t fp;  /* the caller's frame pointer (rbp, x29) */
 };
 
-/*
- * The readable stack of this thread. The stack counts as unknown if both bounds are 0, or if they
- * do not contain the origin.
- */
+/* The readable stack of this thread; unknown if both are 0 or do not contain the origin. */
 struct stack_bounds {
 	uintptr_t low, high;
 };
@@ -69,10 +66,7 @@ struct cfi_rule;
 /* A remembered frame, and the number of stack words that the walk outwards from the frame needs. */
 struct capture_frame {
 	uintptr_t ip, sp, fp; /* registers of the caller, just after the return into it */
-	/*
-	 * the first `slots` entries of capture_memory.slots determine the frames outwards of this
-	 * frame
-	 */
+	/* the first `slots` entries of capture_memory.slots determine the frames outwards */
 	uint32_t slots;
 	uint32_t needs_fp; /* 1: the fp of this frame, too, determines the frames outwards of it */
 };

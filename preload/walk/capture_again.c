@@ -119,9 +119,7 @@ static inline __attribute__((always_inline)) uint32_t count_meetable(const struc
 	if (__builtin_expect(total > recall->depth, 0)) {
 		uint32_t cut = total - recall->depth;
 
-		/*
-		 * the slots after those of frame cut - 1 belong to the step that led to that frame
-		 */
+		/* the slots after those of frame cut - 1 belong to the step to that frame */
 		from = cut > i ? to : memory->frames[cut - 1].slots;
 	} else if (__builtin_expect(memory->end == CAPTURE_DEPTH, 0)) {
 		return i;
@@ -269,9 +267,7 @@ static bool end_is_same(const struct capture_step *last, enum capture_end end)
 		(rule->fp_form != CFI_FP_AT_FP || last->fp + (uintptr_t)rule->fp >= last->sp));
 }
 
-/*
- * Removes the `frames` outermost remembered frames to make space. rest: number of frames to keep.
- */
+/* Removes the `frames` outermost remembered frames to make space; keeps `rest`. */
 static __attribute__((noinline)) void forget_outer(struct capture_memory *memory, uint32_t frames,
 						   uint32_t rest)
 {
@@ -286,10 +282,7 @@ static __attribute__((noinline)) void forget_outer(struct capture_memory *memory
 	}
 }
 
-/*
- * Adds the outermost frame of a walk that met no remembered frame, with the words that determined
- * how the walk ended.
- */
+/* Adds the outermost frame of a walk that met no remembered one, and the words that ended it. */
 static void put_end(struct recall *recall, struct capture_slot **slots, bool *is_solid,
 		    bool *needs_fp)
 {
@@ -316,10 +309,7 @@ static inline __attribute__((always_inline)) void put_frame(struct capture_frame
 	frame->fp = step->fp;
 }
 
-/*
- * Returns how many frames of the walk, from the outermost one on, have the same addresses as
- * before.
- */
+/* Returns how many outermost frames of the walk have the same addresses as before. */
 static inline __attribute__((always_inline)) uint32_t
 count_same(const struct recall *recall, const struct capture_frame *frame, uint32_t before)
 {
@@ -623,10 +613,7 @@ static __attribute__((noinline)) uint32_t recall_path(struct capture_memory *mem
 	struct capture_place *place = &memory->places[number];
 	uint16_t way = place->way;
 
-	/*
-	 * if no path was used for some time, try paths only in the few walks after a path was
-	 * stored
-	 */
+	/* if no path was used for some time, try paths only soon after one was stored */
 	if ((place->idle >= PATHS_IDLE && place->idle & 4) || memory->end == CAPTURE_DEPTH ||
 	    origin->cfa - stack->low >= stack->high - stack->low ||
 	    memory->generation != __atomic_load_n(&maps_generation, __ATOMIC_RELAXED))

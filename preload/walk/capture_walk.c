@@ -12,10 +12,7 @@ struct walk {
 	struct window window;
 };
 
-/*
- * Stores the frame that the walk has reached. The stacks of some threads and coroutines end with a
- * return address of 0.
- */
+/* Stores the frame. The stacks of some threads and coroutines end with a return address of 0. */
 static inline __attribute__((always_inline)) enum walk_state
 store_frame(uintptr_t **next, const uintptr_t *room_end, uintptr_t ip, enum capture_end *end)
 {
@@ -34,10 +31,7 @@ store_frame(uintptr_t **next, const uintptr_t *room_end, uintptr_t ip, enum capt
  */
 static enum walk_state walk_quick(struct walk *walk, enum capture_end *end)
 {
-	/*
-	 * copies in local variables: the compiler must assume that a store to a frame changes
-	 * everything behind a pointer
-	 */
+	/* local copies: for the compiler, storing a frame changes everything behind a pointer */
 	struct cfi_table *table = cfi_table();
 	struct position at = walk->at;
 	uintptr_t *next_frame = walk->next, *const room_end = walk->end;
@@ -148,10 +142,7 @@ static enum walk_state walk_fully(struct walk *walk, const struct origin *origin
 
 		if (result != DWARF_STEP_OK)
 			return stop_step(result, end);
-		/*
-		 * only a signal frame changes the stack: the interrupted function may be on any
-		 * stack
-		 */
+		/* the function that a signal interrupted may be on any stack */
 		if (frame.is_exact)
 			window_open(&walk->window, frame.reg[DWARF_SP],
 				    frame.reg[DWARF_SP] - ARCH_RED_ZONE, stack);

@@ -107,10 +107,7 @@ static bool compile_fp(const struct dwarf_row *row, struct cfi_rule *rule)
 	return false;
 }
 
-/*
- * Whether a signal frame has the register at sp + *offset. glibc's table describes this by an
- * expression.
- */
+/* Whether a signal frame has the register at sp + *offset (in glibc's table, an expression). */
 static bool is_at_sp(const struct dwarf_row *row, unsigned int number, int32_t *offset)
 {
 	if (row->how[number] == DWARF_AT_VALUE)
@@ -153,10 +150,7 @@ static bool is_signal_return(uintptr_t pc, unsigned int *module)
 	if ((pc & 3) != 0)
 		return false;
 	*module = maps_find(pc);
-	/*
-	 * The kernel's page may belong to no module, so the code must be read. An address without a
-	 * module may not be mapped at all.
-	 */
+	/* the kernel's page may belong to no module, and such an address may not be mapped */
 	if (*module == MAPS_MODULE_NONE &&
 	    (!sys_is_readable((const void *)(pc & ~(uintptr_t)7)) ||
 	     !sys_is_readable((const void *)((pc + 4) & ~(uintptr_t)7))))
@@ -180,10 +174,7 @@ static void put_signal_row(struct dwarf_row *row)
 
 bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *module)
 {
-	/*
-	 * the return address of a call that does not return may belong to the next function; the
-	 * byte before that address belongs to the call
-	 */
+	/* after a call that does not return, only the byte before is sure to be in the caller */
 	uintptr_t inside = is_exact ? pc : pc - 1;
 	const struct dwarf_tables *tables;
 
@@ -227,10 +218,7 @@ void cfi_compile(uintptr_t ip, struct cfi_rule *rule)
 
 /* ---- the table of rules ---- */
 
-/*
- * Returns the rule, or NULL. In that case *place is the index of the entry where the rule can be
- * added, or table->size if there is no space.
- */
+/* Returns the rule, or NULL and in *place where to add it (table->size: there is no space). */
 static struct cfi_rule *look_up(const struct cfi_table *table, uintptr_t ip, uint32_t *place)
 {
 	uint32_t at = (uint32_t)(cfi_guess(table, ip) - table->rules);
@@ -299,10 +287,7 @@ static struct cfi_rule *keep_rule(struct cfi_table *table, uint32_t place, struc
 	kept->form = rule->form;
 	kept->fp_form = rule->fp_form;
 	__atomic_store_n(&kept->ip, rule->ip, __ATOMIC_SEQ_CST);
-	/*
-	 * if the module was unloaded since the look-up, cfi_forget() may have visited this entry
-	 * before the rule was in it
-	 */
+	/* cfi_forget() may have visited this entry before the rule was in it */
 	if (__atomic_load_n(&maps_get(rule->module)->is_gone, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&kept->ip, IP_TAKEN, __ATOMIC_RELEASE);
 	return kept;
@@ -316,10 +301,7 @@ struct cfi_rule *cfi_find(struct cfi_table *table, uintptr_t ip, struct cfi_rule
 	if (__builtin_expect(rule != NULL, 1))
 		return rule;
 	cfi_compile(ip, scratch);
-	/*
-	 * code outside of all modules was generated at run time; a module may be loaded at its
-	 * address later
-	 */
+	/* generated at run time; a module may be loaded at its address later */
 	if (scratch->module == MAPS_MODULE_NONE || ip <= IP_TAKEN)
 		return scratch;
 	if (place == table->size) {

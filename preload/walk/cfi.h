@@ -64,10 +64,7 @@ static inline struct cfi_table *cfi_table(void)
  */
 struct cfi_rule *cfi_find(struct cfi_table *table, uintptr_t ip, struct cfi_rule *scratch);
 
-/*
- * Returns the entry in ip's home slot: nearly always the rule of ip, rarely that of another
- * address.
- */
+/* Returns the entry in ip's home slot: nearly always ip's rule, rarely that of another address. */
 static inline struct cfi_rule *cfi_guess(const struct cfi_table *table, uintptr_t ip)
 {
 	return &table->rules[(uint32_t)((ip * 0x9e3779b97f4a7c15u) >> table->shift)];

@@ -38,10 +38,7 @@ struct dwarf_row {
 	int32_t cfa_where;
 };
 
-/*
- * The registers of one frame. `known` has a bit for each register whose value is known. The frame's
- * pc is not in `reg`.
- */
+/* The registers of one frame. `known`: a bit for each known register. The pc is not in `reg`. */
 struct dwarf_frame {
 	uintptr_t reg[DWARF_REGISTERS];
 	uintptr_t pc;
@@ -54,9 +51,7 @@ struct dwarf_memory {
 	bool (*read)(struct dwarf_memory *memory, uintptr_t address, uintptr_t *value);
 };
 
-/*
- * A segment in memory that contains tables; readable from `low` up to, but not including, `high`.
- */
+/* A segment in memory that contains tables, readable from `low` up to `high` (exclusive). */
 struct dwarf_tables {
 	const uint8_t *low, *high;
 	const uint8_t *header; /* start of .eh_frame_hdr */

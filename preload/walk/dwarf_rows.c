@@ -93,10 +93,7 @@ static uintptr_t take_pointer(struct cursor *cursor, unsigned int encoding)
 	}
 }
 
-/*
- * Reads an entry's length and sets the cursor's end to the entry's end. Entries of more than 4 GiB
- * are not supported.
- */
+/* Enters an entry: the cursor ends with it. Entries of more than 4 GiB are not supported. */
 static bool enter_entry(struct cursor *cursor)
 {
 	uint64_t size = take(cursor, 4);
@@ -130,10 +127,7 @@ static void take_augmentation(struct cursor *cursor, const char *letters,
 		else if (*letters == 'S')
 			common->is_signal = true;
 		else if (*letters != 'B' && *letters != 'G')
-			/*
-			 * the size of the augmentation shows where the instructions begin, but an
-			 * unknown letter may change their meaning
-			 */
+			/* an unknown letter may change the meaning of the instructions */
 			break;
 	}
 	cursor->at = end;
@@ -174,10 +168,7 @@ static const uint8_t *place_in_tables(const struct dwarf_tables *tables, const u
 	return at >= tables->low && at < tables->high ? at : NULL;
 }
 
-/*
- * Returns the address of the FDE that may contain pc, by binary search in the header's table, or
- * NULL.
- */
+/* Returns the FDE that may contain pc, by binary search in the header's table, or NULL. */
 static const uint8_t *search_table(const struct dwarf_tables *tables, uintptr_t pc)
 {
 	struct cursor cursor = { .at = place_in_tables(tables, tables->header),
@@ -191,10 +182,7 @@ static const uint8_t *search_table(const struct dwarf_tables *tables, uintptr_t 
 		return NULL;
 	frame_encoding = (unsigned int)take(&cursor, 1);
 	count_encoding = (unsigned int)take(&cursor, 1);
-	/*
-	 * all linkers write this format; without the table, the whole segment would have to be
-	 * searched
-	 */
+	/* the format of all linkers; without a table, the whole segment must be searched */
 	if (take(&cursor, 1) != (PE_DATA | PE_S4) || count_encoding == PE_OMIT)
 		return NULL;
 	if (frame_encoding != PE_OMIT)

@@ -154,10 +154,7 @@ static uint64_t combine_operands(unsigned int operation, uint64_t left, uint64_t
 	}
 }
 
-/*
- * Executes an operation on the stack. Divisions, jumps and operations on objects do not occur in
- * call frame information.
- */
+/* Divisions, jumps and operations on objects do not occur in call frame information. */
 static void operate_on_stack(struct evaluation *evaluation, unsigned int operation)
 {
 	uint64_t top, next, third;

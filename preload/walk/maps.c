@@ -67,10 +67,7 @@ static struct region *region_new(struct region *full)
 	return region;
 }
 
-/*
- * Allocates zeroed memory that is never freed. Returns NULL on failure, or if `size` is too large
- * for a region.
- */
+/* Allocates zeroed memory that is never freed. Returns NULL if `size` is too large for a region. */
 static void *keep_memory(size_t size)
 {
 	struct region *region = __atomic_load_n(&region_now, __ATOMIC_ACQUIRE);
@@ -94,10 +91,7 @@ static void *keep_memory(size_t size)
 #define MODULES_PER_PAGE 1024u
 #define PAGES_MAX	 63u /* maximum, so that no module has the number MAPS_MODULE_NONE */
 
-/*
- * The pointers to the first FEW modules are in a small table, so that most processes touch no page
- * of the large table.
- */
+/* The first modules are in a small table: most processes touch no page of the large one. */
 #define FEW 16u
 
 static struct module *few[FEW];
@@ -178,10 +172,7 @@ static unsigned int look_up(uintptr_t address, const struct loaded *found)
 	return MAPS_MODULE_NONE;
 }
 
-/*
- * Publishes a module under the next free number. If another thread has already published the same
- * module, returns the existing number.
- */
+/* Publishes a module under the next free number, or finds that another thread has done so. */
 static unsigned int append_module(struct module *module)
 {
 	for (unsigned int number = maps_count();; number++) {
@@ -193,10 +184,7 @@ static unsigned int append_module(struct module *module)
 			return MAPS_MODULE_NONE;
 		__atomic_compare_exchange_n(place, &expected, module, false, __ATOMIC_ACQ_REL,
 					    __ATOMIC_ACQUIRE);
-		/*
-		 * Every thread that finds this entry increases maps_number, so no thread waits for
-		 * one that was interrupted here.
-		 */
+		/* every thread that sees this entry counts it, so none waits for another */
 		__atomic_compare_exchange_n(&maps_number, &next, number + 1, false,
 					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 		if (expected == NULL ||
@@ -219,10 +207,7 @@ static const char *keep_text(const char *text)
 	return copy;
 }
 
-/*
- * Makes a relative name absolute. A program that opens "./plugin.so" names it relative to a
- * directory that is probably still the current one.
- */
+/* Makes a relative name absolute: the directory of dlopen("./plugin.so") is probably current. */
 static const char *absolute_path(const char *name)
 {
 	size_t length = plain_length(name);
@@ -251,10 +236,7 @@ static const char *path_of(const char *name)
 
 #define READ_MOST (64u << 10) /* bytes of a file's headers or notes; no linker writes more */
 
-/*
- * Whether all pages of a range of at least 8 bytes are readable. A page is readable as a whole, and
- * no page is smaller than 4 KiB.
- */
+/* Whether all pages of a range (at least 8 bytes) are readable. No page is below 4 KiB. */
 static bool is_readable(uintptr_t from, size_t size)
 {
 	if (size > READ_MOST || !sys_is_readable((const void *)from))
@@ -294,10 +276,7 @@ static uint64_t round_up(uint64_t size, uint64_t alignment)
 	return (size + alignment - 1) & ~(alignment - 1);
 }
 
-/*
- * Reads the build-id and the mark of Go from ELF notes. alignment: of the parts of a note; 8 if the
- * segment's alignment is 8, else 4.
- */
+/* Reads the build-id and the mark of Go from ELF notes, whose parts have this alignment. */
 static void read_notes(struct module *module, uintptr_t from, size_t size, uint64_t alignment)
 {
 	while (size >= sizeof(ElfW(Nhdr))) {
@@ -340,10 +319,7 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
 		module->start = from;
 		module->end = from + header->p_memsz;
 		module->offset = header->p_offset;
-		/*
-		 * a program at a fixed address has no bias: its base is where the start of its file
-		 * would be mapped
-		 */
+		/* a program at a fixed address has no bias */
 		module->base = module->bias ? module->bias : from - header->p_offset;
 	}
 	/* the tables end at p_filesz: the rest, up to p_memsz, is only zeroed memory */
@@ -397,10 +373,7 @@ static void find_loader(void)
 {
 	struct loaded found;
 
-	/*
-	 * If the program has a copy relocation of this variable, the address is in the program,
-	 * whose link map has no name.
-	 */
+	/* with a copy relocation, the variable is in the program, whose link map has no name */
 	if (loader_find(&__libc_stack_end, &found) != 0 || found.link_map->l_name[0] == 0)
 		return;
 	__atomic_store_n(&maps_loader.start, (uintptr_t)found.map_start, __ATOMIC_RELAXED);

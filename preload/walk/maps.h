@@ -66,10 +66,7 @@ static inline unsigned int maps_count(void)
 /* The module with this number, which must be below maps_count(). Its address never changes. */
 const struct module *maps_get(unsigned int number);
 
-/*
- * Changes whenever a module is found to be unloaded: rules from before the change may describe the
- * module's code.
- */
+/* Changes when a module is found to be unloaded: older rules may describe the module's code. */
 extern uint32_t maps_generation;
 
 /*

@@ -35,10 +35,7 @@ struct position {
 	uintptr_t ip, sp, fp;
 };
 
-/*
- * Moves the window to the page of `address`, if that page belongs to an unknown stack and is
- * readable.
- */
+/* Moves the window to the page of `address`, if it is readable and of an unknown stack. */
 bool window_move(struct window *window, uintptr_t address);
 
 /* Reads a word through the window: the callback of dwarf_step(). */
@@ -101,17 +98,11 @@ static inline enum walk_state stop_walk(enum capture_end why, enum capture_end *
 	return WALK_DONE;
 }
 
-/*
- * Computes the CFA by a rule whose form is neither CFI_SP nor CFI_FP. If that fails, sets *end to
- * the reason.
- */
+/* Computes the CFA by a rule of another form than CFI_SP and CFI_FP, or sets *end. */
 enum walk_state step_find_cfa(struct window *window, const struct cfi_rule *rule, uintptr_t fp,
 			      uintptr_t *cfa, enum capture_end *end);
 
-/*
- * Finds the rule of ip by a search, and stores it as a hint of the rule `last`: as the first hint
- * if that is unset, else as the second hint.
- */
+/* Searches for the rule of ip, and makes it the first, else the second hint of `last`. */
 struct cfi_rule *step_search_rule(struct cfi_table *table, uintptr_t ip, struct cfi_rule *last,
 				  struct cfi_rule *scratch);
 
@@ -122,10 +113,7 @@ struct cfi_rule *step_search_rule(struct cfi_table *table, uintptr_t ip, struct 
 bool step_out_of_signal(struct window *window, struct position *at,
 			const struct stack_bounds *stack);
 
-/*
- * Steps one frame outwards by a rule of the table. Inlined, because most of a backtrace's cost is
- * here.
- */
+/* Steps one frame outwards by a rule. Inlined: most of a backtrace's cost is here. */
 static inline __attribute__((always_inline)) enum walk_state
 step_by_rule(struct window *window, const struct cfi_rule *rule, struct position *at,
 	     enum capture_end *end)
