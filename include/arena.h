@@ -492,7 +492,7 @@ static inline uint64_t ring_bytes(uint64_t head)
 	return (uint64_t)ARENA_RING_LEAST << 2 * (head & RING_LEVEL);
 }
 
-/* After so many written bytes, a producer checks again whether the collector sleeps. */
+/* Written bytes after which a producer checks again whether the collector sleeps. */
 static inline uint64_t ring_step(uint64_t bytes)
 {
 	return bytes / 4 < ARENA_WAKE_STEP ? bytes / 4 : ARENA_WAKE_STEP;
