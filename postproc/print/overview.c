@@ -138,37 +138,6 @@ static void add_end(const struct summary *summary, struct line *line,
 
 /* ---- the headline ---- */
 
-static void add_counts(struct line *line, const struct summary *summary)
-{
-	if (summary->pids > 1)
-		line_add(line, "%s processes", COUNT(summary->pids));
-	if (summary->processes.count > summary->pids)
-		line_add(line, summary->pids > 1 ? " (%s programs)" : "%s programs",
-			 COUNT(summary->processes.count));
-	if (summary->processes.count > 1)
-		line_add(line, ", ");
-	if (summary->threads)
-		line_add(line, "%s thread%s, ", COUNT(summary->threads), PLURAL(summary->threads));
-	line_add(line, "%s event%s", COUNT(summary->events), PLURAL(summary->events));
-	if (summary->lost)
-		line_add(line, ", %s DROPPED", COUNT(summary->lost));
-	else if (are_complete(summary))
-		line_add(line, ", 0 dropped");
-	for (size_t i = 0; summary->lost && i < summary->losses.count; i++)
-		line_add(line, "%s%s %s%s", i ? ", " : " (", summary->losses.items[i].reason,
-			 COUNT(summary->losses.items[i].count),
-			 i + 1 == summary->losses.count ? ")" : "");
-	/* print damage after the numbers, because no number includes the damaged part */
-	if (summary->damaged && summary->processes.count > 1)
-		line_add(line, ", %s of %zu traces DAMAGED", COUNT(summary->damaged),
-			 summary->processes.count);
-	else if (summary->damaged)
-		line_add(line, ", DAMAGED");
-	if (summary->unread)
-		line_add(line, ", %s trace%s NOT READ", COUNT(summary->unread),
-			 PLURAL(summary->unread));
-}
-
 /*
  * For a process that the kernel killed because memory ran out: adds the bytes that were live at
  * that time, and the call site that had allocated most of them.
@@ -206,7 +175,34 @@ static void print_headline(struct overview *overview)
 	line_add(&line, "holdtrace: %s (pid %" PRIu32 "), ", overview_name(root), root->pid);
 	add_end(summary, &line, root, root->end_ns > begin_ns ? root->end_ns - begin_ns : 0);
 	add_live_then(overview, &line, root);
-	add_counts(&counts, summary);
+	if (summary->pids > 1)
+		line_add(&counts, "%s processes", COUNT(summary->pids));
+	if (summary->processes.count > summary->pids)
+		line_add(&counts, summary->pids > 1 ? " (%s programs)" : "%s programs",
+			 COUNT(summary->processes.count));
+	if (summary->processes.count > 1)
+		line_add(&counts, ", ");
+	if (summary->threads)
+		line_add(&counts, "%s thread%s, ", COUNT(summary->threads),
+			 PLURAL(summary->threads));
+	line_add(&counts, "%s event%s", COUNT(summary->events), PLURAL(summary->events));
+	if (summary->lost)
+		line_add(&counts, ", %s DROPPED", COUNT(summary->lost));
+	else if (are_complete(summary))
+		line_add(&counts, ", 0 dropped");
+	for (size_t i = 0; summary->lost && i < summary->losses.count; i++)
+		line_add(&counts, "%s%s %s%s", i ? ", " : " (", summary->losses.items[i].reason,
+			 COUNT(summary->losses.items[i].count),
+			 i + 1 == summary->losses.count ? ")" : "");
+	/* print damage after the numbers, because no number includes the damaged part */
+	if (summary->damaged && summary->processes.count > 1)
+		line_add(&counts, ", %s of %zu traces DAMAGED", COUNT(summary->damaged),
+			 summary->processes.count);
+	else if (summary->damaged)
+		line_add(&counts, ", DAMAGED");
+	if (summary->unread)
+		line_add(&counts, ", %s trace%s NOT READ", COUNT(summary->unread),
+			 PLURAL(summary->unread));
 	if (line.length + 2 + counts.length > overview->screen.width)
 		screen_wrap(&overview->screen, &line, 2);
 	line_add(&line, "%s%s", line.length ? ": " : "  ", counts.text);
@@ -264,29 +260,6 @@ static void print_nothing(struct overview *overview)
 
 /* ---- processes ---- */
 
-static void print_process(struct overview *overview, const struct summary_process *process)
-{
-	bool is_over = process->end == SUMMARY_EXEC;
-	uint64_t fds = process->held[RESOURCE_FD];
-	struct line line = { .length = 0 };
-
-	line_add(&line, "  %-7" PRIu32 " %.20s, ", process->pid, overview_name(process));
-	add_end(overview->summary, &line, process, 0);
-	line_add(&line, ": %s event%s", COUNT(process->events), PLURAL(process->events));
-	if (process->lost)
-		line_add(&line, ", %s DROPPED", COUNT(process->lost));
-	if (process->peak_bytes != process->held_bytes)
-		line_add(&line, ", peak %s", BYTES(process->peak_bytes));
-	if (process->held_bytes)
-		line_add(&line, ", %s live%s", BYTES(process->held_bytes),
-			 is_over			  ? " at exec"
-			 : process->end == SUMMARY_KILLED ? " when killed"
-							  : "");
-	if (fds && !is_over)
-		line_add(&line, ", %s fd%s", COUNT(fds), PLURAL(fds));
-	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN);
-}
-
 static void print_processes(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -304,8 +277,29 @@ static void print_processes(struct overview *overview)
 		line_add(&line, " (%zu of %s)", room, COUNT(count));
 	screen_add(&overview->screen, &line);
 	for (size_t i = 0; i < count; i++)
-		if (is_chosen[i])
-			print_process(overview, &summary->processes.items[i]);
+		if (is_chosen[i]) {
+			const struct summary_process *process = &summary->processes.items[i];
+			bool is_over = process->end == SUMMARY_EXEC;
+			uint64_t fds = process->held[RESOURCE_FD];
+
+			line_add(&line, "  %-7" PRIu32 " %.20s, ", process->pid,
+				 overview_name(process));
+			add_end(overview->summary, &line, process, 0);
+			line_add(&line, ": %s event%s", COUNT(process->events),
+				 PLURAL(process->events));
+			if (process->lost)
+				line_add(&line, ", %s DROPPED", COUNT(process->lost));
+			if (process->peak_bytes != process->held_bytes)
+				line_add(&line, ", peak %s", BYTES(process->peak_bytes));
+			if (process->held_bytes)
+				line_add(&line, ", %s live%s", BYTES(process->held_bytes),
+					 is_over			  ? " at exec"
+					 : process->end == SUMMARY_KILLED ? " when killed"
+									  : "");
+			if (fds && !is_over)
+				line_add(&line, ", %s fd%s", COUNT(fds), PLURAL(fds));
+			screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN);
+		}
 }
 
 /* ---- objects and events that the numbers do not include ---- */
@@ -415,29 +409,6 @@ static void print_allocators(struct overview *overview)
 			   BYTES(summary->inner.bytes));
 }
 
-/* Warns of Python objects that are not recorded, and of backtraces without lines of Python. */
-static void print_python(struct overview *overview)
-{
-	const struct summary *summary = overview->summary;
-
-	if (summary->python.unknown)
-		screen_say(&overview->screen, 8,
-			   "UNSEEN  lines of Python: this build of CPython%s%s is not known",
-			   summary->python.version ? " " : "",
-			   summary->python.version ? summary->python.version : "");
-	if (summary->python.is_full)
-		screen_say(&overview->screen, 8,
-			   "UNSEEN  lines of some Python functions: the process has more functions "
-			   "than holdtrace can record");
-	if (summary->python.off)
-		screen_say(&overview->screen, 8,
-			   "UNSEEN  lines of Python: --python=lines shows them");
-	if (summary->python.hidden)
-		screen_say(&overview->screen, 8,
-			   "UNSEEN  Python objects of up to 512 bytes: they are parts of larger "
-			   "blocks; --python=malloc records each of them");
-}
-
 /* Warns of modules whose acquisitions and releases are not recorded. */
 static void print_modules(struct overview *overview)
 {
@@ -497,7 +468,22 @@ static void print_doubts(struct overview *overview)
 	char text[COVERAGE_TEXT_SIZE];
 
 	print_allocators(overview);
-	print_python(overview);
+	if (summary->python.unknown)
+		screen_say(&overview->screen, 8,
+			   "UNSEEN  lines of Python: this build of CPython%s%s is not known",
+			   summary->python.version ? " " : "",
+			   summary->python.version ? summary->python.version : "");
+	if (summary->python.is_full)
+		screen_say(&overview->screen, 8,
+			   "UNSEEN  lines of some Python functions: the process has more functions "
+			   "than holdtrace can record");
+	if (summary->python.off)
+		screen_say(&overview->screen, 8,
+			   "UNSEEN  lines of Python: --python=lines shows them");
+	if (summary->python.hidden)
+		screen_say(&overview->screen, 8,
+			   "UNSEEN  Python objects of up to 512 bytes: they are parts of larger "
+			   "blocks; --python=malloc records each of them");
 	print_modules(overview);
 	/* without this line, a screen without waits would seem to say that no thread waited */
 	if (coverage_is_low(&summary->blocked_time))
@@ -567,22 +553,6 @@ static void print_untraced(struct overview *overview)
 	}
 }
 
-/* Adds the threads, memory and mappings that the process had when it was attached to. */
-static void add_had(struct line *line, const struct summary_process *process)
-{
-	struct before_sum mappings = before_mappings(process->had);
-	struct before_sum heap = before_heap(process->had);
-
-	line_add(line, "%s thread%s%s", COUNT(process->had_threads), PLURAL(process->had_threads),
-		 mappings.ranges || heap.bytes ? ", " : " and ");
-	line_add(line, "%s in memory", BYTES(process->had_bytes));
-	if (mappings.ranges)
-		line_add(line, "%s%s mapping%s of %s", heap.bytes ? ", " : " and ",
-			 COUNT(mappings.ranges), PLURAL(mappings.ranges), BYTES(mappings.bytes));
-	if (heap.bytes)
-		line_add(line, " and a heap of %s", BYTES(heap.bytes));
-}
-
 /*
  * Adds how many of the objects that existed before the attach were released since. memory, others:
  * numbers of blocks and of other objects that all processes released. The mappings are those that
@@ -620,7 +590,20 @@ static void print_attached(struct overview *overview)
 			continue;
 		line_add(&line, "ATTACHED  %s (pid %" PRIu32 ") had run for %s, with ",
 			 overview_name(process), process->pid, DURATION(process->had_ns));
-		add_had(&line, process);
+
+		struct before_sum mappings = before_mappings(process->had);
+		struct before_sum heap = before_heap(process->had);
+
+		line_add(&line, "%s thread%s%s", COUNT(process->had_threads),
+			 PLURAL(process->had_threads),
+			 mappings.ranges || heap.bytes ? ", " : " and ");
+		line_add(&line, "%s in memory", BYTES(process->had_bytes));
+		if (mappings.ranges)
+			line_add(&line, "%s%s mapping%s of %s", heap.bytes ? ", " : " and ",
+				 COUNT(mappings.ranges), PLURAL(mappings.ranges),
+				 BYTES(mappings.bytes));
+		if (heap.bytes)
+			line_add(&line, " and a heap of %s", BYTES(heap.bytes));
 		line_add(&line, ": objects from before the attach are not listed");
 		add_released(&line, process, memory, others);
 		memory = others = 0;
@@ -744,19 +727,6 @@ static void print_missing(struct overview *overview)
 
 /* ---- the last lines ---- */
 
-/* Adds the command for a report, with the name by which the user called this program. */
-static void add_report(struct line *line, const char *what)
-{
-	const char *own = program_invocation_name, *end = strstr(own, "-postproc");
-	bool is_postproc = end && !end[strlen("-postproc")];
-	char word[SCREEN_LINE_MAX];
-
-	snprintf(word, sizeof(word), "%.*s", is_postproc ? (int)(end - own) : -1, own);
-	line_add_word(line, word);
-	line_add(line, invocation_is_launcher() || is_postproc ? " report %s" : " --report=%s",
-		 what);
-}
-
 /*
  * Returns the length of the path of a trace's file. A bundle is a file with several streams: the
  * path of a trace in it ends with the number of the stream, which does not count.
@@ -843,9 +813,17 @@ static void print_next(struct overview *overview, const char *path)
 	bool has_several = overview->is_newest && count_files(summary) > 1;
 	size_t directory = has_several ? common_directory(summary) : 0, length;
 	struct line line = { .length = 0 };
+	char word[SCREEN_LINE_MAX];
 
 	line_add(&line, "next:  ");
-	add_report(&line, findings_report(summary, &overview->leaks));
+
+	const char *own = program_invocation_name, *end = strstr(own, "-postproc");
+	bool is_postproc = end && !end[strlen("-postproc")];
+
+	snprintf(word, sizeof(word), "%.*s", is_postproc ? (int)(end - own) : -1, own);
+	line_add_word(&line, word);
+	line_add(&line, invocation_is_launcher() || is_postproc ? " report %s" : " --report=%s",
+		 findings_report(summary, &overview->leaks));
 	if (!has_several)
 		add_file(overview, &line, path, strlen(path));
 	else if (directory)
@@ -937,33 +915,6 @@ static void compose_screen(struct overview *overview)
 	print_traces(overview);
 }
 
-/*
- * Prints the screen. The limits of its lists are chosen for a terminal of the usual width, so on
- * other terminals the screen may have more or fewer lines.
- */
-static void print_screen(struct overview *overview, size_t width, struct out *out)
-{
-	overview->screen.width = SCREEN_WIDTH_USUAL;
-	compose_screen(overview);
-	while (overview->screen.count > OVERVIEW_LINES_MAX && overview->tight < OVERVIEW_TIGHTEST) {
-		overview->tight++;
-		screen_free(&overview->screen);
-		compose_screen(overview);
-	}
-	if (width != SCREEN_WIDTH_USUAL) {
-		screen_free(&overview->screen);
-		overview->screen.width = width;
-		overview->has_rows = true;
-		compose_screen(overview);
-	}
-	screen_print(&overview->screen,
-		     !overview->has_colour    ? SCREEN_PLAIN
-		     : overview->has_no_leaks ? SCREEN_COLOURS
-					      : SCREEN_COLOURS_OF_LEAKS,
-		     out);
-	screen_free(&overview->screen);
-}
-
 int overview_print(const struct summary *summary, struct naming *naming,
 		   const struct report_options *options, const struct overview_style *style,
 		   struct out *out, struct error *err)
@@ -983,8 +934,34 @@ int overview_print(const struct summary *summary, struct naming *naming,
 	rc = suppress_fill(&overview.suppress, options, err);
 	if (rc == 0 && summary->causes)
 		causes_fold(summary->causes, naming);
-	if (rc == 0)
-		print_screen(&overview, screen_width(style->width), out);
+	if (rc == 0) {
+		/*
+		 * print the screen. The limits of its lists are chosen for a terminal of the usual
+		 * width, so on other terminals the screen may have more or fewer lines.
+		 */
+		size_t width = screen_width(style->width);
+
+		overview.screen.width = SCREEN_WIDTH_USUAL;
+		compose_screen(&overview);
+		while (overview.screen.count > OVERVIEW_LINES_MAX &&
+		       overview.tight < OVERVIEW_TIGHTEST) {
+			overview.tight++;
+			screen_free(&overview.screen);
+			compose_screen(&overview);
+		}
+		if (width != SCREEN_WIDTH_USUAL) {
+			screen_free(&overview.screen);
+			overview.screen.width = width;
+			overview.has_rows = true;
+			compose_screen(&overview);
+		}
+		screen_print(&overview.screen,
+			     !overview.has_colour    ? SCREEN_PLAIN
+			     : overview.has_no_leaks ? SCREEN_COLOURS
+						     : SCREEN_COLOURS_OF_LEAKS,
+			     out);
+		screen_free(&overview.screen);
+	}
 	suppress_free(&overview.suppress);
 	naming_restart(naming);
 	return rc;

@@ -64,28 +64,6 @@ static void add_bytes(struct line *line, const struct summary_class *class, uint
 		line_add(line, " +- %s", BYTES(error));
 }
 
-static void fill_used(struct line *line, const struct summary_class *class)
-{
-	if (class->known == RESOURCE_MEMORY)
-		line_add(line, "%s%s alloc%s", class->is_estimate ? "about " : "",
-			 COUNT(class->acquired), PLURAL(class->acquired));
-	else if (!class->acquired &&
-		 /* the objects were initialized statically, without a recorded call */
-		 class->waited)
-		line_add(line, "%s wait%s", COUNT(class->waited), PLURAL(class->waited));
-	else if (!class->acquired && class->notified)
-		line_add(line, "%s %s%s", COUNT(class->notified),
-			 class->known == RESOURCE_SEMAPHORE ? "post"
-			 : class->known == RESOURCE_FUTEX   ? "wake"
-							    : "signal",
-			 PLURAL(class->notified));
-	else
-		line_add(line, "%s %s", COUNT(class->acquired), words[class->known].used);
-	/* do not show failures of other classes: failed opens and busy locks are normal */
-	if (class->failed && (class->known == RESOURCE_MEMORY || class->known == RESOURCE_THREAD))
-		line_add(line, ", %s FAILED", COUNT(class->failed));
-}
-
 /*
  * Fills the cell of the peak: the highest peak of a process. The peak of all processes together is
  * unknown, because processes are read one after the other.
@@ -173,7 +151,27 @@ static void fill_row(const struct overview *overview, struct row *row,
 		     const struct summary_class *class)
 {
 	line_add(&row->cells[0], "  %.20s", class->type);
-	fill_used(&row->cells[1], class);
+
+	struct line *line = &row->cells[1];
+
+	if (class->known == RESOURCE_MEMORY)
+		line_add(line, "%s%s alloc%s", class->is_estimate ? "about " : "",
+			 COUNT(class->acquired), PLURAL(class->acquired));
+	else if (!class->acquired &&
+		 /* the objects were initialized statically, without a recorded call */
+		 class->waited)
+		line_add(line, "%s wait%s", COUNT(class->waited), PLURAL(class->waited));
+	else if (!class->acquired && class->notified)
+		line_add(line, "%s %s%s", COUNT(class->notified),
+			 class->known == RESOURCE_SEMAPHORE ? "post"
+			 : class->known == RESOURCE_FUTEX   ? "wake"
+							    : "signal",
+			 PLURAL(class->notified));
+	else
+		line_add(line, "%s %s", COUNT(class->acquired), words[class->known].used);
+	/* do not show failures of other classes: failed opens and busy locks are normal */
+	if (class->failed && (class->known == RESOURCE_MEMORY || class->known == RESOURCE_THREAD))
+		line_add(line, ", %s FAILED", COUNT(class->failed));
 	fill_peak(overview, &row->cells[2], class);
 	fill_held(overview, &row->cells[3], class);
 }
@@ -273,7 +271,14 @@ void overview_table(struct overview *overview)
 
 #define SITES_MAX 10
 
-static const char *thing_of(const struct summary_class *class, uint64_t count)
+static bool has_short_example(const struct live_row *entry)
+{
+	return entry->site->example && strlen(entry->site->example) <= EXAMPLE_SHORT &&
+	       !entry->has_more_examples;
+}
+
+static void add_amount(const struct overview *overview, struct line *line,
+		       const struct live_row *entry)
 {
 	static const char *const things[RESOURCE_COUNT][2] = {
 		[RESOURCE_MEMORY] = { "block", "blocks" },
@@ -284,21 +289,8 @@ static const char *thing_of(const struct summary_class *class, uint64_t count)
 		[RESOURCE_ATTACHMENT] = { "attachment", "attachments" },
 		[RESOURCE_PROCESS] = { "child", "children" },
 	};
-
-	return things[class->known][count != 1];
-}
-
-static bool has_short_example(const struct live_row *entry)
-{
-	return entry->site->example && strlen(entry->site->example) <= EXAMPLE_SHORT &&
-	       !entry->has_more_examples;
-}
-
-static void add_amount(const struct overview *overview, struct line *line,
-		       const struct live_row *entry)
-{
 	const struct summary_class *class = &overview->summary->classes[entry->site->class];
-	const char *thing = thing_of(class, entry->count);
+	const char *thing = things[class->known][entry->count != 1];
 
 	if (summary_has_bytes(class))
 		line_add(line, "%s in ", EXACT(entry->bytes));

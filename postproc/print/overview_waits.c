@@ -166,14 +166,6 @@ static const char *object_word(enum resource resource, const char *function)
 	return hook && strstr(hook->name, "file") ? "stream" : "mutex";
 }
 
-/* Whether objects of the class are identified by a number instead of an address. */
-static bool is_number(enum resource resource)
-{
-	return resource == RESOURCE_FD || resource == RESOURCE_SHM_FD ||
-	       resource == RESOURCE_PROCESS || resource == RESOURCE_SEMSET ||
-	       resource == RESOURCE_SEGMENT;
-}
-
 static void print_holder(struct overview *overview, const struct summary_blocked *blocked)
 {
 	char text[100] = "held by the waiting thread itself: locked at ";
@@ -194,29 +186,6 @@ static void print_holder(struct overview *overview, const struct summary_blocked
 			 : blocked->has_ended_holder ? ", which has ended"
 						     : "");
 	print_frames(overview, 6, 8, 2, text, blocked->holder_backtrace);
-}
-
-/*
- * Prints the waits of the thread that last released a lock by a futex call. That thread may hold
- * the lock again: acquiring a lock without waiting makes no futex call, so it is not recorded.
- */
-static void print_releaser(struct overview *overview, const struct summary_blocked *blocked)
-{
-	const struct summary *summary = overview->summary;
-
-	if (!waiters_is_lock(waiters_kind(overview->naming, blocked->backtrace)))
-		return;
-	for (size_t i = 0; i < summary->blocked.count; i++) {
-		const struct summary_blocked *other = &summary->blocked.items[i];
-
-		if (other->thread != blocked->notify_thread || other->pid != blocked->pid ||
-		    other == blocked || other->resource != RESOURCE_FUTEX)
-			continue;
-		screen_say(&overview->screen, 8,
-			   "      that thread waits for 0x%" PRIx64
-			   ": a deadlock if it holds this lock again (inferred)",
-			   other->object);
-	}
 }
 
 /* Prints the last post, signal or wake for the object: only a later one could end the wait. */
@@ -253,35 +222,28 @@ static void print_notify(struct overview *overview, const struct summary_blocked
 			      : "signal",
 		 DURATION(blocked->notify_ns), blocked->notify_thread);
 	print_frames(overview, 6, 8, 3, text, blocked->notify_backtrace);
-	if (is_futex)
-		print_releaser(overview, blocked);
-}
+	if (is_futex) {
+		/*
+		 * print the waits of the thread that last released a lock by a futex call. That
+		 * thread may hold the lock again: acquiring a lock without waiting makes no futex
+		 * call, so it is not recorded.
+		 */
+		const struct summary *summary = overview->summary;
 
-static void print_blocked(struct overview *overview, const struct summary_blocked *blocked)
-{
-	struct line line = { .length = 0 };
+		if (!waiters_is_lock(waiters_kind(overview->naming, blocked->backtrace)))
+			return;
+		for (size_t i = 0; i < summary->blocked.count; i++) {
+			const struct summary_blocked *other = &summary->blocked.items[i];
 
-	if (blocked->threads > 1)
-		line_add(&line, "  %" PRIu32 " threads (%" PRIu32 " ...)", blocked->threads,
-			 blocked->thread);
-	else
-		line_add(&line, "  thread %" PRIu32, blocked->thread);
-	line_add(&line, " in %s", blocked->function);
-	if (*blocked->what)
-		line_add(&line, " for %s", blocked->what);
-	else if (blocked->object && blocked->resource != RESOURCE_CALL)
-		line_add(&line,
-			 is_number(blocked->resource) ? " for %s %" PRIu64 : " for %s 0x%" PRIx64,
-			 blocked->resource == RESOURCE_FUTEX
-				 ? waiters_kind(overview->naming, blocked->backtrace)
-				 : object_word(blocked->resource, blocked->function),
-			 blocked->object);
-	line_add(&line, " for %s%s", DURATION(blocked->longest_ns),
-		 blocked->is_idle ? ": an idle event loop" : "");
-	screen_wrap(&overview->screen, &line, 6);
-	print_frames(overview, 6, 8, 2, "at ", blocked->backtrace);
-	print_holder(overview, blocked);
-	print_notify(overview, blocked);
+			if (other->thread != blocked->notify_thread || other->pid != blocked->pid ||
+			    other == blocked || other->resource != RESOURCE_FUTEX)
+				continue;
+			screen_say(&overview->screen, 8,
+				   "      that thread waits for 0x%" PRIx64
+				   ": a deadlock if it holds this lock again (inferred)",
+				   other->object);
+		}
+	}
 }
 
 void overview_blocked(struct overview *overview)
@@ -304,8 +266,37 @@ void overview_blocked(struct overview *overview)
 	if (count > shown)
 		line_add(&line, " (%zu of %s)", shown, COUNT(count));
 	screen_wrap(&overview->screen, &line, 2);
-	for (size_t i = 0; i < count && i < shown; i++)
-		print_blocked(overview, &summary->blocked.items[i]);
+	for (size_t i = 0; i < count && i < shown; i++) {
+		const struct summary_blocked *blocked = &summary->blocked.items[i];
+
+		if (blocked->threads > 1)
+			line_add(&line, "  %" PRIu32 " threads (%" PRIu32 " ...)", blocked->threads,
+				 blocked->thread);
+		else
+			line_add(&line, "  thread %" PRIu32, blocked->thread);
+		line_add(&line, " in %s", blocked->function);
+		if (*blocked->what)
+			line_add(&line, " for %s", blocked->what);
+		else if (blocked->object && blocked->resource != RESOURCE_CALL)
+			line_add(&line,
+				 (blocked->resource == RESOURCE_FD ||
+				  blocked->resource == RESOURCE_SHM_FD ||
+				  blocked->resource == RESOURCE_PROCESS ||
+				  blocked->resource == RESOURCE_SEMSET ||
+				  blocked->resource == RESOURCE_SEGMENT)
+					 ? " for %s %" PRIu64
+					 : " for %s 0x%" PRIx64,
+				 blocked->resource == RESOURCE_FUTEX
+					 ? waiters_kind(overview->naming, blocked->backtrace)
+					 : object_word(blocked->resource, blocked->function),
+				 blocked->object);
+		line_add(&line, " for %s%s", DURATION(blocked->longest_ns),
+			 blocked->is_idle ? ": an idle event loop" : "");
+		screen_wrap(&overview->screen, &line, 6);
+		print_frames(overview, 6, 8, 2, "at ", blocked->backtrace);
+		print_holder(overview, blocked);
+		print_notify(overview, blocked);
+	}
 }
 
 /* ---- findings ---- */

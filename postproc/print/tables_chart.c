@@ -34,28 +34,6 @@ static uint64_t value_of(const struct curve *curve, size_t row)
 	return cell->is_set ? cell->number : 0;
 }
 
-static void measure_curve(struct curve *curve)
-{
-	size_t count = curve->table->rows.count;
-
-	curve->most = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (value_of(curve, i) <= curve->most)
-			continue;
-		curve->most = value_of(curve, i);
-		curve->most_row = i;
-	}
-	for (unsigned i = 0; i < curve->width; i++) {
-		size_t row = i * count / curve->width, end = (i + 1) * count / curve->width;
-
-		curve->points[i] = 0;
-		do {
-			if (value_of(curve, row) > curve->points[i])
-				curve->points[i] = value_of(curve, row);
-		} while (++row < end);
-	}
-}
-
 static const char *format_number(struct human *human, const struct curve *curve, uint64_t value)
 {
 	return curve->table->facts.columns[curve->column].kind == TABLE_CURVE_BYTES
@@ -86,18 +64,6 @@ static void print_title(const struct curve *curve)
 	out_format(curve->job->out, " at %s\n", human_moment(&at, row[0].number));
 }
 
-/* Prints the mark above the highest point. */
-static void print_mark(const struct curve *curve)
-{
-	size_t count = curve->table->rows.count;
-	size_t column = (curve->most_row * curve->width + curve->width - 1) / count;
-
-	while (column > 0 && curve->points[column] < curve->most)
-		column--;
-	out_format(curve->job->out, "%*s%s\n", (int)(LABEL_WIDTH + 2 + column), "",
-		   curve->job->style->has_blocks ? "▾" : "v");
-}
-
 /*
  * Returns how many eighths of a character cell to fill. point: column of the cell; below: height of
  * the lower edge of the cell, in eighths.
@@ -114,45 +80,67 @@ static unsigned level_of(const struct curve *curve, unsigned point, unsigned bel
 	return level < 8 ? level : 8;
 }
 
-static void print_line(const struct curve *curve, unsigned line)
-{
-	struct out *out = curve->job->out;
-	unsigned below = (curve->lines - 1 - line) * 8, width = curve->width;
-	struct human label;
-
-	label.text[0] = '\0';
-	if (line == 0)
-		format_number(&label, curve, curve->most);
-	text_colour(curve->job, COLOUR_HEAD);
-	out_format(out, "%*s |", (int)LABEL_WIDTH, line && !below ? "0" : label.text);
-	text_colour(curve->job, COLOUR_END);
-	text_colour(curve->job, COLOUR_BAR);
-	while (width && !level_of(curve, width - 1, below))
-		width--;
-	for (unsigned i = 0; i < width; i++) {
-		/* prints 0 to 8 eighths of a character cell; in ASCII, only three levels differ */
-		unsigned level = level_of(curve, i, below);
-
-		if (curve->job->style->has_blocks)
-			picture_level(curve->job->out, level, true);
-		else
-			out_char(curve->job->out, " ...:::##"[level]);
-	}
-	text_colour(curve->job, COLOUR_END);
-	out_char(out, '\n');
-}
-
 static void print_curve(struct curve *curve)
 {
-	measure_curve(curve);
+	size_t count = curve->table->rows.count;
+
+	curve->most = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (value_of(curve, i) <= curve->most)
+			continue;
+		curve->most = value_of(curve, i);
+		curve->most_row = i;
+	}
+	for (unsigned i = 0; i < curve->width; i++) {
+		size_t row = i * count / curve->width, end = (i + 1) * count / curve->width;
+
+		curve->points[i] = 0;
+		do {
+			if (value_of(curve, row) > curve->points[i])
+				curve->points[i] = value_of(curve, row);
+		} while (++row < end);
+	}
 	if (!curve->most)
 		return;
 	/* if the maximum is below LINES_MAX, use one line for each unit */
 	curve->lines = curve->most < LINES_MAX ? (unsigned)curve->most : LINES_MAX;
 	print_title(curve);
-	print_mark(curve);
-	for (unsigned i = 0; i < curve->lines; i++)
-		print_line(curve, i);
+	/* print the mark above the highest point */
+	size_t column = (curve->most_row * curve->width + curve->width - 1) / count;
+
+	while (column > 0 && curve->points[column] < curve->most)
+		column--;
+	out_format(curve->job->out, "%*s%s\n", (int)(LABEL_WIDTH + 2 + column), "",
+		   curve->job->style->has_blocks ? "▾" : "v");
+	for (unsigned i = 0; i < curve->lines; i++) {
+		struct out *out = curve->job->out;
+		unsigned below = (curve->lines - 1 - i) * 8, width = curve->width;
+		struct human label;
+
+		label.text[0] = '\0';
+		if (i == 0)
+			format_number(&label, curve, curve->most);
+		text_colour(curve->job, COLOUR_HEAD);
+		out_format(out, "%*s |", (int)LABEL_WIDTH, i && !below ? "0" : label.text);
+		text_colour(curve->job, COLOUR_END);
+		text_colour(curve->job, COLOUR_BAR);
+		while (width && !level_of(curve, width - 1, below))
+			width--;
+		for (unsigned point = 0; point < width; point++) {
+			/*
+			 * prints 0 to 8 eighths of a character cell; in ASCII, only three levels
+			 * differ
+			 */
+			unsigned level = level_of(curve, point, below);
+
+			if (curve->job->style->has_blocks)
+				picture_level(curve->job->out, level, true);
+			else
+				out_char(curve->job->out, " ...:::##"[level]);
+		}
+		text_colour(curve->job, COLOUR_END);
+		out_char(out, '\n');
+	}
 	out_char(curve->job->out, '\n');
 }
 

@@ -25,33 +25,6 @@ bool tables_is_comparison(const struct table_facts *facts)
 	       table_column(facts, "backtrace") >= 0;
 }
 
-/*
- * Reads the functions of a row, without those that call main(). A row without a backtrace gets one
- * function, "no backtrace".
- */
-static void read_path(struct path *path, struct pool *pool, struct naming *naming,
-		      const struct table_cell *row, int backtrace)
-{
-	struct naming_symbol frames[FRAMES_MAX];
-	char text[NAMING_TEXT_MAX];
-	size_t count = 0;
-
-	if (row[backtrace].is_set)
-		count = naming_symbols(naming, row[backtrace].backtrace, frames, FRAMES_MAX);
-	while (count > 1 && frames[count - 1].is_start)
-		count--;
-	if (!count)
-		frames[count++] = (struct naming_symbol){ .function = "no backtrace" };
-	*path = (struct path){ row, count, pool_alloc(pool, count * sizeof(*path->frames)) };
-	for (size_t i = 0; i < count; i++) {
-		path->frames[i] = frames[count - 1 - i];
-		if (path->frames[i].function)
-			continue;
-		naming_text(naming, &path->frames[i], text);
-		path->frames[i].function = pool_text(pool, text, strlen(text));
-	}
-}
-
 /* Returns how many outermost functions two paths have in common. */
 static size_t in_common(const struct path *one, const struct path *two)
 {
@@ -107,9 +80,34 @@ void tables_compare(struct tables_steps *steps, const struct tables_job *job,
 
 	steps->steps.count = 0;
 	pool_reset(&steps->pool);
-	for (size_t i = 0; i < group->shown; i++)
-		read_path(&paths[i], &steps->pool, job->naming, table->rows.items[group->first + i],
-			  backtrace);
+	for (size_t i = 0; i < group->shown; i++) {
+		/*
+		 * read the functions of a row, without those that call main(). A row without a
+		 * backtrace gets one function, "no backtrace".
+		 */
+		struct path *path = &paths[i];
+		const struct table_cell *row = table->rows.items[group->first + i];
+		struct naming_symbol frames[FRAMES_MAX];
+		char text[NAMING_TEXT_MAX];
+		size_t count = 0;
+
+		if (row[backtrace].is_set)
+			count = naming_symbols(job->naming, row[backtrace].backtrace, frames,
+					       FRAMES_MAX);
+		while (count > 1 && frames[count - 1].is_start)
+			count--;
+		if (!count)
+			frames[count++] = (struct naming_symbol){ .function = "no backtrace" };
+		*path = (struct path){ row, count,
+				       pool_alloc(&steps->pool, count * sizeof(*path->frames)) };
+		for (size_t k = 0; k < count; k++) {
+			path->frames[k] = frames[count - 1 - k];
+			if (path->frames[k].function)
+				continue;
+			naming_text(job->naming, &path->frames[k], text);
+			path->frames[k].function = pool_text(&steps->pool, text, strlen(text));
+		}
+	}
 	qsort(paths, group->shown, sizeof(*paths), by_names);
 	for (size_t i = 0; i < group->shown; i++)
 		add_path(steps, &paths[i], i ? &paths[i - 1] : NULL, &table->facts);

@@ -105,20 +105,6 @@ static void flow_frames(struct flow *flow, enum table_kind kind, const struct ta
 	}
 }
 
-static void flow_words(struct flow *flow, const char *text)
-{
-	char word[CELL_MAX];
-
-	for (size_t length; *text; text += length + strspn(text + length, " ")) {
-		length = strcspn(text, " ");
-		snprintf(word, sizeof(word), "%.*s", (int)length, text);
-		/* never cut a sentence: the limit of lines does not apply */
-		flow->lines = 0;
-		if (!flow_piece(flow, " ", word))
-			break;
-	}
-}
-
 /*
  * Prints a branch of a tree. If it is long, leaves out its middle, which is the least informative
  * part. The indentation is limited to half of the space.
@@ -227,9 +213,19 @@ void tables_print_last(const struct layout *layout, size_t at, size_t gap,
 	} else if (kind == TABLE_BAR && layout->job->style->has_colour) {
 		tables_draw_bar(layout->job, cell, tables_width(layout->job) - layout->last_at);
 	} else {
+		const char *words = text;
+		char word[CELL_MAX];
+
 		if (!tables_is_left(kind) && strlen(text) < layout->widths[layout->last])
 			text_blanks(out, layout->widths[layout->last] - strlen(text));
-		flow_words(&flow, text);
+		for (size_t length; *words; words += length + strspn(words + length, " ")) {
+			length = strcspn(words, " ");
+			snprintf(word, sizeof(word), "%.*s", (int)length, words);
+			/* never cut a sentence: the limit of lines does not apply */
+			flow.lines = 0;
+			if (!flow_piece(&flow, " ", word))
+				break;
+		}
 	}
 }
 

@@ -132,40 +132,29 @@ static void print_row(struct printer *printer, const struct table *table,
 	json_end(json);
 }
 
-/* If there are curves (--growing), prints the times at which their windows end. */
-static void print_windows(const struct tables_job *job, struct json *json)
-{
-	const struct rises_axis *axis = &job->run->windows;
-
-	if (!axis->shift)
-		return;
-	json_open(json, "windows_ns", '[');
-	for (unsigned i = 0; i <= axis->last - axis->first; i++)
-		json_unsigned(json, report_time(job->run, rises_end(axis, i)));
-	json_end(json);
-}
-
-static void print_run(const struct tables_job *job, struct json *json)
-{
-	if (!job->run->summary->processes.count)
-		return;
-	json_open(json, "run", '{');
-	report_add_run(json, job->run);
-	print_windows(job, json);
-	json_end(json);
-}
-
 void tables_print_json(const struct tables_job *job)
 {
 	struct printer printer = { .job = job };
 	struct json *json = &printer.json;
+	const struct rises_axis *axis = &job->run->windows;
 
 	out_open(&printer.aside, -1);
 	printer.kept = memory_zalloc(KEPT, sizeof(*printer.kept));
 	json_start(json, job->out, true);
 	json_begin(json, '{');
 	json_add_unsigned(json, "schema", REPORT_SCHEMA);
-	print_run(job, json);
+	if (job->run->summary->processes.count) {
+		json_open(json, "run", '{');
+		report_add_run(json, job->run);
+		/* if there are curves (--growing), prints the times at which their windows end */
+		if (axis->shift) {
+			json_open(json, "windows_ns", '[');
+			for (unsigned i = 0; i <= axis->last - axis->first; i++)
+				json_unsigned(json, report_time(job->run, rises_end(axis, i)));
+			json_end(json);
+		}
+		json_end(json);
+	}
 	for (unsigned i = 0; i < job->tables->count; i++) {
 		const struct table *table = &job->tables->list[i];
 		cleanup_free struct table_key *keys =

@@ -141,52 +141,6 @@ static void move_sentences(struct layout *layout, size_t room)
 	}
 }
 
-/* Narrows the columns of texts until all columns before the last one fit into `room`. */
-static void narrow_texts(struct layout *layout, size_t room)
-{
-	size_t width = width_before_last(layout), least = least_text(layout);
-
-	for (unsigned i = 0; i < layout->last && width > room; i++) {
-		size_t spare = layout->widths[i] > least ? layout->widths[i] - least : 0;
-
-		if (layout->table->facts.columns[i].kind != TABLE_TEXT || layout->is_sentence[i])
-			continue;
-		if (spare > width - room)
-			spare = width - room;
-		layout->widths[i] -= spare;
-		width -= spare;
-	}
-}
-
-/* If the columns of numbers do not fit into a line, continues them in the next lines. */
-static void fold_numbers(struct layout *layout, size_t width)
-{
-	size_t at = INDENT;
-
-	for (unsigned i = 0; i < layout->last; i++) {
-		if (!layout->widths[i] || layout->is_sentence[i])
-			continue;
-		layout->begins[i] = at > FOLD_INDENT && at + layout->widths[i] > width;
-		at = (layout->begins[i] ? FOLD_INDENT : at) + layout->widths[i] + GAP;
-	}
-}
-
-/*
- * Leaves out columns of curves that would make each row one line longer, unless --growing was
- * given.
- */
-static void spare_curves(struct layout *layout, size_t width)
-{
-	const struct table_facts *facts = &layout->table->facts;
-
-	for (unsigned i = 0; i < layout->last && !layout->job->run->options->wants_growing; i++)
-		if (facts->columns[i].kind == TABLE_STEPS &&
-		    layout->last_at + least_last(layout) > width) {
-			layout->last_at -= layout->widths[i] ? layout->widths[i] + GAP : 0;
-			layout->widths[i] = 0;
-		}
-}
-
 /*
  * If colours are used and there is space, adds bars to the first column of shares. The bars take
  * about a third of the space that the last column does not need.
@@ -222,10 +176,21 @@ static void add_bar(struct layout *layout, size_t width)
 void tables_lay_out(struct layout *layout)
 {
 	size_t width = tables_width(layout->job);
+	size_t at = INDENT;
+	const struct table_facts *facts = &layout->table->facts;
 
 	measure_columns(layout);
 	layout->last_at = width_before_last(layout);
-	spare_curves(layout, width);
+	/*
+	 * leave out columns of curves that would make each row one line longer, unless --growing
+	 * was given
+	 */
+	for (unsigned i = 0; i < layout->last && !layout->job->run->options->wants_growing; i++)
+		if (facts->columns[i].kind == TABLE_STEPS &&
+		    layout->last_at + least_last(layout) > width) {
+			layout->last_at -= layout->widths[i] ? layout->widths[i] + GAP : 0;
+			layout->widths[i] = 0;
+		}
 	if (layout->last_at + least_last(layout) <= width) {
 		add_bar(layout, width);
 		return;
@@ -235,6 +200,25 @@ void tables_lay_out(struct layout *layout)
 		layout->last = layout->table->facts.column_count;
 	layout->last_at = 3 * INDENT;
 	move_sentences(layout, width + GAP);
-	narrow_texts(layout, width + GAP);
-	fold_numbers(layout, width);
+	/* narrow the columns of texts until all columns before the last one fit into `room` */
+	size_t room = width + GAP, least = least_text(layout);
+	size_t before = width_before_last(layout);
+
+	for (unsigned i = 0; i < layout->last && before > room; i++) {
+		size_t spare = layout->widths[i] > least ? layout->widths[i] - least : 0;
+
+		if (layout->table->facts.columns[i].kind != TABLE_TEXT || layout->is_sentence[i])
+			continue;
+		if (spare > before - room)
+			spare = before - room;
+		layout->widths[i] -= spare;
+		before -= spare;
+	}
+	/* if the columns of numbers do not fit into a line, continues them in the next lines */
+	for (unsigned i = 0; i < layout->last; i++) {
+		if (!layout->widths[i] || layout->is_sentence[i])
+			continue;
+		layout->begins[i] = at > FOLD_INDENT && at + layout->widths[i] > width;
+		at = (layout->begins[i] ? FOLD_INDENT : at) + layout->widths[i] + GAP;
+	}
 }

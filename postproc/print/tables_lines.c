@@ -89,30 +89,25 @@ static void put_label(const struct lines *lines, const char *labels, const char 
 	put_text(lines, value ? value : "", length);
 }
 
-static void put_run(const struct lines *lines)
-{
-	const struct summary *summary = lines->job->run->summary;
-	const struct summary_process *first = summary_process_at(summary, 0);
-	struct report_gaps gaps;
-
-	report_find_gaps(lines->job->run, KIND_ALL, 0, &gaps);
-	out_format(lines->out,
-		   "R\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%d\t%" PRIu64,
-		   summary->sample, gaps.lost, gaps.incomplete, gaps.damaged,
-		   select_is_empty(summary->selection),
-		   summary->end_ns > summary->start_ns ? summary->end_ns - summary->start_ns : 0);
-	put_label(lines, first ? first->labels : NULL, "rank");
-	put_label(lines, first ? first->labels : NULL, "job");
-	put_label(lines, first ? first->labels : NULL, "host");
-	out_char(lines->out, '\n');
-}
-
 void tables_print_lines(const struct tables_job *job)
 {
 	struct lines lines = { .job = job, .out = job->out };
+	struct report_gaps gaps;
 
 	paths_init(&lines.paths, job->naming);
-	put_run(&lines);
+
+	const struct summary *summary = lines.job->run->summary;
+	const struct summary_process *first = summary_process_at(summary, 0);
+
+	report_find_gaps(lines.job->run, KIND_ALL, 0, &gaps);
+	out_format(lines.out, "R\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%d\t%" PRIu64,
+		   summary->sample, gaps.lost, gaps.incomplete, gaps.damaged,
+		   select_is_empty(summary->selection),
+		   summary->end_ns > summary->start_ns ? summary->end_ns - summary->start_ns : 0);
+	put_label(&lines, first ? first->labels : NULL, "rank");
+	put_label(&lines, first ? first->labels : NULL, "job");
+	put_label(&lines, first ? first->labels : NULL, "host");
+	out_char(lines.out, '\n');
 	for (unsigned i = 0; i < job->tables->count; i++) {
 		const struct table *table = &job->tables->list[i];
 		unsigned columns = table->facts.column_count;

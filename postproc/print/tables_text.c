@@ -29,15 +29,6 @@ static void cut_text(char *text, size_t width)
 	memcpy(text, dots, strlen(dots));
 }
 
-/* Draws a curve on one line. digits: the text of tables_format_cell(), a digit for each step. */
-static void draw_steps(const struct tables_job *job, const char *digits)
-{
-	text_colour(job, COLOUR_BAR);
-	for (; *digits; digits++)
-		picture_level(job->out, (unsigned)(*digits - '0'), job->style->has_blocks);
-	text_colour(job, COLOUR_END);
-}
-
 /*
  * Prints a cell and adds its width to *at. *gap: number of blanks that are still to be printed
  * before the next cell.
@@ -61,10 +52,16 @@ static void print_cell(const struct layout *layout, unsigned column, const struc
 	}
 	if (is_key)
 		text_colour(job, COLOUR_KEY);
-	if (kind == TABLE_STEPS)
-		draw_steps(job, text);
-	else
+	if (kind == TABLE_STEPS) {
+		const char *digits = text;
+
+		text_colour(job, COLOUR_BAR);
+		for (; *digits; digits++)
+			picture_level(job->out, (unsigned)(*digits - '0'), job->style->has_blocks);
+		text_colour(job, COLOUR_END);
+	} else {
 		out_name(job->out, text, length, ESCAPE_ALL);
+	}
 	if (is_key)
 		text_colour(job, COLOUR_END);
 	if (tables_is_left(kind))
@@ -111,32 +108,13 @@ static void print_words(const struct tables_job *job, const char *colour, size_t
 	print_words_at(job, colour, at, INDENT, text);
 }
 
-static void print_notes(const struct layout *layout, const struct table_cell *row)
-{
-	const struct tables_job *job = layout->job;
-	const struct table_facts *facts = &layout->table->facts;
-
-	for (unsigned i = 0; i < facts->column_count; i++) {
-		if (!tables_is_below(layout, i) || !row[i].is_set)
-			continue;
-		text_blanks(job->out, 3 * INDENT);
-		out_format(job->out, "%s:", facts->columns[i].heading);
-		if (tables_shape(facts->columns[i].kind) == SHAPE_TEXT) {
-			print_words_at(job, COLOUR_NOTE,
-				       3 * INDENT + strlen(facts->columns[i].heading) + 1,
-				       4 * INDENT, row[i].text);
-			continue;
-		}
-		tables_print_below(layout, i, &row[i]);
-	}
-}
-
 static void print_row(const struct layout *layout, const struct table_cell *row)
 {
 	struct out *out = layout->job->out;
 	const struct table_facts *facts = &layout->table->facts;
 	size_t at = INDENT, gap = INDENT;
 	bool is_folded = false, owes_line = false;
+	const struct tables_job *job = layout->job;
 
 	for (unsigned i = 0; i < layout->last; i++) {
 		char text[CELL_MAX];
@@ -171,7 +149,19 @@ static void print_row(const struct layout *layout, const struct table_cell *row)
 	if (layout->last < facts->column_count)
 		tables_print_last(layout, at, gap, &row[layout->last]);
 	out_char(out, '\n');
-	print_notes(layout, row);
+	for (unsigned i = 0; i < facts->column_count; i++) {
+		if (!tables_is_below(layout, i) || !row[i].is_set)
+			continue;
+		text_blanks(job->out, 3 * INDENT);
+		out_format(job->out, "%s:", facts->columns[i].heading);
+		if (tables_shape(facts->columns[i].kind) == SHAPE_TEXT) {
+			print_words_at(job, COLOUR_NOTE,
+				       3 * INDENT + strlen(facts->columns[i].heading) + 1,
+				       4 * INDENT, row[i].text);
+			continue;
+		}
+		tables_print_below(layout, i, &row[i]);
+	}
 }
 
 static void end_headings(const struct tables_job *job, struct line *headings)
@@ -357,34 +347,6 @@ static void add_gap(struct line *line, uint64_t number, uint64_t all, const char
 	line_add(line, " %s%s %s", thing, number == 1 && all <= 1 ? "" : "s", what);
 }
 
-/* Adds the number of dropped events and their share of all events. */
-static void add_lost(struct line *line, const struct report_gaps *gaps)
-{
-	struct table_cell cell = { 0 };
-	char text[CELL_MAX];
-
-	add_gap(line, gaps->lost, gaps->events, "event", "dropped");
-	if (!gaps->lost)
-		return;
-	table_percent(&cell, gaps->lost, gaps->events);
-	tables_format_cell(text, TABLE_PERCENT, &cell);
-	line_add(line, " (%s)", text);
-}
-
-static void add_unnamed(const struct tables_job *job, struct line *line)
-{
-	struct naming_missing missing;
-	size_t modules = naming_missing(job->naming, &missing, 1);
-
-	if (!modules || missing.is_exhausted)
-		return;
-	line_add(line, "%sno names in %s", line->length ? "; " : "", missing.module->path);
-	if (modules > 1)
-		line_add(line, " and %zu more", modules - 1);
-	if (missing.advice)
-		line_add(line, ": %s", missing.advice);
-}
-
 /* Prints that memory was sampled, and how exact the estimates are. */
 static void print_sample(const struct tables_job *job)
 {
@@ -410,9 +372,17 @@ static void print_gaps(const struct tables_job *job)
 {
 	struct report_gaps gaps;
 	struct line text = { .length = 0 };
+	struct table_cell cell = { 0 };
+	char share[CELL_MAX];
+	struct naming_missing missing;
 
 	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
-	add_lost(&text, &gaps);
+	add_gap(&text, gaps.lost, gaps.events, "event", "dropped");
+	if (gaps.lost) {
+		table_percent(&cell, gaps.lost, gaps.events);
+		tables_format_cell(share, TABLE_PERCENT, &cell);
+		line_add(&text, " (%s)", share);
+	}
 	add_gap(&text, gaps.late, gaps.events, "event", "in uncertain order");
 	add_gap(&text, gaps.incomplete, gaps.traces, "trace", "without an end");
 	add_gap(&text, gaps.damaged, gaps.traces, "trace", "damaged");
@@ -424,36 +394,22 @@ static void print_gaps(const struct tables_job *job)
 	add_gap(&text, gaps.bypasses, gaps.bypasses, "module", "whose calls are not recorded");
 	add_gap(&text, gaps.namespace, gaps.traces, "program",
 		"with libraries in another link namespace (dlmopen)");
-	add_unnamed(job, &text);
+
+	size_t modules = naming_missing(job->naming, &missing, 1);
+
+	if (modules && !missing.is_exhausted) {
+		line_add(&text, "%sno names in %s", text.length ? "; " : "", missing.module->path);
+		if (modules > 1)
+			line_add(&text, " and %zu more", modules - 1);
+		if (missing.advice)
+			line_add(&text, ": %s", missing.advice);
+	}
 	if (!text.length)
 		return;
 	text_colour(job, COLOUR_WARN);
 	out_text(job->out, "missing:");
 	text_colour(job, COLOUR_END);
 	print_words(job, "", strlen("missing:"), text.text);
-}
-
-/* Prints the filters if they excluded events from the numbers above. */
-static void print_selection(const struct tables_job *job)
-{
-	struct line text = { .length = 0 };
-
-	line_add_selection(&text, job->run->summary->selection);
-	if (!text.length)
-		return;
-	out_text(job->out, "only: ");
-	print_words(job, "", strlen("only: "), text.text);
-}
-
-static bool has_table(const struct tables_job *job, const char *names)
-{
-	size_t length = strcspn(names, ",");
-
-	for (unsigned i = 0; i < job->tables->count; i++)
-		if (strlen(job->tables->list[i].facts.name) == length &&
-		    !strncmp(job->tables->list[i].facts.name, names, length))
-			return true;
-	return false;
 }
 
 /*
@@ -466,8 +422,16 @@ static bool is_asked(const struct tables_job *job, const char *report)
 	const char *tables = strstr(report, option);
 	size_t length = strcspn(report, " ");
 
-	if (tables)
-		return has_table(job, tables + strlen(option));
+	if (tables) {
+		const char *names = tables + strlen(option);
+		size_t size = strcspn(names, ",");
+
+		for (unsigned i = 0; i < job->tables->count; i++)
+			if (strlen(job->tables->list[i].facts.name) == size &&
+			    !strncmp(job->tables->list[i].facts.name, names, size))
+				return true;
+		return false;
+	}
 	for (unsigned i = 0; i < job->count; i++)
 		if (strlen(job->rows[i]->name) == length &&
 		    !strncmp(job->rows[i]->name, report, length))
@@ -534,6 +498,7 @@ void tables_print_text(const struct tables_job *job)
 {
 	struct line quiet = { .length = 0 };
 	unsigned printed = 0, joined = 0;
+	struct line text = { .length = 0 };
 
 	print_damage(job);
 	/* all empty tables share one line */
@@ -558,7 +523,11 @@ void tables_print_text(const struct tables_job *job)
 		out_text(job->out, "\nempty:");
 		print_words(job, "", strlen("empty:"), quiet.text);
 	}
-	print_selection(job);
+	line_add_selection(&text, job->run->summary->selection);
+	if (text.length) {
+		out_text(job->out, "only: ");
+		print_words(job, "", strlen("only: "), text.text);
+	}
 	print_gaps(job);
 	print_sample(job);
 	print_next(job);
