@@ -58,11 +58,13 @@ void subject_end(struct subject *subject)
 }
 
 /* Opens a file of the thread, or of the process if the thread's directory has no such file. */
-int subject_open(const struct subject *subject, const char *name)
+FILE *subject_open(const struct subject *subject, const char *name)
 {
 	int fd = proc_open(subject->pid, subject->thread, name);
 
-	return fd < 0 ? proc_open(subject->pid, 0, name) : fd;
+	if (fd < 0)
+		fd = proc_open(subject->pid, 0, name);
+	return fd < 0 ? NULL : fdopen(fd, "r");
 }
 
 size_t subject_read(const struct subject *subject, uint64_t address, void *bytes, size_t size)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "process/maps.h"
 
@@ -39,8 +40,8 @@ void subject_begin(struct subject *subject, int32_t pid);
 int subject_open_memory(struct subject *subject, int mode);
 void subject_end(struct subject *subject);
 
-/* Opens a file of /proc/PID. Returns the descriptor or -1. */
-int subject_open(const struct subject *subject, const char *name);
+/* Opens a file of /proc/PID. Returns NULL if that fails. */
+FILE *subject_open(const struct subject *subject, const char *name);
 
 /*
  * Reads `size` bytes at an address. Returns the number of bytes, which is less than `size` if a

@@ -201,26 +201,18 @@ static bool is_about_child(const struct event *event, const struct trace_process
 	       event->resource->known == RESOURCE_PROCESS && !(event->flags & CALL_FAILED);
 }
 
-/*
- * Sets live->doubt if the program has stored pointers in the kernel (epoll, timers): a core file
- * does not have these pointers, and one of them may be the only pointer to a block.
- */
-static void doubt_kernel_words(struct live *live, const struct event *event)
-{
-	const char *name = event->function->name;
-
-	if (!strncmp(name, "epoll_create", 12) || !strcmp(name, "timer_create"))
-		live->doubt = "a core file lacks the pointers that the kernel stores for epoll and "
-			      "timers";
-}
-
 static int take_event(struct lineage *lineage, const struct event *event, unsigned cut,
 		      struct error *err)
 {
 	int rc = event->kind == EVENT_NOTE ? take_note(lineage, event, cut, err) : 0;
+	const char *name = event->kind == EVENT_CALL ? event->function->name : "";
 
-	if (lineage->reading->until_ns && event->kind == EVENT_CALL)
-		doubt_kernel_words(lineage->live, event);
+	/* one of the pointers that the program stores in the kernel may be the only one to a block
+	 */
+	if (lineage->reading->until_ns &&
+	    (!strncmp(name, "epoll_create", 12) || !strcmp(name, "timer_create")))
+		lineage->live->doubt = "a core file lacks the pointers that the kernel stores for "
+				       "epoll and timers";
 	if (event_is_alloc(event) && event->resource->known == RESOURCE_MEMORY)
 		cover_block(lineage->live, event->object, event->size);
 	if (rc == 0)
@@ -302,11 +294,6 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 	return 0;
 }
 
-static bool is_end(const struct event *event)
-{
-	return event->kind == EVENT_NOTE && !strcmp(event->function->name, NOTE_END);
-}
-
 /*
  * Returns 1 at the cut, 0 if the stream ends before the cut, or a negative errno. For a core file,
  * the end of the stream is a cut, too.
@@ -319,7 +306,8 @@ static int read_events(struct lineage *lineage, struct trace *trace, struct erro
 
 	while ((rc = trace_next(trace, &event, err)) == 1) {
 		if (until_ns && event_is_call(event)) {
-			if (event->time_ns > until_ns || is_end(event))
+			if (event->time_ns > until_ns ||
+			    (event->kind == EVENT_NOTE && !strcmp(event->function->name, NOTE_END)))
 				return 1;
 			lineage->live->next_index = event->index + 1;
 		}

@@ -35,10 +35,15 @@ struct live_region {
 	uint64_t bits[LIVE_REGION / LIVE_GRANULE / 64];
 };
 
+struct live_handles {
+	struct live_handle *items;
+	size_t count, capacity;
+};
+
 struct live {
 	ARRAY_OF(struct graph_block) blocks; /* blocks of memory; later moved to the graph */
 	ARRAY_OF(struct live_mapping) mappings;
-	ARRAY_OF(struct live_handle) handles;
+	struct live_handles handles;
 	struct map region_of; /* key: address / LIVE_REGION; value: index in `regions` + 1 */
 	ARRAY_OF(struct live_region) regions;
 	const char *doubt;   /* why the stream may not show all live blocks; NULL: it shows all */

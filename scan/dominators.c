@@ -36,17 +36,6 @@ struct search {
 	uint32_t *stack;
 };
 
-static bool edge_counts(const struct graph *graph, uint32_t block, uint32_t edge)
-{
-	uint32_t target = EDGE_TARGET(edge);
-	bool is_kept = graph->classes[block] < GRAPH_LOST;
-
-	if (is_kept != (graph->classes[target] < GRAPH_LOST) ||
-	    graph->kinds[block] > graph->kinds[target])
-		return false;
-	return EDGE_STRENGTH(edge) != STRENGTH_WEAK || graph->classes[target] == GRAPH_WEAK;
-}
-
 /* Returns the next successor of a node at each call; GRAPH_NONE: there are no more successors. */
 static uint32_t successor(const struct search *search, uint32_t node, size_t *next)
 {
@@ -75,9 +64,13 @@ static uint32_t successor(const struct search *search, uint32_t node, size_t *ne
 	}
 	while (graph->starts[node] + *next < graph->starts[node + 1]) {
 		uint32_t edge = graph->edges.items[graph->starts[node] + (*next)++];
+		uint32_t target = EDGE_TARGET(edge);
+		bool is_kept = graph->classes[node] < GRAPH_LOST;
 
-		if (edge_counts(graph, node, edge))
-			return EDGE_TARGET(edge);
+		if (is_kept == (graph->classes[target] < GRAPH_LOST) &&
+		    graph->kinds[node] <= graph->kinds[target] &&
+		    (EDGE_STRENGTH(edge) != STRENGTH_WEAK || graph->classes[target] == GRAPH_WEAK))
+			return target;
 	}
 	return GRAPH_NONE;
 }
@@ -162,28 +155,6 @@ static void find_dominators(struct search *search)
 			places[i].dominator = places[places[i].dominator].dominator;
 }
 
-static void add_up(struct search *search)
-{
-	struct graph *graph = search->graph;
-
-	for (uint32_t i = 0; i < graph->count; i++) {
-		bool is_own = !(graph->blocks[i].order & GRAPH_OF_PARENT);
-
-		graph->retained[i] = is_own ? graph->blocks[i].size : 0;
-		graph->retained_count[i] = is_own;
-	}
-	for (uint32_t i = search->count; i > 1; i--) {
-		uint32_t node = search->places[i].node;
-		uint32_t above = search->places[search->places[i].dominator].node;
-
-		graph->dominators[node] = above == search->start ? GRAPH_NONE : above;
-		if (above == search->start)
-			continue;
-		graph->retained[above] += graph->retained[node];
-		graph->retained_count[above] += graph->retained_count[node];
-	}
-}
-
 void graph_dominate(struct graph *graph)
 {
 	size_t nodes = (size_t)graph->count + graph->root_count + 2;
@@ -219,6 +190,21 @@ void graph_dominate(struct graph *graph)
 			begun[search.begun_count++] = i;
 	walk_graph(&search);
 	find_dominators(&search);
-	add_up(&search);
+	for (uint32_t i = 0; i < graph->count; i++) {
+		bool is_own = !(graph->blocks[i].order & GRAPH_OF_PARENT);
+
+		graph->retained[i] = is_own ? graph->blocks[i].size : 0;
+		graph->retained_count[i] = is_own;
+	}
+	for (uint32_t i = search.count; i > 1; i--) {
+		uint32_t node = search.places[i].node;
+		uint32_t above = search.places[search.places[i].dominator].node;
+
+		graph->dominators[node] = above == search.start ? GRAPH_NONE : above;
+		if (above == search.start)
+			continue;
+		graph->retained[above] += graph->retained[node];
+		graph->retained_count[above] += graph->retained_count[node];
+	}
 	free(search.leads.items);
 }

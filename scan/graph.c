@@ -34,10 +34,16 @@ static bool is_overlapped(const struct graph_block *parents, const struct graph_
 	       own->address < parents->address + parents->size;
 }
 
-static uint32_t remove_doubles(struct graph_block *blocks, size_t count)
+int graph_begin(struct graph *graph, struct graph_block *blocks, size_t count)
 {
-	size_t kept = 0;
+	struct graph_page *range = NULL;
+	uint32_t kept = 0;
 
+	*graph = (struct graph){ .blocks = blocks };
+	if (count >= GRAPH_BLOCKS_MAX)
+		return -E2BIG;
+	if (count)
+		qsort(blocks, count, sizeof(*blocks), by_address);
 	for (size_t i = 0; i < count; i++) {
 		if (kept && is_overlapped(&blocks[i], &blocks[kept - 1]))
 			continue;
@@ -46,19 +52,7 @@ static uint32_t remove_doubles(struct graph_block *blocks, size_t count)
 			kept--;
 		blocks[kept++] = blocks[i];
 	}
-	return (uint32_t)kept;
-}
-
-int graph_begin(struct graph *graph, struct graph_block *blocks, size_t count)
-{
-	struct graph_page *range = NULL;
-
-	*graph = (struct graph){ .blocks = blocks };
-	if (count >= GRAPH_BLOCKS_MAX)
-		return -E2BIG;
-	if (count)
-		qsort(blocks, count, sizeof(*blocks), by_address);
-	graph->count = remove_doubles(blocks, count);
+	graph->count = kept;
 	for (uint32_t i = 0; i < graph->count; i++) {
 		uint64_t page = blocks[i].address >> PAGE_SHIFT;
 
@@ -103,50 +97,26 @@ uint64_t graph_end(const struct graph *graph, uint32_t block)
 	return end;
 }
 
-/*
- * Returns the last block in `page` that begins at or before `address`, which is in this page. If
- * there is none, returns the last block before the page.
- */
-static uint32_t last_in_page(const struct graph *graph, const struct graph_page *range,
-			     uint64_t page, uint64_t address)
+/* Returns the first block that begins in the page with this index in page_first, or after it. */
+static uint32_t first_from(const struct graph *graph, size_t index)
 {
-	size_t index = range->first + (page - range->from);
-	uint32_t low = graph->page_first.items[index];
-	uint32_t high = index + 1 < graph->page_first.count ? graph->page_first.items[index + 1]
-							    : graph->count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (graph->blocks[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low - 1;
+	return index < graph->page_first.count ? graph->page_first.items[index] : graph->count;
 }
 
 /* Returns the last block that begins at or before `address`, which the caller knows to exist. */
 static uint32_t last_before(const struct graph *graph, uint64_t address)
 {
 	uint64_t page = address >> PAGE_SHIFT;
-	size_t low = 0, high = graph->pages.count - 1;
-	const struct graph_page *range;
+	const struct graph_page *range =
+		&graph->pages.items[ARRAY_SEARCH(graph->pages.count, at,
+						 graph->pages.items[at].from <= page) -
+				    1];
+	/* behind a range, the next page with blocks is the first one of the next range */
+	size_t index = range->first + ((page < range->to ? page : range->to) - range->from);
+	uint32_t low = first_from(graph, index), high = first_from(graph, index + 1);
 
-	while (low < high) {
-		size_t middle = (low + high + 1) / 2;
-
-		if (graph->pages.items[middle].from <= page)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	range = &graph->pages.items[low];
-	if (page >= range->to)
-		return (low + 1 < graph->pages.count ? graph->page_first.items[range[1].first]
-						     : graph->count) -
-		       1;
-	return last_in_page(graph, range, page, address);
+	return low - 1 +
+	       (uint32_t)ARRAY_SEARCH(high - low, at, graph->blocks[low + at].address <= address);
 }
 
 /*
@@ -184,42 +154,35 @@ uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *str
 
 /* ---- edges ---- */
 
-static void connect_block(struct graph *graph, const struct words *words, uint32_t block,
-			  uint64_t slack)
-{
-	uint64_t end = graph_end(graph, block), behind = end, address, word;
-	struct words_walk walk;
-
-	if (slack > graph->blocks[block].size &&
-	    end - graph->blocks[block].address == graph->blocks[block].size)
-		behind = end + (slack - graph->blocks[block].size);
-	if (block + 1 < graph->count && behind > graph->blocks[block + 1].address)
-		behind = end;
-	walk = words_begin(words, graph->blocks[block].address, behind);
-	while (words_next(&walk, &address, &word)) {
-		enum strength strength;
-		uint32_t target = graph_find(graph, word, &strength), edge;
-
-		if (target == GRAPH_NONE || target == block)
-			continue;
-		if (address + 8 > end)
-			strength = STRENGTH_WEAK;
-		edge = target | (uint32_t)strength << 30;
-		/* equal neighbours, as in a table of pointers to one block, are one edge */
-		if (graph->edges.count == graph->starts[block] ||
-		    graph->edges.items[graph->edges.count - 1] != edge)
-			*ARRAY_ADD(&graph->edges) = edge;
-	}
-}
-
 void graph_connect(struct graph *graph, const struct words *words, uint64_t (*slack)(uint64_t size))
 {
 	graph->starts = memory_alloc((graph->count + 1ull) * sizeof(*graph->starts));
 	for (uint32_t i = 0; i < graph->count; i++) {
-		uint64_t size = graph->blocks[i].size;
+		const struct graph_block *block = &graph->blocks[i];
+		uint64_t end = graph_end(graph, i), behind = end, address, word;
+		uint64_t usable = slack ? slack(block->size) : block->size;
+		struct words_walk walk;
 
 		graph->starts[i] = graph->edges.count;
-		connect_block(graph, words, i, slack ? slack(size) : size);
+		if (usable > block->size && end - block->address == block->size)
+			behind = end + (usable - block->size);
+		if (i + 1 < graph->count && behind > block[1].address)
+			behind = end;
+		walk = words_begin(words, block->address, behind);
+		while (words_next(&walk, &address, &word)) {
+			enum strength strength;
+			uint32_t target = graph_find(graph, word, &strength), edge;
+
+			if (target == GRAPH_NONE || target == i)
+				continue;
+			if (address + 8 > end)
+				strength = STRENGTH_WEAK;
+			edge = target | (uint32_t)strength << 30;
+			/* equal neighbours, as in a table of pointers to one block, are one edge */
+			if (graph->edges.count == graph->starts[i] ||
+			    graph->edges.items[graph->edges.count - 1] != edge)
+				*ARRAY_ADD(&graph->edges) = edge;
+		}
 	}
 	graph->starts[graph->count] = graph->edges.count;
 }
@@ -303,25 +266,6 @@ static void flood(struct marking *marking)
 	}
 }
 
-/*
- * Adds the blocks to which the roots lead, beginning with roots of lower kinds, so that a reported
- * path begins at a named variable rather than at a word of a stack.
- */
-static void seed(struct marking *marking)
-{
-	const struct graph *graph = marking->graph;
-
-	for (size_t i = 0; i < graph->hits.count; i++) {
-		const struct graph_hit *hit = &graph->hits.items[i];
-
-		if (hit->strength <= marking->strength)
-			reach_block(marking, hit->block, graph->count + hit->root, hit->at,
-				    hit->kind);
-		if (i + 1 == graph->hits.count || hit[1].kind != hit->kind)
-			flood(marking);
-	}
-}
-
 static int by_kind(const void *one, const void *two)
 {
 	const struct graph_hit *a = one, *b = two;
@@ -377,19 +321,6 @@ static void close_component(struct parting *parting, uint32_t block)
 	parting->leads[component] = lead;
 }
 
-/* Follows an edge of the current block. */
-static void follow_edge(struct parting *parting, uint32_t block, uint32_t edge)
-{
-	uint32_t target = EDGE_TARGET(edge);
-
-	if (EDGE_STRENGTH(edge) == STRENGTH_WEAK || !is_lost(parting->graph, target))
-		return;
-	if (!parting->number[target])
-		visit_block(parting, target);
-	else if (!parting->component[target] && parting->number[target] < parting->low[block])
-		parting->low[block] = parting->number[target];
-}
-
 static void search_component(struct parting *parting, uint32_t from)
 {
 	const struct graph *graph = parting->graph;
@@ -399,7 +330,16 @@ static void search_component(struct parting *parting, uint32_t from)
 		uint32_t block = parting->path[parting->steps - 1], before;
 
 		if (parting->next[block] < graph->starts[block + 1]) {
-			follow_edge(parting, block, graph->edges.items[parting->next[block]++]);
+			uint32_t edge = graph->edges.items[parting->next[block]++];
+			uint32_t target = EDGE_TARGET(edge);
+
+			if (EDGE_STRENGTH(edge) == STRENGTH_WEAK || !is_lost(graph, target))
+				continue;
+			if (!parting->number[target])
+				visit_block(parting, target);
+			else if (!parting->component[target] &&
+				 parting->number[target] < parting->low[block])
+				parting->low[block] = parting->number[target];
 			continue;
 		}
 		if (parting->low[block] == parting->number[block])
@@ -410,21 +350,6 @@ static void search_component(struct parting *parting, uint32_t from)
 		if (parting->low[block] < parting->low[before])
 			parting->low[before] = parting->low[block];
 	}
-}
-
-static void find_pointed(struct parting *parting)
-{
-	const struct graph *graph = parting->graph;
-
-	for (uint32_t i = 0; i < graph->count; i++)
-		for (uint64_t k = graph->starts[i]; is_lost(graph, i) && k < graph->starts[i + 1];
-		     k++) {
-			uint32_t edge = graph->edges.items[k], target = EDGE_TARGET(edge);
-
-			if (EDGE_STRENGTH(edge) != STRENGTH_WEAK && is_lost(graph, target) &&
-			    parting->component[target] != parting->component[i])
-				parting->is_pointed[parting->component[target]] = true;
-		}
 }
 
 /* Sets the parents of indirect blocks: each block gets a path from a component's first block. */
@@ -473,7 +398,15 @@ static void part_lost(struct graph *graph)
 	for (uint32_t i = 0; i < graph->count; i++)
 		if (is_lost(graph, i) && !parting.number[i])
 			search_component(&parting, i);
-	find_pointed(&parting);
+	for (uint32_t i = 0; i < graph->count; i++)
+		for (uint64_t k = graph->starts[i]; is_lost(graph, i) && k < graph->starts[i + 1];
+		     k++) {
+			uint32_t edge = graph->edges.items[k], target = EDGE_TARGET(edge);
+
+			if (EDGE_STRENGTH(edge) != STRENGTH_WEAK && is_lost(graph, target) &&
+			    parting.component[target] != parting.component[i])
+				parting.is_pointed[parting.component[target]] = true;
+		}
 	name_parents(&parting);
 }
 
@@ -490,12 +423,23 @@ void graph_mark(struct graph *graph, uint32_t root_count)
 	memset(graph->classes, UNREACHED, graph->count);
 	for (uint32_t i = 0; i < graph->count; i++)
 		graph->parents[i] = GRAPH_NONE;
-	if (graph->hits.count)
-		qsort(graph->hits.items, graph->hits.count, sizeof(*graph->hits.items), by_kind);
+	ARRAY_SORT(&graph->hits, by_kind);
 	for (; marking.strength < STRENGTHS; marking.strength++) {
 		marking.done = 0;
 		flood(&marking);
-		seed(&marking);
+		/*
+		 * begin with roots of lower kinds, so that a reported path begins at a named
+		 * variable rather than at a word of a stack
+		 */
+		for (size_t i = 0; i < graph->hits.count; i++) {
+			const struct graph_hit *hit = &graph->hits.items[i];
+
+			if (hit->strength <= marking.strength)
+				reach_block(&marking, hit->block, graph->count + hit->root, hit->at,
+					    hit->kind);
+			if (i + 1 == graph->hits.count || hit[1].kind != hit->kind)
+				flood(&marking);
+		}
 	}
 	for (uint32_t i = 0; i < graph->count; i++)
 		if (graph->classes[i] == UNREACHED)

@@ -7,7 +7,6 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/order.h"
-#include "scan/dead.h"
 
 #define DESCRIPTOR_SIZE 4096u /* upper limit in bytes of libc's descriptor of a thread */
 
@@ -16,31 +15,10 @@ struct judging {
 	const struct graph *graph;
 	const struct process *process;
 	const struct roots *roots;
-	struct dead dead;
 	uint32_t *of_block; /* indexed by block: index of its handle + 1; 0: not a handle's block */
 };
 
 /* ---- streams and directories, by their blocks ---- */
-
-/*
- * Finds the block of each handle. A handle that does not point to the start of a block counts as
- * reachable.
- */
-static void find_blocks(struct judging *judging)
-{
-	for (size_t i = 0; i < judging->live->handles.count; i++) {
-		struct live_handle *handle = &judging->live->handles.items[i];
-		enum strength strength;
-		uint32_t block = graph_find(judging->graph, handle->object, &strength);
-
-		handle->is_lost = false;
-		if (handle->class == RESOURCE_THREAD || block == GRAPH_NONE ||
-		    strength != STRENGTH_START)
-			continue;
-		handle->is_lost = true;
-		judging->of_block[block] = (uint32_t)i + 1;
-	}
-}
 
 static bool is_stream(const struct judging *judging, uint32_t block)
 {
@@ -70,20 +48,6 @@ static bool is_list_of_streams(const struct root *root)
 	return false;
 }
 
-static void look_at_roots(struct judging *judging)
-{
-	const struct graph *graph = judging->graph;
-
-	for (size_t i = 0; i < graph->hits.count; i++) {
-		const struct graph_hit *hit = &graph->hits.items[i];
-		const struct root *root = &judging->roots->list.items[hit->root];
-
-		if (hit->kind != ROOT_OWN &&
-		    !(is_stream(judging, hit->block) && is_list_of_streams(root)))
-			keep_handle(judging, hit->block);
-	}
-}
-
 static void look_at_blocks(struct judging *judging)
 {
 	const struct graph *graph = judging->graph;
@@ -104,50 +68,42 @@ static void look_at_blocks(struct judging *judging)
 
 static struct live_handle *thread_of(const struct judging *judging, uint64_t word)
 {
-	struct live *live = judging->live;
-	size_t low = 0, high = live->handles.count;
+	struct live_handle *handles = judging->live->handles.items;
+	size_t count = judging->live->handles.count;
+	size_t found = ARRAY_SEARCH(
+		count, at,
+		handles[at].class < RESOURCE_THREAD ||
+			(handles[at].class == RESOURCE_THREAD && handles[at].object < word));
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		const struct live_handle *at = &live->handles.items[middle];
-
-		if (at->class < RESOURCE_THREAD ||
-		    (at->class == RESOURCE_THREAD && at->object < word))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == live->handles.count || live->handles.items[low].class != RESOURCE_THREAD ||
-	    live->handles.items[low].object != word)
-		return NULL;
-	return &live->handles.items[low];
+	return found < count && handles[found].class == RESOURCE_THREAD &&
+			       handles[found].object == word
+		       ? &handles[found]
+		       : NULL;
 }
 
 /* Whether the address is in the thread's own descriptor or in the used part of its stack. */
-static bool is_own(const struct judging *judging, uint64_t thread, uint64_t at)
+static bool is_own(const struct process *process, uint64_t descriptor, uint64_t at)
 {
-	const struct process *process = judging->process;
+	const struct process_thread *thread;
 
-	if (at >= thread)
-		return at - thread < DESCRIPTOR_SIZE;
-	for (size_t i = 0; i < process->threads.count; i++)
-		if (process->threads.items[i].tracee.tid &&
-		    process->threads.items[i].tracee.tls == thread)
-			return at >= process->threads.items[i].live_sp;
-	return false;
+	if (at >= descriptor)
+		return at - descriptor < DESCRIPTOR_SIZE;
+	thread = process_thread_of(process, descriptor);
+	return thread && at >= thread->live_sp;
 }
 
 /* Whether the word at this address is in memory that the program can reach. */
 static bool is_had(const struct judging *judging, uint64_t at)
 {
 	const struct graph *graph = judging->graph;
+	const struct dead *dead = &judging->roots->dead;
 	enum strength strength;
 	uint32_t block = graph_find(graph, at, &strength);
 
 	if (block != GRAPH_NONE && at < graph_end(graph, block))
 		return graph->classes[block] < GRAPH_LOST;
-	return !ranges_have(&judging->dead.ranges, at) &&
-	       (!ranges_have(&judging->dead.heaps, at) || ranges_have(&judging->dead.given, at) ||
+	return !ranges_have(&dead->ranges, at) &&
+	       (!ranges_have(&dead->heaps, at) || ranges_have(&dead->given, at) ||
 		judging->live->doubt);
 }
 
@@ -161,22 +117,9 @@ static void look_at_mapping(struct judging *judging, const struct mapping *mappi
 	while (words_next(&walk, &at, &word)) {
 		struct live_handle *handle = thread_of(judging, word);
 
-		if (handle && handle->is_lost && !is_own(judging, word, at) && is_had(judging, at))
+		if (handle && handle->is_lost && !is_own(judging->process, word, at) &&
+		    is_had(judging, at))
 			handle->is_lost = false;
-	}
-}
-
-static void look_at_registers(struct judging *judging)
-{
-	for (size_t i = 0; i < judging->process->threads.count; i++) {
-		const struct process_thread *thread = &judging->process->threads.items[i];
-
-		for (unsigned k = 0; thread->tracee.tid && k < thread->register_count; k++) {
-			struct live_handle *handle = thread_of(judging, thread->registers[k]);
-
-			if (handle && handle->object != thread->tracee.tls)
-				handle->is_lost = false;
-		}
 	}
 }
 
@@ -192,10 +135,18 @@ static void judge_threads(struct judging *judging)
 		}
 	if (!count)
 		return;
-	dead_find(&judging->dead, judging->process, live, judging->graph);
 	for (size_t i = 0; i < judging->process->subject.maps.count; i++)
 		look_at_mapping(judging, &judging->process->subject.maps.items[i]);
-	look_at_registers(judging);
+	for (size_t i = 0; i < judging->process->threads.count; i++) {
+		const struct process_thread *thread = &judging->process->threads.items[i];
+
+		for (unsigned k = 0; thread->tracee.tid && k < thread->register_count; k++) {
+			struct live_handle *handle = thread_of(judging, thread->registers[k]);
+
+			if (handle && handle->object != thread->tracee.tls)
+				handle->is_lost = false;
+		}
+	}
 }
 
 static int by_class(const void *one, const void *two)
@@ -217,10 +168,26 @@ void handles_judge(struct live *live, const struct graph *graph, const struct pr
 
 	if (!live->handles.count)
 		return;
-	qsort(live->handles.items, live->handles.count, sizeof(*live->handles.items), by_class);
-	find_blocks(&judging);
-	look_at_roots(&judging);
+	ARRAY_SORT(&live->handles, by_class);
+	for (size_t i = 0; i < live->handles.count; i++) {
+		struct live_handle *handle = &live->handles.items[i];
+		enum strength strength;
+		uint32_t block = graph_find(graph, handle->object, &strength);
+
+		/* a handle that does not point to the start of a block counts as reachable */
+		handle->is_lost = handle->class != RESOURCE_THREAD && block != GRAPH_NONE &&
+				  strength == STRENGTH_START;
+		if (handle->is_lost)
+			of_block[block] = (uint32_t)i + 1;
+	}
+	for (size_t i = 0; i < graph->hits.count; i++) {
+		const struct graph_hit *hit = &graph->hits.items[i];
+		const struct root *root = &roots->list.items[hit->root];
+
+		if (hit->kind != ROOT_OWN &&
+		    !(is_stream(&judging, hit->block) && is_list_of_streams(root)))
+			keep_handle(&judging, hit->block);
+	}
 	look_at_blocks(&judging);
 	judge_threads(&judging);
-	dead_free(&judging.dead);
 }

@@ -17,7 +17,6 @@
 #include "base/sandbox.h"
 #include "process/proc.h"
 #include "scan.h"
-#include "scan/dead.h"
 #include "scan/moment.h"
 #include "scan/named.h"
 #include "scan/handles.h"
@@ -68,47 +67,36 @@ struct scan {
 #define ROUNDS_MAX  1000 /* limit for a process that starts threads as fast as we stop them */
 #define THREADS_MAX 100000
 
-/* Asks one thread to stop. Returns 1, 0 if the thread has already ended, or a negative errno. */
-static int ask_to_stop(struct process *process, int tid, struct error *err)
-{
-	struct stopping stopping;
-	struct tracee tracee;
-	int rc;
-
-	stopping_look(&stopping, process->pid, tid);
-	rc = tracee_ask(&tracee, &stopping);
-	if (rc)
-		return rc == -ESRCH || proc_has_ended(process->pid, tid)
-			       ? 0
-			       : error_system(err, -rc, "thread %d cannot be stopped", tid);
-	if (process->threads.count == THREADS_MAX)
-		return error_set(err, EBUSY, "the process has more than %d threads", THREADS_MAX);
-	*ARRAY_ADD(&process->threads) = (struct process_thread){ .tracee = tracee };
-	return 1;
-}
-
-/* Asks all new threads to stop. Returns their number, or a negative errno. */
+/* Asks all new threads to stop. Returns 0 or a negative errno. */
 static int ask_new(struct process *process, struct error *err)
 {
 	size_t count;
 	cleanup_free int32_t *threads = proc_threads(process->pid, &count);
-	int asked = 0;
 
 	if (!count)
 		return error_system(err, ESRCH, "process %d", process->pid);
 	for (size_t i = 0; i < count; i++) {
 		size_t known = process->threads.count;
-		int rc = 0;
+		struct stopping stopping;
+		struct tracee tracee;
+		int rc;
 
 		while (known && process->threads.items[known - 1].tracee.tid != threads[i])
 			known--;
-		if (!known)
-			rc = ask_to_stop(process, threads[i], err);
-		if (rc < 0)
-			return rc;
-		asked += rc;
+		if (known)
+			continue;
+		stopping_look(&stopping, process->pid, threads[i]);
+		rc = tracee_ask(&tracee, &stopping);
+		if (rc == -ESRCH || (rc && proc_has_ended(process->pid, threads[i])))
+			continue;
+		if (rc)
+			return error_system(err, -rc, "thread %d cannot be stopped", threads[i]);
+		if (process->threads.count == THREADS_MAX)
+			return error_set(err, EBUSY, "the process has more than %d threads",
+					 THREADS_MAX);
+		*ARRAY_ADD(&process->threads) = (struct process_thread){ .tracee = tracee };
 	}
-	return asked;
+	return 0;
 }
 
 /*
@@ -188,14 +176,13 @@ static int stop_begin(struct process *process, struct error *err)
 	size_t taken = 0;
 
 	for (int round = 0; round < ROUNDS_MAX; round++) {
-		int asked = ask_new(process, err);
+		int rc = ask_new(process, err);
 		bool has_new = process->threads.count > taken;
 
-		if (asked < 0)
-			return asked;
+		if (rc)
+			return rc;
 		for (; taken < process->threads.count; taken++) {
-			int rc = take_thread(&process->threads.items[taken], err);
-
+			rc = take_thread(&process->threads.items[taken], err);
 			if (rc)
 				return rc;
 		}
@@ -369,7 +356,7 @@ static int analyse(struct scan *scan, struct error *err)
 	beat(scan);
 	graph_connect(graph, &process->words, dead_allocator(process) ? NULL : usable_size);
 	beat(scan);
-	roots_find(graph, &scan->process, live);
+	roots_find(&scan->roots, graph, process, live);
 	roots_name(&scan->roots, graph, process, scan->names);
 	beat(scan);
 	graph_mark(graph, (uint32_t)scan->roots.list.count);

@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -20,8 +22,15 @@
 #define CHUNK	   (1u << 20)
 #define KERNEL_MAX 1000000u
 
+#define ENTRIES	     512u  /* limit of page map entries that one read returns */
+#define REGIONS	     1024u /* limit of regions that one request returns */
+#define LINES_A_BEAT 1000u
+
 #define OWN_FILE "/memfd:holdtrace"
-/* Limit in bytes of a mapping that is read without the page map; larger mappings are skipped. */
+/*
+ * Limit in bytes of a mapping that is read without the page map or without PAGEMAP_SCAN, which
+ * alone skips absent page tables; larger mappings are skipped.
+ */
 #define SPARSE_MOST (64ull << 30)
 
 /* ---- mappings ---- */
@@ -43,22 +52,6 @@ static int read_mappings(struct process *process, struct error *err)
 	return 0;
 }
 
-/*
- * Finds the memory that our library shares with the collector, by inode: the collector has mapped
- * the same files. The name alone decides only if the collector's mappings cannot be read, because
- * the program may use the same name.
- */
-static void find_own_files(struct process *process)
-{
-	struct maps ours = { 0 };
-
-	maps_read(&ours, getppid());
-	for (size_t i = 0; i < ours.count; i++)
-		if (strstr(ours.items[i].path, OWN_FILE))
-			*ARRAY_ADD(&process->own_files) = ours.items[i].inode;
-	maps_free(&ours);
-}
-
 static bool is_own_file(const struct process *process, const struct mapping *mapping)
 {
 	if (strncmp(mapping->path, OWN_FILE, strlen(OWN_FILE)) != 0)
@@ -76,6 +69,17 @@ static bool is_shared_memory(const struct mapping *mapping)
 
 	return !*path || !strncmp(path, "/dev/zero", 9) || !strncmp(path, "/dev/shm/", 9) ||
 	       !strncmp(path, "/SYSV", 5) || !strncmp(path, "/memfd:", 7) || *path == '[';
+}
+
+const struct process_thread *process_thread_of(const struct process *process, uint64_t descriptor)
+{
+	for (size_t i = 0; i < process->threads.count; i++) {
+		const struct process_thread *thread = &process->threads.items[i];
+
+		if (thread->tracee.tid && thread->tracee.tls == descriptor)
+			return thread;
+	}
+	return NULL;
 }
 
 const char *process_kind(const struct process *process, const struct mapping *mapping)
@@ -142,44 +146,206 @@ static bool may_be_written(const struct mapping *mapping)
 	       (mapping->flags & MAPPING_SHARED && is_shared_memory(mapping));
 }
 
-/* ---- memory ---- */
-
-static void show_progress(void *user)
+static void show_progress(const struct process *process)
 {
-	const struct process *process = user;
-
 	if (process->beat)
 		process->beat(process->user);
 }
 
+/* ---- pages in memory or swapped out ---- */
+
+struct pagemap {
+	int fd;		   /* descriptor of /proc/PID/pagemap; -1: it cannot be opened */
+	bool cannot_list;  /* the kernel has no PAGEMAP_SCAN (before Linux 6.7) */
+	bool lacks_guards; /* PAGEMAP_SCAN does not know guard regions */
+};
+
+#define ENTRY_PRESENT (1ull << 63)
+#define ENTRY_SWAPPED (1ull << 62)
+#define ENTRY_OF_FILE (1ull << 61)
 /*
- * Reads whole pages through /proc/PID/mem, which also works for memory that the program itself may
- * not read.
+ * A page that cannot be read (MADV_GUARD_INSTALL), as below stacks with glibc 2.43; also SWAPPED.
  */
-static void read_pages(struct process *process, char *bytes, uint64_t from, size_t size)
+#define ENTRY_GUARD (1ull << 58)
+
+/*
+ * Adds pages as a new run, or extends the last run. first: number of runs of earlier ranges, which
+ * are not extended.
+ */
+static void add_run(struct page_runs *runs, size_t first, uint64_t from, uint64_t to,
+		    unsigned state)
 {
-	while (size) {
+	struct page_run *last = runs->count > first ? &runs->items[runs->count - 1] : NULL;
+
+	if (last && last->to == from && last->state == state)
+		last->to = to;
+	else
+		*ARRAY_ADD(runs) = (struct page_run){ from, to, state };
+}
+
+/* ---- PAGEMAP_SCAN, which older headers lack ---- */
+
+struct scan_region {
+	uint64_t start, end, categories;
+};
+
+struct scan_arguments {
+	uint64_t size, flags, start, end, walk_end, regions, region_count, most_pages;
+	uint64_t inverted, all_of, any_of, wanted;
+};
+
+#define SCAN_REQUEST _IOWR('f', 16, struct scan_arguments)
+#define SCAN_FILE    (1u << 2)
+#define SCAN_PRESENT (1u << 3)
+#define SCAN_SWAPPED (1u << 4)
+#define SCAN_ZERO    (1u << 5)
+#define SCAN_GUARD   (1u << 8)
+
+/* Returns false if the kernel does not know the request. */
+static bool list_runs(struct process *process, const struct pagemap *pagemap, uint64_t from,
+		      uint64_t to)
+{
+	struct page_runs *runs = &process->pages;
+	size_t first = runs->count;
+	cleanup_free struct scan_region *regions = memory_alloc(REGIONS * sizeof(*regions));
+	struct scan_arguments scan = {
+		.size = sizeof(scan),
+		.start = from,
+		.end = to,
+		.regions = (uintptr_t)regions,
+		.region_count = REGIONS,
+		.inverted = pagemap->lacks_guards ? 0 : SCAN_GUARD,
+		.all_of = pagemap->lacks_guards ? 0 : SCAN_GUARD,
+		.any_of = SCAN_PRESENT | SCAN_SWAPPED,
+		.wanted = SCAN_PRESENT | SCAN_SWAPPED | SCAN_FILE | SCAN_ZERO,
+	};
+
+	while (scan.start < to) {
+		int count = ioctl(pagemap->fd, SCAN_REQUEST, &scan);
+
+		if (count < 0)
+			return scan.start != from;
+		for (int i = 0; i < count; i++) {
+			uint64_t found = regions[i].categories;
+
+			add_run(runs, first, regions[i].start, regions[i].end,
+				(found & SCAN_PRESENT ? PAGE_PRESENT : 0u) |
+					(found & SCAN_SWAPPED ? PAGE_SWAPPED : 0u) |
+					(found & SCAN_FILE ? PAGE_OF_FILE : 0u) |
+					(found & SCAN_ZERO ? PAGE_ZERO : 0u));
+		}
+		show_progress(process);
+		/*
+		 * continue after the last region: walk_end is wrong if the kernel's own buffer was
+		 * full before the buffer of this request
+		 */
+		if (count < (int)REGIONS)
+			return true;
+		scan.start = regions[count - 1].end;
+	}
+	return true;
+}
+
+/* ---- entries of the page map ---- */
+
+/*
+ * Reads the entries of the page map, one for each page. An entry does not show whether the page is
+ * the kernel's zero page.
+ */
+static bool read_entries(struct process *process, const struct pagemap *pagemap, uint64_t from,
+			 uint64_t to)
+{
+	struct page_runs *runs = &process->pages;
+	uint64_t entries[ENTRIES];
+	size_t first = runs->count;
+
+	while (from < to) {
+		uint64_t left = (to - from) / WORDS_PAGE;
+		ssize_t got = pread(pagemap->fd, entries,
+				    (left < ENTRIES ? left : ENTRIES) * sizeof(*entries),
+				    (off_t)(from / WORDS_PAGE * sizeof(*entries)));
+
+		if (got < (ssize_t)sizeof(*entries))
+			return false;
+		for (size_t i = 0; i < (size_t)got / sizeof(*entries); i++, from += WORDS_PAGE)
+			if (entries[i] & (ENTRY_PRESENT | ENTRY_SWAPPED) &&
+			    !(entries[i] & ENTRY_GUARD))
+				add_run(runs, first, from, from + WORDS_PAGE,
+					(entries[i] & ENTRY_PRESENT ? PAGE_PRESENT : 0u) |
+						(entries[i] & ENTRY_SWAPPED ? PAGE_SWAPPED : 0u) |
+						(entries[i] & ENTRY_OF_FILE ? PAGE_OF_FILE : 0u));
+		show_progress(process);
+	}
+	return true;
+}
+
+/* Appends the runs of a mapping's pages. Returns false if they are unknown. */
+static bool read_pagemap(struct process *process, struct pagemap *pagemap, uint64_t from,
+			 uint64_t to)
+{
+	if (pagemap->fd < 0)
+		return false;
+	for (; !pagemap->cannot_list; pagemap->lacks_guards = true) {
+		if (list_runs(process, pagemap, from, to))
+			return true;
+		pagemap->cannot_list = pagemap->lacks_guards;
+	}
+	return to - from <= SPARSE_MOST && read_entries(process, pagemap, from, to);
+}
+
+/* ---- smaps ---- */
+
+/* Reads the resident bytes of each mapping. Returns false if smaps cannot be read. */
+static bool read_smaps(struct process *process)
+{
+	const struct maps *maps = &process->subject.maps;
+	cleanup_file FILE *file = subject_open(&process->subject, "smaps");
+	struct residence *at = NULL;
+	/* large enough for any path, so that the end of a long path is not read as another line */
+	char line[PATH_MAX + 128];
+	unsigned lines = 0;
+
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file)) {
+		uint64_t from, to, kib;
+
+		if (++lines % LINES_A_BEAT == 0)
+			show_progress(process);
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &from, &to) == 2) {
+			const struct mapping *mapping = maps_at(maps, from);
+
+			at = mapping ? &process->residences[mapping - maps->items] : NULL;
+		} else if (at && sscanf(line, "Rss: %" SCNu64, &kib) == 1) {
+			at->resident = kib << 10;
+		} else if (at && sscanf(line, "Swap: %" SCNu64, &kib) == 1) {
+			at->swapped = kib << 10;
+		}
+	}
+	return true;
+}
+
+/* ---- memory ---- */
+
+/*
+ * Reads a range of one mapping through /proc/PID/mem, which also works for memory that the program
+ * itself may not read.
+ */
+static void read_range(struct process *process, char *bytes, uint64_t from, uint64_t to)
+{
+	while (from < to) {
+		size_t size = to - from < CHUNK ? to - from : CHUNK;
 		size_t got = subject_read(&process->subject, from, bytes, size) &
 			     ~(size_t)(WORDS_PAGE - 1);
 
 		process->read_bytes += got;
 		words_add(&process->words, &process->targets, from, bytes, got);
 		from += got;
-		size -= got;
-		if (!size)
-			return;
 		/* skip a page that exists but cannot be read (a truncated file) */
-		process->unread_bytes += WORDS_PAGE;
-		from += WORDS_PAGE;
-		size -= WORDS_PAGE;
-	}
-}
-
-/* Reads a range of one mapping, chunk by chunk to report progress in between. */
-static void read_range(struct process *process, char *bytes, uint64_t from, uint64_t to)
-{
-	for (; from < to; from += CHUNK) {
-		read_pages(process, bytes, from, to - from < CHUNK ? to - from : CHUNK);
+		if (got < size) {
+			process->unread_bytes += WORDS_PAGE;
+			from += WORDS_PAGE;
+		}
 		show_progress(process);
 	}
 }
@@ -214,27 +380,14 @@ static void read_mapping(struct process *process, char *bytes, const struct mapp
 static void read_residences(struct process *process)
 {
 	const struct maps *maps = &process->subject.maps;
-	cleanup_fd int fd = subject_open(&process->subject, "pagemap");
-	struct pagemap pagemap = { .fd = fd };
+	cleanup_file FILE *file = subject_open(&process->subject, "pagemap");
+	struct pagemap pagemap = { .fd = file ? fileno(file) : -1 };
 
 	process->residences = memory_zalloc(maps->count + 1, sizeof(*process->residences));
-	process->has_smaps =
-		residence_read(&process->subject, process->residences, show_progress, process);
+	process->has_smaps = read_smaps(process);
 	for (size_t i = 0; i < maps->count; i++)
 		process->residences[i].has_runs =
-			pagemap_read(&pagemap, maps->items[i].from, maps->items[i].to,
-				     &process->pages, show_progress, process);
-}
-
-static int read_memory(struct process *process, struct error *err)
-{
-	cleanup_free char *bytes = memory_alloc(CHUNK);
-
-	for (size_t i = 0; i < process->subject.maps.count; i++)
-		read_mapping(process, bytes, &process->subject.maps.items[i]);
-	return process->words.pages.count
-		       ? 0
-		       : error_set(err, EPERM, "the memory of the process cannot be read");
+			read_pagemap(process, &pagemap, maps->items[i].from, maps->items[i].to);
 }
 
 /* ---- words that the kernel stores ---- */
@@ -247,53 +400,40 @@ static void add_kernel_word(struct process *process, uint64_t value, const char 
 								       strlen(about)) };
 }
 
-static void read_epoll(struct process *process, const char *number)
+static void read_kernel_words(struct process *process)
 {
-	char name[64], line[256], about[64];
-	int fd;
-
-	snprintf(name, sizeof(name), "fdinfo/%.20s", number);
-	fd = subject_open(&process->subject, name);
-	cleanup_file FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-
-	while (file && fgets(line, sizeof(line), file)) {
-		uint64_t data;
-		int target;
-
-		if (sscanf(line, "tfd: %d events: %*x data: %" SCNx64, &target, &data) != 2)
-			continue;
-		snprintf(about, sizeof(about), "epoll %.20s, descriptor %d", number, target);
-		add_kernel_word(process, data, about);
-	}
-}
-
-static void read_epolls(struct process *process)
-{
-	char path[64], target[32];
+	char path[64], target[32], name[64], line[256], about[64];
 	const struct dirent *entry;
 	DIR *directory;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd", process->pid, process->subject.thread);
 	directory = opendir(path);
 	while (directory && (entry = readdir(directory)) != NULL) {
-		ssize_t length =
-			readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
+		const char *number = entry->d_name;
+		ssize_t length = readlinkat(dirfd(directory), number, target, sizeof(target) - 1);
 
 		target[length > 0 ? length : 0] = '\0';
-		if (!strcmp(target, "anon_inode:[eventpoll]"))
-			read_epoll(process, entry->d_name);
+		if (strcmp(target, "anon_inode:[eventpoll]") != 0)
+			continue;
+		snprintf(name, sizeof(name), "fdinfo/%.20s", number);
+		cleanup_file FILE *file = subject_open(&process->subject, name);
+
+		while (file && fgets(line, sizeof(line), file)) {
+			uint64_t data;
+			int fd;
+
+			if (sscanf(line, "tfd: %d events: %*x data: %" SCNx64, &fd, &data) != 2)
+				continue;
+			snprintf(about, sizeof(about), "epoll %.20s, descriptor %d", number, fd);
+			add_kernel_word(process, data, about);
+		}
 	}
 	if (directory)
 		closedir(directory);
-}
 
-static void read_timers(struct process *process)
-{
-	int fd = subject_open(&process->subject, "timers");
-	cleanup_file FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	char line[256];
+	cleanup_file FILE *timers = subject_open(&process->subject, "timers");
 
-	while (file && fgets(line, sizeof(line), file)) {
+	while (timers && fgets(line, sizeof(line), timers)) {
 		uint64_t value;
 
 		if (sscanf(line, "signal: %*d/%" SCNx64, &value) == 1)
@@ -304,17 +444,21 @@ static void read_timers(struct process *process)
 /* Reads the memory that may contain pointers to blocks. */
 static int read_words(struct process *process, struct error *err)
 {
-	int rc;
+	const struct maps *maps = &process->subject.maps;
+	cleanup_free char *bytes = memory_alloc(CHUNK);
 
-	for (size_t i = 0; i < process->subject.maps.count; i++) {
-		const struct mapping *mapping = &process->subject.maps.items[i];
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct mapping *mapping = &maps->items[i];
 
 		if (mapping->flags & MAPPING_WRITE && is_of_interest(process, mapping))
 			ranges_add(&process->targets, mapping->from, mapping->to);
 	}
 	ranges_settle(&process->targets);
-	rc = read_memory(process, err);
-	for (size_t i = 0; i < process->threads.count && rc == 0; i++) {
+	for (size_t i = 0; i < maps->count; i++)
+		read_mapping(process, bytes, &maps->items[i]);
+	if (!process->words.pages.count)
+		return error_set(err, EPERM, "the memory of the process cannot be read");
+	for (size_t i = 0; i < process->threads.count; i++) {
 		struct process_thread *thread = &process->threads.items[i];
 
 		if (!thread->tracee.tid)
@@ -324,12 +468,13 @@ static int read_words(struct process *process, struct error *err)
 		if (i < PROCESS_WALKS_MAX)
 			subject_copy_stack(&process->subject, thread->tracee.sp, &thread->stack);
 	}
-	return rc;
+	return 0;
 }
 
 int process_read(struct process *process, struct error *err)
 {
 	enum { STACK_START = 28 }; /* number of a field of proc_pid_stat(5) */
+	struct maps ours = { 0 };
 	char text[PROC_STAT_SIZE];
 	const char *field;
 	int rc;
@@ -341,38 +486,27 @@ int process_read(struct process *process, struct error *err)
 		return rc;
 	field = proc_field(proc_stat(process->pid, process->subject.thread, text), STACK_START);
 	process->stack_start = field ? strtoull(field, NULL, 10) : 0;
-	find_own_files(process);
+	/*
+	 * our library shares memory with the collector, which has mapped the same files: find them
+	 * by inode. The name alone decides only if the collector's mappings cannot be read, because
+	 * the program may use the same name
+	 */
+	maps_read(&ours, getppid());
+	for (size_t i = 0; i < ours.count; i++)
+		if (strstr(ours.items[i].path, OWN_FILE))
+			*ARRAY_ADD(&process->own_files) = ours.items[i].inode;
+	maps_free(&ours);
 	read_residences(process);
 	if (process->is_light)
 		return 0;
 	rc = read_words(process, err);
 	if (rc)
 		return rc;
-	read_epolls(process);
-	read_timers(process);
+	read_kernel_words(process);
 	return 0;
 }
 
 /* ---- core files ---- */
-
-static void take_core_thread(struct process *process, const struct core_thread *from)
-{
-	struct process_thread *thread = ARRAY_ADD(&process->threads);
-	uint32_t size = from->is_in_call ? 0 : from->vectors_size;
-
-	*thread = (struct process_thread){ .tracee = { .tid = from->tid,
-						       .registers = from->registers,
-						       .pc = from->pc,
-						       .sp = from->sp,
-						       .tls = from->tls } };
-	memcpy(thread->registers, &from->registers, sizeof(from->registers));
-	thread->register_count = sizeof(from->registers) / sizeof(*thread->registers);
-	if (size > sizeof(thread->vectors))
-		size = sizeof(thread->vectors);
-	if (size)
-		memcpy(thread->vectors, from->vectors, size);
-	thread->vector_count = size / 8;
-}
 
 /*
  * Finds the ranges of the library's private memory. For a running process the collector sends them;
@@ -403,30 +537,6 @@ static void find_own_marks(struct process *process)
 	}
 }
 
-/*
- * Records which pages the core file contains, and counts the missing bytes of mappings that may
- * contain pointers of the program.
- */
-static void find_kept(struct process *process)
-{
-	const struct maps *maps = &process->subject.maps;
-
-	process->residences = memory_zalloc(maps->count + 1, sizeof(*process->residences));
-	for (size_t i = 0; i < maps->count; i++) {
-		const struct mapping *mapping = &maps->items[i];
-		const struct core_segment *segment = core_segment_at(&process->core, mapping->from);
-		uint64_t kept = segment ? segment->kept & ~(uint64_t)(WORDS_PAGE - 1) : 0;
-
-		process->residences[i].has_runs = true;
-		if (kept)
-			*ARRAY_ADD(&process->pages) =
-				(struct page_run){ segment->from, segment->from + kept,
-						   PAGE_PRESENT };
-		if (is_of_interest(process, mapping) && may_be_written(mapping))
-			process->unread_bytes += mapping->to - mapping->from - kept;
-	}
-}
-
 int process_read_core(struct process *process, int fd, struct error *err)
 {
 	struct maps *maps = &process->subject.maps;
@@ -442,9 +552,42 @@ int process_read_core(struct process *process, int fd, struct error *err)
 		maps->count--;
 	process->pid = process->core.pid;
 	process->stack_start = process->core.stack_start;
-	for (size_t i = 0; i < process->core.threads.count; i++)
-		take_core_thread(process, &process->core.threads.items[i]);
+	for (size_t i = 0; i < process->core.threads.count; i++) {
+		const struct core_thread *from = &process->core.threads.items[i];
+		struct process_thread *thread = ARRAY_ADD(&process->threads);
+		size_t size = from->is_in_call ? 0 : from->vectors_size;
+
+		*thread = (struct process_thread){ .tracee = { .tid = from->tid,
+							       .registers = from->registers,
+							       .pc = from->pc,
+							       .sp = from->sp,
+							       .tls = from->tls } };
+		memcpy(thread->registers, &from->registers, sizeof(from->registers));
+		thread->register_count = sizeof(from->registers) / sizeof(*thread->registers);
+		if (size > sizeof(thread->vectors))
+			size = sizeof(thread->vectors);
+		if (size)
+			memcpy(thread->vectors, from->vectors, size);
+		thread->vector_count = (unsigned)size / 8;
+	}
 	find_own_marks(process);
-	find_kept(process);
+	/*
+	 * record which pages the core file contains, and count the missing bytes of mappings that
+	 * may contain pointers of the program
+	 */
+	process->residences = memory_zalloc(maps->count + 1, sizeof(*process->residences));
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct mapping *mapping = &maps->items[i];
+		const struct core_segment *segment = core_segment_at(&process->core, mapping->from);
+		uint64_t kept = segment ? segment->kept & ~(uint64_t)(WORDS_PAGE - 1) : 0;
+
+		process->residences[i].has_runs = true;
+		if (kept)
+			*ARRAY_ADD(&process->pages) =
+				(struct page_run){ segment->from, segment->from + kept,
+						   PAGE_PRESENT };
+		if (is_of_interest(process, mapping) && may_be_written(mapping))
+			process->unread_bytes += mapping->to - mapping->from - kept;
+	}
 	return read_words(process, err);
 }

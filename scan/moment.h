@@ -16,7 +16,6 @@
 #include "process/core.h"
 #include "process/subject.h"
 #include "process/tracee.h"
-#include "scan/pagemap.h"
 #include "scan/words.h"
 
 #define PROCESS_REGISTERS_MAX 48u
@@ -59,6 +58,31 @@ struct process_kernel_word {
 	const char *about;
 };
 
+enum page_state {
+	PAGE_PRESENT = 1,
+	PAGE_SWAPPED = 2,
+	PAGE_OF_FILE = 4, /* a page of a file or of shared memory */
+	/* the kernel's zero page: the program has read the page, but never written to it */
+	PAGE_ZERO = 8,
+};
+
+/* Adjacent pages in the same state. Pages that are neither present nor swapped are in no run. */
+struct page_run {
+	uint64_t from, to;
+	unsigned state; /* a set of enum page_state */
+};
+
+struct page_runs {
+	struct page_run *items; /* sorted by address */
+	size_t count, capacity;
+};
+
+/* How much of a mapping is resident and swapped out. */
+struct residence {
+	uint64_t resident, swapped; /* bytes, from smaps */
+	bool has_runs;		    /* the runs of the mapping's pages are known */
+};
+
 struct process {
 	int pid;
 	bool is_light; /* only the amount of resident memory is read, not its contents */
@@ -94,6 +118,9 @@ int process_read(struct process *process, struct error *err);
  * as unread. Returns 0 or a negative errno.
  */
 int process_read_core(struct process *process, int fd, struct error *err);
+
+/* Returns the thread whose descriptor is at this address; NULL: there is none. */
+const struct process_thread *process_thread_of(const struct process *process, uint64_t descriptor);
 
 /* Returns the kind of a mapping for the note ~resident. Call it when process->own is known. */
 const char *process_kind(const struct process *process, const struct mapping *mapping);

@@ -66,42 +66,13 @@ static int by_start(const void *one, const void *two)
 	return ORDER(a->from, b->from) ?: ORDER(a->to, b->to);
 }
 
-static void read_variables(struct module *module)
-{
-	int count = dwfl_module_getsymtab(module->dwfl);
-
-	dwfl_module_getelf(module->dwfl, &module->bias);
-	for (int i = 1; i < count && i < SYMBOLS_MAX; i++) {
-		GElf_Addr address;
-		GElf_Sym symbol;
-		const char *name = dwfl_module_getsym_info(module->dwfl, i, &symbol, &address, NULL,
-							   NULL, NULL);
-
-		if (name && *name && GELF_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_size &&
-		    symbol.st_size <= UINT64_MAX - address)
-			*ARRAY_ADD(&module->variables) =
-				(struct variable){ address, address + symbol.st_size, name };
-	}
-	if (module->variables.count)
-		qsort(module->variables.items, module->variables.count,
-		      sizeof(*module->variables.items), by_start);
-}
-
-/* Returns the last variable that begins at or before the address, if it contains the address. */
-static const struct variable *find_variable(const struct module *module, uint64_t address)
-{
-	const struct variable *items = module->variables.items;
-	size_t low = ARRAY_SEARCH(module->variables.count, at, items[at].from <= address);
-
-	return low && items[low - 1].to > address ? &items[low - 1] : NULL;
-}
-
 /* Returns the module that contains the address; NULL: unknown. */
 static struct module *module_of(struct names *names, uint64_t address)
 {
 	Dwfl *all = frames_modules(names->frames);
 	Dwfl_Module *dwfl = all ? dwfl_addrmodule(all, address) : NULL;
 	struct module *module;
+	int count;
 
 	for (size_t i = 0; dwfl && i < names->modules.count; i++)
 		if (names->modules.items[i].dwfl == dwfl)
@@ -111,18 +82,35 @@ static struct module *module_of(struct names *names, uint64_t address)
 	module = ARRAY_ADD(&names->modules);
 	*module = (struct module){ .dwfl = dwfl };
 	module->path = dwfl_module_info(dwfl, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-	read_variables(module);
+	dwfl_module_getelf(dwfl, &module->bias);
+	count = dwfl_module_getsymtab(dwfl);
+	for (int i = 1; i < count && i < SYMBOLS_MAX; i++) {
+		GElf_Addr from;
+		GElf_Sym symbol;
+		const char *name =
+			dwfl_module_getsym_info(dwfl, i, &symbol, &from, NULL, NULL, NULL);
+
+		if (name && *name && GELF_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_size &&
+		    symbol.st_size <= UINT64_MAX - from)
+			*ARRAY_ADD(&module->variables) =
+				(struct variable){ from, from + symbol.st_size, name };
+	}
+	ARRAY_SORT(&module->variables, by_start);
 	return module;
 }
 
 bool names_find(struct names *names, uint64_t address, struct name *name)
 {
 	struct module *module = module_of(names, address);
-	const struct variable *variable;
+	const struct variable *variable, *items;
+	size_t low;
 
 	if (!module)
 		return false;
-	variable = find_variable(module, address);
+	/* the last variable that begins at or before the address, if it contains the address */
+	items = module->variables.items;
+	low = ARRAY_SEARCH(module->variables.count, at, items[at].from <= address);
+	variable = low && items[low - 1].to > address ? &items[low - 1] : NULL;
 	*name = (struct name){ .name = variable ? readable(names, variable->name) : NULL,
 			       .module = module->path,
 			       .from = variable ? variable->from : address,
@@ -132,26 +120,6 @@ bool names_find(struct names *names, uint64_t address, struct name *name)
 }
 
 /* ---- frames ---- */
-
-/*
- * Called at the frame of the function that called exit(). From this frame on, only the callee-saved
- * registers may contain pointers of the program.
- */
-static void come_to_caller(struct process_thread *thread, Dwfl_Frame *frame, uint64_t sp)
-{
-	static const unsigned kept[] = REGISTERS_KEPT;
-	unsigned count = 0;
-
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-		Dwarf_Word value;
-
-		if (dwfl_frame_reg(frame, kept[i], &value) == 0)
-			thread->registers[count++] = value;
-	}
-	thread->register_count = count;
-	thread->vector_count = 0;
-	thread->live_sp = sp & ~7ull;
-}
 
 static int on_frame(Dwfl_Frame *frame, void *user)
 {
@@ -172,8 +140,20 @@ static int on_frame(Dwfl_Frame *frame, void *user)
 
 		thread->is_exiting = mapping && (mapping_is_libc(mapping, true) ||
 						 mapping_is_of(mapping, "libholdtrace.so"));
-		if (!thread->is_exiting)
-			come_to_caller(thread, frame, sp);
+		if (!thread->is_exiting) {
+			static const unsigned kept[] = REGISTERS_KEPT;
+			unsigned count = 0;
+
+			for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+				Dwarf_Word value;
+
+				if (dwfl_frame_reg(frame, kept[i], &value) == 0)
+					thread->registers[count++] = value;
+			}
+			thread->register_count = count;
+			thread->vector_count = 0;
+			thread->live_sp = sp & ~7ull;
+		}
 	}
 	place = &thread->frames[thread->frame_count++];
 	*place = (struct process_frame){ .sp = sp, .pc = pc };

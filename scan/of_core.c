@@ -30,23 +30,13 @@ struct examined {
 
 /* ---- modules ---- */
 
-static bool has_build_id(const struct process *process, const struct mapping *mapping,
-			 const char *wanted)
-{
-	uint8_t id[CORE_BUILD_ID_MAX];
-	char text[2 * CORE_BUILD_ID_MAX + 1] = "";
-	uint32_t size = core_build_id(&process->subject, -1,
-				      maps_base(&process->subject.maps, mapping), id);
-
-	for (uint32_t i = 0; i < size; i++)
-		snprintf(text + 2 * (size_t)i, 3, "%02x", id[i]);
-	return !size || !*wanted || !strcmp(text, wanted);
-}
-
 static void examine_module(struct examined *examined, const struct trace_mapping *module)
 {
 	const struct process *process = examined->process;
 	const struct mapping *mapping = maps_at(&process->subject.maps, module->code);
+	uint8_t id[CORE_BUILD_ID_MAX];
+	char text[2 * CORE_BUILD_ID_MAX + 1] = "";
+	uint32_t size;
 
 	if (!module->has_tail || *module->path != '/')
 		return;
@@ -56,7 +46,10 @@ static void examine_module(struct examined *examined, const struct trace_mapping
 		return;
 	}
 	examined->equal++;
-	if (!has_build_id(process, mapping, module->build_id))
+	size = core_build_id(&process->subject, -1, maps_base(&process->subject.maps, mapping), id);
+	for (uint32_t i = 0; i < size; i++)
+		snprintf(text + 2 * (size_t)i, 3, "%02x", id[i]);
+	if (size && *module->build_id && strcmp(text, module->build_id) != 0)
 		snprintf(examined->different, sizeof(examined->different), "%s", mapping->path);
 }
 

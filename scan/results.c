@@ -24,24 +24,6 @@ static void put_string(struct out *out, const char *text)
 	out_bytes(out, text, strlen(text) + 1);
 }
 
-static void put_number(struct out *out, const char *name, uint64_t number)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, number);
-	put_string(out, name);
-	put_string(out, text);
-}
-
-static void put_hex(struct out *out, const char *name, uint64_t number)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "0x%" PRIx64, number);
-	put_string(out, name);
-	put_string(out, text);
-}
-
 /* Writes a name, and a text that a file or the kernel supplied, cut to the limit of a note. */
 static void put_text(struct out *out, const char *name, const char *text)
 {
@@ -52,6 +34,22 @@ static void put_text(struct out *out, const char *name, const char *text)
 	snprintf(cut, sizeof(cut), "%s", text);
 	put_string(out, name);
 	put_string(out, cut);
+}
+
+static void put_number(struct out *out, const char *name, uint64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, number);
+	put_text(out, name, text);
+}
+
+static void put_hex(struct out *out, const char *name, uint64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, number);
+	put_text(out, name, text);
 }
 
 static void begin_note(struct out *out, const struct report *report, const char *name)
@@ -74,8 +72,7 @@ static void put_root(struct out *out, const struct report *report, uint32_t inde
 
 	begin_note(out, report, NOTE_ROOT);
 	put_number(out, "root", index);
-	put_string(out, "kind");
-	put_string(out, root_words[root->kind]);
+	put_text(out, "kind", root_words[root->kind]);
 	put_text(out, "name", root->name);
 	put_text(out, "module", root->module);
 	if (root->module)
@@ -117,28 +114,6 @@ static void name_node(const struct graph *graph, uint32_t node, char *text, size
 		snprintf(text, size, "0x%" PRIx64, graph->blocks[node].address);
 }
 
-static void put_block(struct out *out, const struct report *report, uint32_t block)
-{
-	const struct graph *graph = report->graph;
-	char name[24], parent[24], dominator[24], text[160];
-	uint32_t above = graph->parents[block];
-	uint64_t start = UINT64_MAX,
-		 offset; /* offset of the pointer to the block in the block's parent */
-
-	if (above != GRAPH_NONE)
-		start = above < graph->count ? graph->blocks[above].address
-					     : report->roots->list.items[above - graph->count].from;
-	offset = graph->from[block] >= start ? graph->from[block] - start : 0;
-	name_node(graph, block, name, sizeof(name));
-	name_node(graph, above, parent, sizeof(parent));
-	name_node(graph, graph->dominators[block], dominator, sizeof(dominator));
-	snprintf(text, sizeof(text), "%s %s %" PRIu64 " %s %" PRIu64 " %" PRIu32,
-		 classes[graph->classes[block]], parent, offset, dominator, graph->retained[block],
-		 graph->retained_count[block]);
-	put_string(out, name);
-	put_string(out, text);
-}
-
 /*
  * Marks a block and its ancestors up to the first one that is marked already. above: the parent or
  * the dominator of each block.
@@ -167,6 +142,10 @@ static void put_blocks(struct out *out, const struct report *report)
 		mark_way(graph, marks, 2, graph->dominators, i);
 	}
 	for (uint32_t i = 0; i < graph->count; i++) {
+		char name[24], parent[24], dominator[24], text[160];
+		uint32_t above = graph->parents[i];
+		uint64_t start = UINT64_MAX, offset;
+
 		if (!marks[i])
 			continue;
 		if (count % BLOCKS_IN_NOTE == 0) {
@@ -176,28 +155,22 @@ static void put_blocks(struct out *out, const struct report *report)
 			begin_note(out, report, NOTE_BLOCK);
 		}
 		count++;
-		put_block(out, report, i);
+		if (above != GRAPH_NONE)
+			start = above < graph->count
+					? graph->blocks[above].address
+					: report->roots->list.items[above - graph->count].from;
+		/* of the pointer to the block in the block's parent */
+		offset = graph->from[i] >= start ? graph->from[i] - start : 0;
+		name_node(graph, i, name, sizeof(name));
+		name_node(graph, above, parent, sizeof(parent));
+		name_node(graph, graph->dominators[i], dominator, sizeof(dominator));
+		snprintf(text, sizeof(text), "%s %s %" PRIu64 " %s %" PRIu64 " %" PRIu32,
+			 classes[graph->classes[i]], parent, offset, dominator, graph->retained[i],
+			 graph->retained_count[i]);
+		put_text(out, name, text);
 	}
 	if (count)
 		end_note(out);
-}
-
-/* Writes the handles that are unreachable. */
-static void put_handles(struct out *out, const struct report *report)
-{
-	const struct live *live = report->live;
-
-	for (size_t i = 0; i < live->handles.count; i++) {
-		const struct live_handle *handle = &live->handles.items[i];
-
-		if (!handle->is_lost)
-			continue;
-		begin_note(out, report, NOTE_HANDLE);
-		put_string(out, "class");
-		put_string(out, resource_table[handle->class].type);
-		put_hex(out, "object", handle->object);
-		end_note(out);
-	}
 }
 
 /* ---- resident memory ---- */
@@ -292,8 +265,7 @@ static void put_residences(struct out *out, const struct report *report)
 		begin_note(out, report, NOTE_RESIDENT);
 		put_hex(out, "from", mapping->from);
 		put_hex(out, "to", mapping->to);
-		put_string(out, "kind");
-		put_string(out, process_kind(process, mapping));
+		put_text(out, "kind", process_kind(process, mapping));
 		put_number(out, "resident", residence->resident);
 		if (residence->swapped)
 			put_number(out, "swapped", residence->swapped);
@@ -304,8 +276,7 @@ static void put_residences(struct out *out, const struct report *report)
 	}
 	put_pages(out, report);
 	begin_note(out, report, NOTE_RESIDENT);
-	put_string(out, "state");
-	put_string(out, is_known ? "done" : "unknown");
+	put_text(out, "state", is_known ? "done" : "unknown");
 	put_number(out, "resident", resident);
 	put_number(out, "mappings", mappings);
 	put_number(out, "pause", report->pause_ns);
@@ -398,8 +369,7 @@ static void put_end(struct out *out, const struct report *report)
 	for (size_t i = 0; i < process->threads.count; i++)
 		threads += process->threads.items[i].tracee.tid != 0;
 	begin_note(out, report, NOTE_SCAN);
-	put_string(out, "state");
-	put_string(out, "done");
+	put_text(out, "state", "done");
 	put_text(out, "doubt", report->live->doubt);
 	put_number(out, "blocks", blocks);
 	if (graph->count > blocks)
@@ -420,38 +390,36 @@ static void put_end(struct out *out, const struct report *report)
 	end_note(out);
 }
 
-/*
- * Writes the note of the cut and the waits, for core files only: for a running process, the
- * collector has already written the cut to the stream.
- */
-static void put_cut(struct out *out, const struct report *report)
-{
-	begin_note(out, report, NOTE_SCAN);
-	put_string(out, "state");
-	put_string(out, "cut");
-	put_string(out, "when");
-	put_string(out, "core");
-	put_string(out, "waits");
-	put_string(out, REGISTERS_HAVE_CALL ? "read" : "unknown");
-	end_note(out);
-	put_blocked(out, report);
-}
-
 int report_write(const struct report *report, int fd, struct error *err)
 {
+	const struct live_handles *handles = &report->live->handles;
 	struct out out;
 	int rc;
 
 	out_open(&out, fd);
-	if (report->process->subject.core)
-		put_cut(&out, report);
-	else
+	if (report->process->subject.core) {
+		/* for a running process, the collector has already written the cut to the stream */
+		begin_note(&out, report, NOTE_SCAN);
+		put_text(&out, "state", "cut");
+		put_text(&out, "when", "core");
+		put_text(&out, "waits", REGISTERS_HAVE_CALL ? "read" : "unknown");
+		end_note(&out);
+		put_blocked(&out, report);
+	} else {
 		put_residences(&out, report);
-	for (uint32_t i = 0; !report->process->is_light && i < report->roots->list.count; i++)
-		put_root(&out, report, i);
+	}
 	if (!report->process->is_light) {
+		for (uint32_t i = 0; i < report->roots->list.count; i++)
+			put_root(&out, report, i);
 		put_blocks(&out, report);
-		put_handles(&out, report);
+		for (size_t i = 0; i < handles->count; i++) {
+			if (!handles->items[i].is_lost)
+				continue;
+			begin_note(&out, report, NOTE_HANDLE);
+			put_text(&out, "class", resource_table[handles->items[i].class].type);
+			put_hex(&out, "object", handles->items[i].object);
+			end_note(&out);
+		}
 		put_end(&out, report);
 	}
 	rc = out_close(&out);

@@ -47,12 +47,29 @@ struct root {
 	uint64_t pc;	      /* address in that function; 0: unknown */
 };
 
-struct roots {
-	ARRAY_OF(struct root) list;
+/* Unused memory of a process, in which pointers are not roots, and the thread of each stack. */
+struct dead_stack {
+	uint64_t from, to;		     /* to: address of the thread's descriptor */
+	const struct process_thread *thread; /* NULL: the thread has ended */
 };
 
-/* Finds all hits of the graph. Call it after frames_find(). */
-void roots_find(struct graph *graph, struct process *process, const struct live *live);
+struct dead {
+	struct ranges ranges;	/* ranges that are not in use */
+	struct ranges doubtful; /* ranges that are possibly unused: pointers in them are weak */
+	/* heaps of libc's allocator: outside of blocks and `given`, pointers in them are weak */
+	struct ranges heaps;
+	struct ranges given; /* parts of heaps that the program itself got from brk() */
+	ARRAY_OF(struct dead_stack) stacks; /* in ascending order of addresses */
+};
+
+struct roots {
+	ARRAY_OF(struct root) list;
+	struct dead dead;
+};
+
+/* Finds unused memory, and all hits of the graph. Call it after frames_find(). */
+void roots_find(struct roots *roots, struct graph *graph, const struct process *process,
+		const struct live *live);
 
 /*
  * Groups the hits into roots, names the roots, and stores in each hit the number of its root.
@@ -61,5 +78,11 @@ void roots_find(struct graph *graph, struct process *process, const struct live 
 struct names;
 void roots_name(struct roots *roots, struct graph *graph, const struct process *process,
 		struct names *names);
+
+/*
+ * Returns the library that defines malloc, if it is only an allocator; else NULL. A library that
+ * wraps libc's malloc, or defines malloc among other functions, also has data of the program.
+ */
+const char *dead_allocator(const struct process *process);
 
 #endif
