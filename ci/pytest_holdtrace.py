@@ -21,7 +21,9 @@ def pytest_configure(config):
 
 
 def run_here(pyfuncitem, repeat):
-    mark = ctypes.CDLL(None).holdtrace_lib_mark
+    mark = getattr(ctypes.CDLL(None), "holdtrace_lib_mark", None)
+    if not mark:
+        pytest.fail("unknown: limits, because holdtrace is not loaded into %s" % sys.executable, pytrace=False)
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
     mark(BEGIN.encode())
     for _ in range(repeat):
