@@ -8,83 +8,26 @@
 #include <stdint.h>
 
 #include "arena.h"
+#include "linkage.h"
 #include "loader.h"
 #include "plain.h"
 
 #define MODULES_MAX 64
 #define MODULES_FEW 8 /* most programs have at most this many modules */
 
-#if __SIZEOF_POINTER__ == 8
-#define SYMBOL_TYPE(info)   ELF64_ST_TYPE(info)
-#define SYMBOL_SCOPE(other) ELF64_ST_VISIBILITY(other)
-#else
-#define SYMBOL_TYPE(info)   ELF32_ST_TYPE(info)
-#define SYMBOL_SCOPE(other) ELF32_ST_VISIBILITY(other)
-#endif
-
-#define VERSION_HIDDEN 0x8000u /* flag of an entry in DT_VERSYM: not the default version */
 /* number of the first version; 0: a local symbol; 1: a global symbol without a version */
 #define VERSION_FIRST 2u
 
-/* DT_GNU_HASH consists of a Bloom filter, buckets, and chains; the last hash of a chain is odd. */
-struct module {
-	uintptr_t base;
-	const ElfW(Sym) * symbols;
-	const char *names;
-	const uint16_t *versions; /* NULL: symbols have no versions */
-	const ElfW(Addr) * filter;
-	uint32_t filter_words, filter_shift, first, bucket_count;
-	const uint32_t *buckets, *chains;
-};
-
-static struct module few[MODULES_FEW];
-static SPARSE struct module more[MODULES_MAX - MODULES_FEW];
+static struct linkage few[MODULES_FEW];
+static SPARSE struct linkage more[MODULES_MAX - MODULES_FEW];
 static unsigned int module_count;
 static bool is_first;
 static const struct libc_places *places; /* addresses in the libc of this process; NULL: unknown */
 static unsigned int libc_at;		 /* libc's index among the modules */
 
-static struct module *module_at(unsigned int i)
+static struct linkage *module_at(unsigned int i)
 {
 	return i < MODULES_FEW ? &few[i] : &more[i - MODULES_FEW];
-}
-
-/*
- * Returns the address that an entry of the dynamic section contains. The loader has relocated it,
- * unless the section is read-only.
- */
-static const void *address_of(const struct link_map *map, const ElfW(Dyn) * entry)
-{
-	uintptr_t value = entry->d_un.d_ptr;
-
-	return (const void *)(value < map->l_addr ? map->l_addr + value : value);
-}
-
-static bool read_module(struct module *module, const struct link_map *map)
-{
-	const uint32_t *hash = NULL;
-
-	*module = (struct module){ .base = map->l_addr };
-	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
-		if (entry->d_tag == DT_GNU_HASH)
-			hash = address_of(map, entry);
-		else if (entry->d_tag == DT_SYMTAB)
-			module->symbols = address_of(map, entry);
-		else if (entry->d_tag == DT_STRTAB)
-			module->names = address_of(map, entry);
-		else if (entry->d_tag == DT_VERSYM)
-			module->versions = address_of(map, entry);
-	}
-	if (!hash)
-		return false;
-	module->bucket_count = hash[0];
-	module->first = hash[1];
-	module->filter_words = hash[2];
-	module->filter_shift = hash[3];
-	module->filter = (const ElfW(Addr) *)(hash + 4);
-	module->buckets = (const uint32_t *)(module->filter + module->filter_words);
-	module->chains = module->buckets + module->bucket_count;
-	return module->symbols && module->names && module->bucket_count && module->filter_words;
 }
 
 static bool is_id(const ElfW(Nhdr) * note, const struct libc_places *known)
@@ -135,6 +78,8 @@ bool behind_begin(const struct libc_places *known)
 	for (const struct link_map *map = own.link_map; map; map = map->l_next)
 		is_first |= map == libc.link_map;
 	for (const struct link_map *map = own.link_map->l_next; map; map = map->l_next) {
+		struct linkage *module;
+
 		/* the vDSO is in the list, but not in the search order */
 		if (!map->l_name || plain_equal(map->l_name, "linux-vdso.so.1"))
 			continue;
@@ -142,7 +87,11 @@ bool behind_begin(const struct libc_places *known)
 			libc_at = module_count;
 			places = is_known(&libc, known) ? known : NULL;
 		}
-		if (module_count == MODULES_MAX || !read_module(module_at(module_count++), map))
+		if (module_count == MODULES_MAX)
+			return false;
+		module = module_at(module_count++);
+		if (!linkage_read_symbols(module, map) || !module->hash || !module->hash[0] ||
+		    !module->hash[2])
 			return false;
 	}
 	return is_first;
@@ -155,72 +104,49 @@ bool behind_is_first(void)
 
 /* ---- one symbol ---- */
 
-static bool may_have(const struct module *module, uint32_t hash)
-{
-	const uint32_t bits = 8 * sizeof(ElfW(Addr));
-	ElfW(Addr) word = module->filter[hash / bits % module->filter_words];
-	ElfW(Addr) mask = (ElfW(Addr))1 << hash % bits |
-			  (ElfW(Addr))1 << (hash >> module->filter_shift) % bits;
-
-	return (word & mask) == mask;
-}
-
-static bool is_defined(const ElfW(Sym) * symbol)
-{
-	unsigned int scope = SYMBOL_SCOPE(symbol->st_other);
-
-	return symbol->st_shndx != SHN_UNDEF && symbol->st_value &&
-	       SYMBOL_TYPE(symbol->st_info) != STT_TLS && scope != STV_HIDDEN &&
-	       scope != STV_INTERNAL;
-}
-
 /*
  * Looks up a name without asking for a version, as glibc's check_match() does. *count: the number
  * of versions that match. *is_hidden: whether the module has another version of the symbol, which
  * only a look-up with the name of the version finds.
  */
-static const ElfW(Sym) * find_in(const struct module *module, const char *name, uint32_t hash,
+static const ElfW(Sym) * find_in(const struct linkage *module, const char *name, uint32_t hash,
 				 unsigned int *count, bool *is_hidden)
 {
 	const ElfW(Sym) *found = NULL;
-	uint32_t i = module->buckets[hash % module->bucket_count];
+	uint32_t i = 0;
 
 	*count = 0;
 	*is_hidden = false;
-	if (i < module->first)
-		return NULL;
-	for (;; i++) {
-		uint32_t there = module->chains[i - module->first];
+	while ((i = linkage_next(module, name, hash, i)) != 0) {
 		const ElfW(Sym) *symbol = &module->symbols[i];
+		unsigned int scope = ELF64_ST_VISIBILITY(symbol->st_other);
 		unsigned int version = module->versions ? module->versions[i] : 0;
 
-		if ((there ^ hash) >> 1 == 0 && is_defined(symbol) &&
-		    plain_equal(module->names + symbol->st_name, name)) {
-			if ((version & ~VERSION_HIDDEN) < VERSION_FIRST) {
-				*count = 1;
-				return symbol;
-			}
-			*is_hidden |= version & VERSION_HIDDEN;
-			if (!(version & VERSION_HIDDEN) && (*count)++ == 0)
-				found = symbol;
+		if (symbol->st_shndx == SHN_UNDEF || !symbol->st_value ||
+		    ELF64_ST_TYPE(symbol->st_info) == STT_TLS || scope == STV_HIDDEN ||
+		    scope == STV_INTERNAL)
+			continue;
+		if ((version & ~VERSION_HIDDEN) < VERSION_FIRST) {
+			*count = 1;
+			return symbol;
 		}
-		if (there & 1)
-			return found;
+		*is_hidden |= version & VERSION_HIDDEN;
+		if (!(version & VERSION_HIDDEN) && (*count)++ == 0)
+			found = symbol;
 	}
+	return found;
 }
 
 void *behind_find(const char *name, bool *is_sure)
 {
 	uint32_t hash = plain_symbol_hash(name);
 	unsigned int count;
+	bool is_hidden;
 
 	*is_sure = true;
 	for (unsigned int i = 0; i < module_count; i++) {
-		const struct module *module = module_at(i);
-		bool is_hidden = false;
-		const ElfW(Sym) *symbol = may_have(module, hash)
-						  ? find_in(module, name, hash, &count, &is_hidden)
-						  : NULL;
+		const struct linkage *module = module_at(i);
+		const ElfW(Sym) *symbol = find_in(module, name, hash, &count, &is_hidden);
 
 		if (is_hidden && !symbol && i < libc_at) {
 			*is_sure = false;
@@ -228,8 +154,8 @@ void *behind_find(const char *name, bool *is_sure)
 		}
 		if (!symbol)
 			continue;
-		*is_sure = count == 1 && SYMBOL_TYPE(symbol->st_info) != STT_GNU_IFUNC;
-		return (void *)(module->base + symbol->st_value);
+		*is_sure = count == 1 && ELF64_ST_TYPE(symbol->st_info) != STT_GNU_IFUNC;
+		return (void *)(module->map->l_addr + symbol->st_value);
 	}
 	return NULL;
 }
@@ -240,13 +166,9 @@ static bool is_before_libc(const char *name)
 	unsigned int count;
 	bool is_hidden;
 
-	for (unsigned int i = 0; i < libc_at; i++) {
-		const struct module *module = module_at(i);
-
-		if (may_have(module, hash) &&
-		    (find_in(module, name, hash, &count, &is_hidden) || is_hidden))
+	for (unsigned int i = 0; i < libc_at; i++)
+		if (find_in(module_at(i), name, hash, &count, &is_hidden) || is_hidden)
 			return true;
-	}
 	return false;
 }
 
@@ -257,5 +179,5 @@ void *behind_known(unsigned int hook, const char *name)
 	if (libc_at && (is_before_libc(name) ||
 			(name[0] == '_' && name[1] == '_' && is_before_libc(name + 2))))
 		return NULL;
-	return (void *)(module_at(libc_at)->base + places->place[hook]);
+	return (void *)(module_at(libc_at)->map->l_addr + places->place[hook]);
 }

@@ -6,8 +6,6 @@
 #include "loader.h"
 #include "plain.h"
 
-#define HIDDEN_VERSION 0x8000u
-
 const struct link_map *linkage_first(void)
 {
 	struct loaded own;
@@ -20,55 +18,47 @@ const struct link_map *linkage_first(void)
 	return map;
 }
 
-static void read_entry(struct linkage *linkage, const ElfW(Dyn) * entry, size_t bytes[2],
-		       size_t *skipped)
-{
-	/*
-	 * The loader has relocated these values, except in sections that are read-only, such as the
-	 * vDSO's.
-	 */
-	uintptr_t address = entry->d_un.d_ptr < linkage->map->l_addr
-				    ? linkage->map->l_addr + entry->d_un.d_ptr
-				    : entry->d_un.d_ptr;
-
-	switch (entry->d_tag) {
-	case DT_RELA:
-		linkage->relocations[0] = (const void *)address;
-		break;
-	case DT_RELASZ:
-		bytes[0] = entry->d_un.d_val;
-		break;
-	case DT_RELACOUNT:
-		*skipped = entry->d_un.d_val;
-		break;
-	case DT_JMPREL:
-		linkage->relocations[1] = (const void *)address;
-		break;
-	case DT_PLTRELSZ:
-		bytes[1] = entry->d_un.d_val;
-		break;
-	case DT_SYMTAB:
-		linkage->symbols = (const void *)address;
-		break;
-	case DT_STRTAB:
-		linkage->names = (const void *)address;
-		break;
-	case DT_GNU_HASH:
-		linkage->hash = (const void *)address;
-		break;
-	case DT_VERSYM:
-		linkage->versions = (const void *)address;
-		break;
-	default:
-		break;
-	}
-}
-
 static void read_section(struct linkage *linkage, size_t bytes[2], size_t *skipped)
 {
 	for (const ElfW(Dyn) *entry = linkage->map->l_ld;
-	     (uintptr_t)(entry + 1) <= linkage->high && entry->d_tag != DT_NULL; entry++)
-		read_entry(linkage, entry, bytes, skipped);
+	     (uintptr_t)(entry + 1) <= linkage->high && entry->d_tag != DT_NULL; entry++) {
+		/* relocated, unless the section is read-only, such as the vDSO's */
+		uintptr_t address = entry->d_un.d_ptr < linkage->map->l_addr
+					    ? linkage->map->l_addr + entry->d_un.d_ptr
+					    : entry->d_un.d_ptr;
+
+		switch (entry->d_tag) {
+		case DT_RELA:
+			linkage->relocations[0] = (const void *)address;
+			break;
+		case DT_RELASZ:
+			bytes[0] = entry->d_un.d_val;
+			break;
+		case DT_RELACOUNT:
+			*skipped = entry->d_un.d_val;
+			break;
+		case DT_JMPREL:
+			linkage->relocations[1] = (const void *)address;
+			break;
+		case DT_PLTRELSZ:
+			bytes[1] = entry->d_un.d_val;
+			break;
+		case DT_SYMTAB:
+			linkage->symbols = (const void *)address;
+			break;
+		case DT_STRTAB:
+			linkage->names = (const void *)address;
+			break;
+		case DT_GNU_HASH:
+			linkage->hash = (const void *)address;
+			break;
+		case DT_VERSYM:
+			linkage->versions = (const void *)address;
+			break;
+		default:
+			break;
+		}
+	}
 }
 
 bool linkage_read_symbols(struct linkage *linkage, const struct link_map *map)
@@ -118,30 +108,24 @@ bool linkage_is_own(const struct linkage *linkage)
 	return own >= linkage->low && own < linkage->high;
 }
 
-bool linkage_is_loader(const struct linkage *linkage)
+bool linkage_read_other(struct linkage *linkage, const struct link_map *map)
 {
-	const char *name = plain_last_part(linkage->map->l_name);
+	const char *name;
 
-	return plain_begins(name, "ld-") || plain_begins(name, "ld6");
-}
-
-static bool is_default(const struct linkage *linkage, uint32_t number, bool is_variable_too)
-{
-	const ElfW(Sym) *symbol = &linkage->symbols[number];
-	unsigned int type = symbol->st_info & 15;
-
-	return symbol->st_shndx != SHN_UNDEF && symbol->st_value &&
-	       (type == STT_FUNC || (is_variable_too && type == STT_OBJECT)) &&
-	       !(linkage->versions && linkage->versions[number] & HIDDEN_VERSION);
+	if (!linkage_read(linkage, map) || linkage_is_own(linkage))
+		return false;
+	name = plain_last_part(map->l_name);
+	return !plain_begins(name, "ld-") && !plain_begins(name, "ld6");
 }
 
 /* Whether the module may have the symbol, according to the Bloom filter before the buckets. */
 static bool may_have(const uint32_t *head, uint32_t hash)
 {
-	const uint64_t *bloom = (const void *)(head + 4);
-	uint64_t word = bloom[hash / 64 % head[2]];
+	const uint32_t bits = 8 * sizeof(ElfW(Addr));
+	const ElfW(Addr) *bloom = (const void *)(head + 4);
+	ElfW(Addr) word = bloom[hash / bits % head[2]];
 
-	return word >> hash % 64 & word >> (hash >> head[3]) % 64 & 1;
+	return word >> hash % bits & word >> (hash >> head[3]) % bits & 1;
 }
 
 bool linkage_may_define(const struct linkage *linkage, const char *name)
@@ -151,24 +135,43 @@ bool linkage_may_define(const struct linkage *linkage, const char *name)
 	return !head || !head[0] || !head[2] || may_have(head, plain_symbol_hash(name));
 }
 
+uint32_t linkage_next(const struct linkage *linkage, const char *name, uint32_t hash, uint32_t last)
+{
+	const uint32_t *head = linkage->hash, *buckets, *chain;
+	uint32_t number;
+
+	if (!head || !head[0] || !head[2] || !may_have(head, hash))
+		return 0;
+	buckets = (const uint32_t *)((const ElfW(Addr) *)(const void *)(head + 4) + head[2]);
+	chain = buckets + head[0];
+	number = last ? last + 1 : buckets[hash % head[0]];
+	if (number < head[1] || (last && chain[last - head[1]] & 1))
+		return 0;
+	for (;; number++) {
+		uint32_t there = chain[number - head[1]];
+
+		if ((there | 1) == (hash | 1) &&
+		    plain_equal(linkage->names + linkage->symbols[number].st_name, name))
+			return number;
+		if (there & 1)
+			return 0;
+	}
+}
+
+/* Returns the default version of a function or, if `is_variable_too`, of a variable. */
 static const ElfW(Sym) *
 	find_of(const struct linkage *linkage, const char *name, bool is_variable_too)
 {
-	const uint32_t *head = linkage->hash, *buckets, *chain;
-	uint32_t hash = plain_symbol_hash(name), number;
+	uint32_t hash = plain_symbol_hash(name), number = 0;
 
-	if (!head || !head[0] || !head[2] || !may_have(head, hash))
-		return NULL;
-	buckets = (const uint32_t *)((const uint64_t *)(const void *)(head + 4) + head[2]);
-	chain = buckets + head[0];
-	for (number = buckets[hash % head[0]]; number >= head[1]; number++) {
-		uint32_t there = chain[number - head[1]];
+	while ((number = linkage_next(linkage, name, hash, number)) != 0) {
+		const ElfW(Sym) *symbol = &linkage->symbols[number];
+		unsigned int type = symbol->st_info & 15;
 
-		if ((there | 1) == (hash | 1) && is_default(linkage, number, is_variable_too) &&
-		    plain_equal(linkage->names + linkage->symbols[number].st_name, name))
-			return &linkage->symbols[number];
-		if (there & 1)
-			return NULL;
+		if (symbol->st_shndx != SHN_UNDEF && symbol->st_value &&
+		    (type == STT_FUNC || (is_variable_too && type == STT_OBJECT)) &&
+		    !(linkage->versions && linkage->versions[number] & VERSION_HIDDEN))
+			return symbol;
 	}
 	return NULL;
 }

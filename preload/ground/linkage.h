@@ -36,8 +36,9 @@ struct linkage {
 	unsigned int segment_count;
 	const ElfW(Sym) * symbols;
 	const char *names;
-	const uint32_t *hash; /* DT_GNU_HASH; NULL: none */
-	const uint16_t *versions;
+	/* DT_GNU_HASH: four words, a Bloom filter, buckets, chains (the last hash is odd) */
+	const uint32_t *hash;
+	const uint16_t *versions;	   /* NULL: symbols have no versions */
 	const ElfW(Rela) * relocations[2]; /* [0]: relocations of data; [1]: of calls */
 	size_t relocation_count[2];
 };
@@ -48,15 +49,26 @@ const struct link_map *linkage_first(void);
 /* Reads a module. Returns false if it has no symbols or is missing in the loader's table. */
 bool linkage_read(struct linkage *linkage, const struct link_map *map);
 
-/* Whether the module is this library or the loader. */
+/* Like linkage_read(); also returns false for this library and for the loader. */
+bool linkage_read_other(struct linkage *linkage, const struct link_map *map);
+
+/* Whether the module is this library. */
 bool linkage_is_own(const struct linkage *linkage);
-bool linkage_is_loader(const struct linkage *linkage);
 
 /* Reads only what linkage_find() needs. The module may be missing in the loader's table. */
 bool linkage_read_symbols(struct linkage *linkage, const struct link_map *map);
 
+#define VERSION_HIDDEN 0x8000u /* flag of an entry in `versions`: not the default version */
+
 /* Returns false if the module certainly defines no symbol of this name. */
 bool linkage_may_define(const struct linkage *linkage, const char *name);
+
+/*
+ * Returns the number of the next symbol of this name after symbol `last` (0: from the start), or 0.
+ * hash: plain_symbol_hash() of the name.
+ */
+uint32_t linkage_next(const struct linkage *linkage, const char *name, uint32_t hash,
+		      uint32_t last);
 
 /* Returns the default version of a function if the module defines it, else NULL. */
 const ElfW(Sym) * linkage_find(const struct linkage *linkage, const char *name);

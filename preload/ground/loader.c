@@ -42,15 +42,15 @@ static const void *find_symbol(const struct link_map *ld, const char *name, bool
 	return found;
 }
 
-/*
- * Finds this library, libc and the loader. libc is the module with the highest load address below
- * the address of a function that only libc defines.
- */
-static const struct link_map *find_modules(void)
+void loader_begin(void)
 {
+	/* libc has the highest load address below a function that only libc defines */
 	const uintptr_t inside = (uintptr_t)gnu_get_libc_version;
 	const struct link_map *ld = NULL, *libc = NULL;
+	const void *alone;
 
+	if (__atomic_load_n(&is_ready, __ATOMIC_ACQUIRE))
+		return;
 	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
 		if (map->l_ld == own_section)
 			own_map = map;
@@ -60,17 +60,6 @@ static const struct link_map *find_modules(void)
 			libc = map;
 	}
 	libc_map = libc;
-	return ld;
-}
-
-void loader_begin(void)
-{
-	const struct link_map *ld;
-	const void *alone;
-
-	if (__atomic_load_n(&is_ready, __ATOMIC_ACQUIRE))
-		return;
-	ld = find_modules();
 	loader.find_object =
 		(__typeof__(loader.find_object))find_symbol(ld, "_dl_find_object", false);
 	loader.dlsym = (__typeof__(loader.dlsym))find_symbol(ld, "dlsym", true);

@@ -58,7 +58,7 @@ size_t pool_size(const void *block)
 	return ((const struct pool_head *)block)[-1].size;
 }
 
-void *pool_malloc(size_t size)
+static void *pool_malloc(size_t size)
 {
 	return pool_aligned(POOL_STEP, size);
 }
@@ -93,17 +93,6 @@ static int pool_posix_memalign(void **where, size_t alignment, size_t size)
 static void pool_free(void *block)
 {
 	(void)block;
-}
-
-static void use_pool(void)
-{
-	real.malloc = pool_malloc;
-	real.calloc = pool_calloc;
-	real.realloc = pool_realloc;
-	real.free = pool_free;
-	real.memalign = pool_aligned;
-	real.aligned_alloc = pool_aligned;
-	real.posix_memalign = pool_posix_memalign;
 }
 
 /*
@@ -217,29 +206,24 @@ static uintptr_t hidden_of(const struct linkage *libc, unsigned int i)
 	return symbol ? libc->map->l_addr + symbol->st_value : 0;
 }
 
-static void fill_addresses(void)
-{
-	unsigned int hidden = 0;
-	struct linkage libc;
-
-	for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++)
-		put_address((uintptr_t)*where_is(i));
-	if (!read_libc(&libc))
-		return;
-	for (unsigned int i = 0; i < HOOK_holdtrace_acquired && hidden < HIDDEN_MAX; i++) {
-		uintptr_t address = hidden_of(&libc, i);
-
-		put_address(address);
-		hidden += address != 0;
-	}
-}
-
 bool real_has(uintptr_t address)
 {
 	static bool is_filled;
 
 	if (!__atomic_load_n(&is_filled, __ATOMIC_ACQUIRE)) {
-		fill_addresses();
+		unsigned int hidden = 0;
+		struct linkage libc;
+		bool is_read = read_libc(&libc);
+
+		for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++)
+			put_address((uintptr_t)*where_is(i));
+		for (unsigned int i = 0;
+		     is_read && i < HOOK_holdtrace_acquired && hidden < HIDDEN_MAX; i++) {
+			uintptr_t found = hidden_of(&libc, i);
+
+			put_address(found);
+			hidden += found != 0;
+		}
 		__atomic_store_n(&is_filled, true, __ATOMIC_RELEASE);
 	}
 	return address && *address_place(address) == address;
@@ -353,8 +337,7 @@ static void *find_linked(const char *name)
 	for (const struct link_map *map = linkage_first(); map; map = map->l_next) {
 		const ElfW(Sym) * symbol;
 
-		if (!linkage_read(&linkage, map) || linkage_is_own(&linkage) ||
-		    linkage_is_loader(&linkage))
+		if (!linkage_read_other(&linkage, map))
 			continue;
 		symbol = linkage_find(&linkage, name);
 		if (symbol)
@@ -412,16 +395,18 @@ void real_stand_in(void)
 static FILE no_stream = { ._fileno = -1 }, *none = &no_stream;
 FILE **real_stdin = &none, **real_stdout = &none;
 
-/* A program may have its own copies of these variables, which libc then uses. */
-static void find_streams(void)
+static void finish_search(void)
 {
+	/* a program may have its own copies of these variables, which libc then uses */
 	FILE **in = loader_symbol(RTLD_DEFAULT, "stdin");
 	FILE **out = loader_symbol(RTLD_DEFAULT, "stdout");
 
+	real_stand_in();
 	real_stdin = in ? in : real_stdin;
 	real_stdout = out ? out : real_stdout;
 	if (!in || !out)
 		loader_forget_error();
+	__atomic_store_n(&real_is_found, true, __ATOMIC_RELEASE);
 }
 
 void real_find(const struct libc_places *known)
@@ -434,7 +419,13 @@ void real_find(const struct libc_places *known)
 	if (!__atomic_compare_exchange_n(&state, &expected, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return;
-	use_pool();
+	real.malloc = pool_malloc;
+	real.calloc = pool_calloc;
+	real.realloc = pool_realloc;
+	real.free = pool_free;
+	real.memalign = pool_aligned;
+	real.aligned_alloc = pool_aligned;
+	real.posix_memalign = pool_posix_memalign;
 	loader_begin();
 	is_sure = behind_begin(known);
 	for (unsigned int i = 0; is_sure && i < NAMES; i++)
@@ -446,9 +437,7 @@ void real_find(const struct libc_places *known)
 		found[i] = find_linked(real_name(i));
 	for (unsigned int i = 0; i < NAMES; i++)
 		*where_is(i) = found[i];
-	real_stand_in();
-	find_streams();
-	__atomic_store_n(&real_is_found, true, __ATOMIC_RELEASE);
+	finish_search();
 }
 
 bool real_find_late(void)
@@ -459,8 +448,6 @@ bool real_find_late(void)
 		*where_is(i) = find_linked(real_name(i));
 	if (!real.malloc || !real.free || !real.pthread_mutex_lock)
 		return false;
-	real_stand_in();
-	find_streams();
-	__atomic_store_n(&real_is_found, true, __ATOMIC_RELEASE);
+	finish_search();
 	return true;
 }

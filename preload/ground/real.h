@@ -213,7 +213,6 @@ bool real_is_called(uintptr_t address, const char *name);
 void real_tell(uint64_t *addresses);
 
 /* The pool: memory for allocations before the real allocator is known; it is never freed. */
-void *pool_malloc(size_t size);
 bool pool_owns(const void *address);
 
 /* The size of a block of the pool. */

@@ -8,10 +8,12 @@
 #include <linux/stat.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
-#include "sys.h"
-#include "plain.h"
+#include "clock.h"
 #include "loader.h"
+#include "plain.h"
+#include "sys.h"
 
 #define SHORT	   256 /* bytes of the usual buffer for a path; other variables share its page */
 #define LINKS_MOST 8
@@ -78,22 +80,6 @@ struct way {
 	int links;
 };
 
-/* Replaces the link by its target and the rest of the path. Returns false if that is too much. */
-static bool enter_link(struct way *way, const char *target, const char *rest)
-{
-	char joined[SHORT];
-	size_t size = plain_copy(joined, target, SHORT);
-
-	if (size + plain_length(rest) >= SHORT || ++way->links > LINKS_MOST)
-		return false;
-	plain_copy(joined + size - 1, rest, SHORT - size + 1);
-	plain_copy(way->room, joined, SHORT);
-	way->left = way->room;
-	if (*target == '/')
-		way->length = 0;
-	return true;
-}
-
 /*
  * Resolves one component. Returns false if the path is too long, has . or .., or leads into /proc
  * or /dev, whose links only the kernel can resolve.
@@ -103,6 +89,7 @@ static bool follow_component(struct way *way)
 	const char *from = way->left, *end = from;
 	char target[SHORT];
 	char *at = way->path + way->length;
+	size_t size;
 	long got;
 
 	while (*end && *end != '/')
@@ -122,8 +109,16 @@ static bool follow_component(struct way *way)
 	}
 	if (got <= 0 || got == sizeof(target) - 1)
 		return false;
-	target[got] = 0;
-	return enter_link(way, target, end);
+	/* continue with the link's target, followed by the rest of the path */
+	size = (size_t)got;
+	if (size + 1 + plain_length(end) >= SHORT || ++way->links > LINKS_MOST)
+		return false;
+	plain_copy(target + size, end, SHORT - size);
+	plain_copy(way->room, target, SHORT);
+	way->left = way->room;
+	if (*target == '/')
+		way->length = 0;
+	return true;
 }
 
 /* Resolves the links of a path. Returns its length, or 0 if only the kernel can resolve it. */
@@ -193,4 +188,69 @@ bool self_is_program(const char *path)
 	       (!sys_statx(AT_FDCWD, path, 0, STATX_INO, &asked) && asked.stx_ino == runs.stx_ino &&
 		asked.stx_dev_major == runs.stx_dev_major &&
 		asked.stx_dev_minor == runs.stx_dev_minor);
+}
+
+/* ---- limits ---- */
+
+uint64_t limit_lift(int which, struct rlimit *before)
+{
+	struct rlimit most;
+
+	if (sys_call4(__NR_prlimit64, 0, which, 0, (long)before)) {
+		*before = (struct rlimit){ RLIM_INFINITY, RLIM_INFINITY };
+		return RLIM_INFINITY;
+	}
+	most = (struct rlimit){ before->rlim_max, before->rlim_max };
+	if (before->rlim_cur == most.rlim_cur)
+		return before->rlim_max;
+	if (!clock_is_alone()) {
+		uint64_t limit = before->rlim_cur;
+
+		before->rlim_cur = before->rlim_max; /* limit_restore() then restores nothing */
+		return limit;
+	}
+	sys_call4(__NR_prlimit64, 0, which, (long)&most, 0);
+	return before->rlim_max;
+}
+
+void limit_restore(int which, const struct rlimit *before)
+{
+	if (before->rlim_cur != before->rlim_max)
+		sys_call4(__NR_prlimit64, 0, which, (long)before, 0);
+}
+
+int limit_truncate(int fd, uint64_t size)
+{
+	struct rlimit before;
+	int status = -EFBIG;
+
+	if (limit_lift(RLIMIT_FSIZE, &before) >= size)
+		status = sys_ftruncate(fd, (int64_t)size);
+	limit_restore(RLIMIT_FSIZE, &before);
+	return status;
+}
+
+/* ---- memory ---- */
+
+static struct arena_own own[ARENA_OWN];
+static uint32_t own_count;
+
+void own_add(const void *at, size_t size)
+{
+	uint32_t place = __atomic_fetch_add(&own_count, 1, __ATOMIC_RELAXED);
+
+	if (place >= ARENA_OWN) {
+		__atomic_store_n(&own_count, ARENA_OWN, __ATOMIC_RELAXED);
+		return;
+	}
+	own[place].from = (uint64_t)(uintptr_t)at;
+	__atomic_store_n(&own[place].to, own[place].from + size, __ATOMIC_RELEASE);
+}
+
+void own_tell(struct arena_own ranges[ARENA_OWN])
+{
+	for (uint32_t i = 0; i < ARENA_OWN; i++) {
+		ranges[i].to = __atomic_load_n(&own[i].to, __ATOMIC_ACQUIRE);
+		ranges[i].from = own[i].from;
+	}
 }

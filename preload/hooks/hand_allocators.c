@@ -7,7 +7,7 @@
 
 #include "preload/ground/linkage.h"
 #include "preload/ground/loader.h"
-#include "preload/ground/own.h"
+#include "preload/ground/self.h"
 #include "preload/ground/sys.h"
 #include "preload/record/bypass.h"
 #include "preload/record/facts.h"
@@ -321,8 +321,7 @@ __attribute__((constructor)) static void allocators_construct(void)
 	for (const struct link_map *map = linkage_first(); map; map = map->l_next) {
 		uint64_t hash;
 
-		if (!linkage_read(&linkage, map) || linkage_is_own(&linkage) ||
-		    linkage_is_loader(&linkage))
+		if (!linkage_read_other(&linkage, map))
 			continue;
 		hash = head_hash(&linkage);
 		for (uint32_t i = 0; i < plan->modules; i++) {

@@ -376,44 +376,15 @@ struct row {
 
 /*
  * For each row of numbers.def, syscall(2) with the row's number does the same as the hooked
- * function. So each of these hooks has a twin, which differs in two ways: syscall makes the call,
- * and the twin gets the arguments as words.
+ * function. So each hook of their class has a twin, which differs in two ways: syscall makes the
+ * call, and the twin gets the arguments as words. The compiler removes twins without a row.
  */
-#define WITH_NUMBER_accept	   ~, 1
-#define WITH_NUMBER_accept4	   ~, 1
-#define WITH_NUMBER_close	   ~, 1
-#define WITH_NUMBER_close_range	   ~, 1
-#define WITH_NUMBER_creat	   ~, 1
-#define WITH_NUMBER_dup		   ~, 1
-#define WITH_NUMBER_dup2	   ~, 1
-#define WITH_NUMBER_dup3	   ~, 1
-#define WITH_NUMBER_epoll_create   ~, 1
-#define WITH_NUMBER_epoll_create1  ~, 1
-#define WITH_NUMBER_eventfd	   ~, 1
-#define WITH_NUMBER_fanotify_init  ~, 1
-#define WITH_NUMBER_fcntl	   ~, 1
-#define WITH_NUMBER_fsmount	   ~, 1
-#define WITH_NUMBER_fsopen	   ~, 1
-#define WITH_NUMBER_fspick	   ~, 1
-#define WITH_NUMBER_inotify_init   ~, 1
-#define WITH_NUMBER_inotify_init1  ~, 1
-#define WITH_NUMBER_memfd_create   ~, 1
-#define WITH_NUMBER_open	   ~, 1
-#define WITH_NUMBER_open_by_handle_at ~, 1
-#define WITH_NUMBER_open_tree	   ~, 1
-#define WITH_NUMBER_openat	   ~, 1
-#define WITH_NUMBER_pidfd_getfd	   ~, 1
-#define WITH_NUMBER_pidfd_open	   ~, 1
-#define WITH_NUMBER_pipe	   ~, 1
-#define WITH_NUMBER_pipe2	   ~, 1
-#define WITH_NUMBER_signalfd	   ~, 1
-#define WITH_NUMBER_socket	   ~, 1
-#define WITH_NUMBER_socketpair	   ~, 1
-#define WITH_NUMBER_timerfd_create ~, 1
+#define TWIN_OF_FD		~, 1
 
 #define TWIN_OR_NOT(has)	TWIN_OR_NOT_(has)
 #define TWIN_OR_NOT_(has)	TWIN_##has
-#define TWIN(name, ...)		TWIN_OR_NOT(SECOND(WITH_NUMBER_##name, 0, 0))(name, __VA_ARGS__)
+#define TWIN(name, type, params, class, ...)                                                       \
+	TWIN_OR_NOT(SECOND(TWIN_OF_##class, 0, 0))(name, type, params, class, __VA_ARGS__)
 #define TWIN_0(...)
 
 #define BY_NUMBER(...)		TWIN_1(__VA_ARGS__)

@@ -379,35 +379,43 @@ static void tell_functions(void)
 	ring_publish(&record->record);
 }
 
+bool facts_tell_module(struct thread *thread, uint16_t number, uint64_t time,
+		       const struct module *module)
+{
+	uint32_t path = (uint32_t)plain_length(module->path) + 1;
+	uint32_t size = (uint32_t)sizeof(struct record_module) + path + module->build_id_size;
+	struct record_module *record =
+		(struct record_module *)ring_reserve(thread, RECORD_MODULE, (size + 7) & ~7u);
+	char *at;
+
+	if (!record)
+		return false;
+	record->record.more = number;
+	record->record.time = time;
+	record->base = module->base;
+	record->start = module->start;
+	record->end = module->end;
+	record->offset = module->offset;
+	record->path_size = (uint16_t)path;
+	record->build_id_size = module->build_id_size;
+	record->pad = 0;
+	at = (char *)(record + 1);
+	at += plain_copy(at, module->path, path);
+	for (uint32_t i = 0; i < module->build_id_size; i++)
+		*at++ = (char)module->build_id[i];
+	ring_publish(&record->record);
+	return true;
+}
+
 void facts_tell_modules(struct thread *thread, uint64_t time)
 {
 	if (thread->modules < maps_count())
 		life_note_namespaces();
 	for (uint32_t count = maps_count(); thread->modules < count; thread->modules++) {
 		const struct module *module = maps_get(thread->modules);
-		uint32_t path = (uint32_t)plain_length(module->path) + 1;
-		uint32_t size =
-			(uint32_t)sizeof(struct record_module) + path + module->build_id_size;
-		struct record_module *record = (struct record_module *)ring_reserve(
-			thread, RECORD_MODULE, (size + 7) & ~7u);
-		char *at;
 
-		if (!record)
+		if (!facts_tell_module(thread, (uint16_t)thread->modules, time, module))
 			break;
-		record->record.more = (uint16_t)thread->modules;
-		record->record.time = time;
-		record->base = module->base;
-		record->start = module->start;
-		record->end = module->end;
-		record->offset = module->offset;
-		record->path_size = (uint16_t)path;
-		record->build_id_size = module->build_id_size;
-		record->pad = 0;
-		at = (char *)(record + 1);
-		at += plain_copy(at, module->path, path);
-		for (uint32_t i = 0; i < module->build_id_size; i++)
-			*at++ = (char)module->build_id[i];
-		ring_publish(&record->record);
 		if (module->python)
 			python_look_at(module);
 		/* life_note_past() has no effect while the process starts, so set the bit here */
@@ -432,65 +440,52 @@ void facts_tell_process(int argc, char **argv)
 	thread_set_watermark(thread_self, 0);
 }
 
-/* Begins a note outside of a call, at the current time or at that of the last event. */
-static void begin_alone(struct thread *thread, bool is_now)
-{
-	thread_set_watermark(thread, thread->last);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (is_now)
-		thread->last = clock_now_ordered();
-}
-
-static void end_alone(struct thread *thread)
-{
-	thread_set_watermark(thread, 0);
-}
-
 void facts_tell_functions(void)
 {
-	begin_alone(thread_self, false);
+	bool owns_watermark = thread_begin_alone(thread_self, false);
+
 	tell_functions();
-	end_alone(thread_self);
+	thread_end_alone(thread_self, owns_watermark);
 }
 
 void facts_tell_attached(const struct late_order *order)
 {
 	char text[SHORT_MAX];
 	struct note note = { .room = sizeof(text), .text = text };
+	bool owns_watermark = thread_begin_alone(thread_self, true);
 
-	begin_alone(thread_self, true);
 	note_begin(&note, NOTE_ATTACHED);
 	note_add_number(&note, "threads", order->threads);
 	note_add_number(&note, "resident", order->resident);
 	note_add_number(&note, "age_ms", order->age_ms);
 	note_end(&note);
-	end_alone(thread_self);
+	thread_end_alone(thread_self, owns_watermark);
 }
 
 void facts_tell_thread(int32_t creator, uint64_t call)
 {
 	char text[TINY_MAX];
 	struct note note = { .room = sizeof(text), .text = text };
+	bool owns_watermark = thread_begin_alone(thread_self, false);
 
-	begin_alone(thread_self, false);
 	note_begin(&note, NOTE_THREAD);
 	if (creator)
 		note_add_number(&note, "creator", (uint64_t)creator);
 	if (call)
 		note_add_number(&note, "call", call);
 	note_end(&note);
-	end_alone(thread_self);
+	thread_end_alone(thread_self, owns_watermark);
 }
 
 void facts_tell_thread_end(void)
 {
 	char text[TINY_MAX];
 	struct note note = { .room = sizeof(text), .text = text };
+	bool owns_watermark = thread_begin_alone(thread_self, true);
 
-	begin_alone(thread_self, true);
 	note_begin(&note, NOTE_THREAD_END);
 	note_end(&note);
-	end_alone(thread_self);
+	thread_end_alone(thread_self, owns_watermark);
 }
 
 /* The start of brk's heap; 0: the library was loaded after the heap had grown. */
@@ -550,10 +545,11 @@ void facts_tell_heap(void)
 {
 	struct thread *thread = thread_self;
 	struct record_heap *record;
+	bool owns_watermark;
 
 	if (!thread || thread->open_count)
 		return;
-	begin_alone(thread, true);
+	owns_watermark = thread_begin_alone(thread, true);
 	record = (struct record_heap *)ring_reserve(thread, RECORD_HEAP, sizeof(*record));
 	if (record) {
 		record->record.time = thread->last;
@@ -561,7 +557,7 @@ void facts_tell_heap(void)
 		record->top = (uint64_t)sys_call1(__NR_brk, 0);
 		ring_publish(&record->record);
 	}
-	end_alone(thread);
+	thread_end_alone(thread, owns_watermark);
 }
 
 void facts_tell_walker(bool is_there)
@@ -569,14 +565,15 @@ void facts_tell_walker(bool is_there)
 	struct thread *thread = thread_self;
 	char text[SHORT_MAX];
 	struct note note = { .room = sizeof(text), .text = text };
+	bool owns_watermark;
 
 	if (!thread)
 		return;
 	note_begin(&note, NOTE_UNWIND);
 	note_add(&note, "libunwind", is_there ? "walks" : "missing");
-	begin_alone(thread, true);
+	owns_watermark = thread_begin_alone(thread, true);
 	note_end(&note);
-	end_alone(thread);
+	thread_end_alone(thread, owns_watermark);
 }
 
 static __attribute__((noinline)) void
@@ -602,14 +599,13 @@ void facts_tell_allocator(const char *function, const struct link_map *map,
 			  enum patch_reason reason)
 {
 	struct thread *thread = thread_self;
-	bool owns_watermark = thread && !thread->watermark;
+	bool owns_watermark;
 
-	if (owns_watermark)
-		begin_alone(thread, true);
-	if (thread)
-		tell_allocator(function, map, reason);
-	if (owns_watermark)
-		end_alone(thread);
+	if (!thread)
+		return;
+	owns_watermark = thread_begin_alone(thread, !thread->watermark);
+	tell_allocator(function, map, reason);
+	thread_end_alone(thread, owns_watermark);
 }
 
 static __attribute__((noinline)) void tell_bypass(const struct bypass *bypass)
@@ -631,18 +627,15 @@ static __attribute__((noinline)) void tell_bypass(const struct bypass *bypass)
 static void tell_bypasses(struct bypass *bypass)
 {
 	struct thread *thread = thread_self;
-	bool owns_watermark = !thread->watermark;
+	bool owns_watermark = thread_begin_alone(thread, !thread->watermark);
 
-	if (owns_watermark)
-		begin_alone(thread, true);
 	while (bypass_next(bypass)) {
 		if (bypass->functions)
 			tell_bypass(bypass);
 		if (bypass->allocator)
 			tell_allocator(bypass->allocator, bypass->map, PATCH_LATER);
 	}
-	if (owns_watermark)
-		end_alone(thread);
+	thread_end_alone(thread, owns_watermark);
 }
 
 static bool can_tell(void)

@@ -51,6 +51,10 @@ struct link_map;
 void facts_tell_allocator(const char *function, const struct link_map *map,
 			  enum patch_reason reason);
 
+/* Writes the record of a module (record.more: number). Returns whether there was space. */
+bool facts_tell_module(struct thread *thread, uint16_t number, uint64_t time,
+		       const struct module *module);
+
 /* Reports modules that were not reported yet, before an event that has frames in them. */
 void facts_tell_modules(struct thread *thread, uint64_t time);
 

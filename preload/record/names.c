@@ -31,34 +31,6 @@ static SPARSE struct name classes[CLASSES];
 /* One bit for each name that is ready but not yet reported in this process's stream. */
 static uint64_t untold;
 
-/*
- * State while records that are not calls are written: their time, and whether begin_statement() has
- * set the low watermark, which makes the collector wait for these records.
- */
-struct statement {
-	uint64_t time;
-	bool owns_watermark;
-};
-
-static struct statement begin_statement(struct thread *thread)
-{
-	struct statement statement = { .owns_watermark = !thread->watermark };
-
-	/* As in call_begin(): the low watermark is stored before the clock is read. */
-	if (statement.owns_watermark)
-		thread_set_watermark(thread, thread->last);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	statement.time = clock_now_ordered();
-	thread->last = statement.time;
-	return statement;
-}
-
-static void end_statement(struct thread *thread, const struct statement *statement)
-{
-	if (statement->owns_watermark)
-		thread_set_watermark(thread, 0);
-}
-
 /* ---- records ---- */
 
 static bool tell_name(struct thread *thread, enum record_kind kind, uint32_t id, uint64_t time,
@@ -87,23 +59,23 @@ static bool tell_name(struct thread *thread, enum record_kind kind, uint32_t id,
 
 void names_tell(struct thread *thread)
 {
-	struct statement statement;
-	uint64_t mine;
+	uint64_t mine, time;
+	bool owns_watermark;
 
 	if (!thread || !__atomic_load_n(&untold, __ATOMIC_RELAXED))
 		return;
-	statement = begin_statement(thread);
+	owns_watermark = thread_begin_alone(thread, true);
+	time = thread->last;
 	/* first the time, then the bits: the record precedes events of all threads */
 	mine = __atomic_exchange_n(&untold, 0, __ATOMIC_ACQ_REL);
 	for (unsigned int bit = 0; bit < 64; bit++)
 		if (mine >> bit & 1 &&
 		    !(bit < CLASS_BIT
-			      ? tell_name(thread, RECORD_CONTEXT, 1u << bit, statement.time,
-					  &contexts[bit])
+			      ? tell_name(thread, RECORD_CONTEXT, 1u << bit, time, &contexts[bit])
 			      : tell_name(thread, RECORD_CLASS, RESOURCE_COUNT + bit - CLASS_BIT,
-					  statement.time, &classes[bit - CLASS_BIT])))
+					  time, &classes[bit - CLASS_BIT])))
 			__atomic_fetch_or(&untold, 1ull << bit, __ATOMIC_RELAXED);
-	end_statement(thread, &statement);
+	thread_end_alone(thread, owns_watermark);
 }
 
 void names_mark(struct thread *thread, const char *text)
@@ -112,18 +84,20 @@ void names_mark(struct thread *thread, const char *text)
 	size_t length = plain_length(text) + 1;
 	uint32_t size = (uint32_t)sizeof(head) +
 			(uint32_t)(length < ARENA_TEXT_MAX ? length : ARENA_TEXT_MAX);
-	struct statement statement;
 	struct record_note *record;
+	bool owns_watermark;
+	uint64_t time;
 	char *at;
 
 	if (!thread)
 		return;
-	statement = begin_statement(thread);
+	owns_watermark = thread_begin_alone(thread, true);
+	time = thread->last;
 	record = (struct record_note *)ring_reserve(thread, RECORD_NOTE,
 						    ((uint32_t)sizeof(*record) + size + 7) & ~7u);
 	if (record) {
 		record->record.more = 1;
-		record->record.time = statement.time;
+		record->record.time = time;
 		record->text = size;
 		record->pad = 0;
 		at = (char *)(record + 1);
@@ -132,7 +106,7 @@ void names_mark(struct thread *thread, const char *text)
 		plain_copy(at, text, size - sizeof(head));
 		ring_publish(&record->record);
 	}
-	end_statement(thread, &statement);
+	thread_end_alone(thread, owns_watermark);
 }
 
 void names_forked(void)

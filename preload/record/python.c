@@ -6,7 +6,6 @@
 #include "call.h"
 #include "facts.h"
 #include "life.h"
-#include "preload/ground/own.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/self.h"
 #include "preload/ground/sys.h"
@@ -450,24 +449,14 @@ static int32_t number_of(uint64_t hash)
 /* Describes a function to the collector as a module with this path. */
 static void tell_function(const struct call *call, uint32_t number, const char *path)
 {
-	struct thread *thread = call->thread;
-	uint32_t length = (uint32_t)plain_length(path) + 1;
-	struct record_module *record = (struct record_module *)ring_reserve(
-		thread, RECORD_MODULE, ((uint32_t)sizeof(*record) + length + 7) & ~7u);
+	const uintptr_t base = PYTHON_BASE + ((uintptr_t)number << PYTHON_LINE_BITS);
+	const struct module module = { .path = path,
+				       .base = base,
+				       .start = base,
+				       .end = base + (1u << PYTHON_LINE_BITS) - 1 };
 
-	if (!record)
-		return;
-	record->record.more = MODULE_WITHOUT_NUMBER;
-	record->record.time = call->enter - 1;
-	record->base = record->start = PYTHON_BASE + ((uint64_t)number << PYTHON_LINE_BITS);
-	record->end = record->start + (1u << PYTHON_LINE_BITS) - 1;
-	record->offset = 0;
-	record->path_size = (uint16_t)length;
-	record->build_id_size = 0;
-	record->pad = 0;
-	plain_copy((char *)(record + 1), path, length);
-	ring_publish(&record->record);
-	__atomic_store_n(&functions[number].told, python.life, __ATOMIC_RELAXED);
+	if (facts_tell_module(call->thread, MODULE_WITHOUT_NUMBER, call->enter - 1, &module))
+		__atomic_store_n(&functions[number].told, python.life, __ATOMIC_RELAXED);
 }
 
 /*

@@ -152,6 +152,25 @@ struct thread *thread_attach(const struct stack_bounds *bounds, const struct bir
 	return thread;
 }
 
+bool thread_begin_alone(struct thread *thread, bool is_now)
+{
+	bool owns_watermark = !thread->watermark;
+
+	/* as in call_begin(): the low watermark is stored before the clock is read */
+	if (owns_watermark)
+		thread_set_watermark(thread, thread->last);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (is_now)
+		thread->last = clock_now_ordered();
+	return owns_watermark;
+}
+
+void thread_end_alone(struct thread *thread, bool owns_watermark)
+{
+	if (owns_watermark)
+		thread_set_watermark(thread, 0);
+}
+
 struct birth *birth_take(void)
 {
 	static uint32_t next;

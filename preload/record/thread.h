@@ -127,6 +127,14 @@ struct birth *birth_take(void);
 /* Releases one of the two references of birth_take(). */
 void birth_leave(struct birth *birth);
 
+/*
+ * Begins records outside of calls: sets the low watermark, unless a call has set it, so that the
+ * collector waits for the records. Their time is thread->last, which is the current time if
+ * `is_now`. Returns the value to pass to thread_end_alone().
+ */
+bool thread_begin_alone(struct thread *thread, bool is_now);
+void thread_end_alone(struct thread *thread, bool owns_watermark);
+
 /* The start routine of all threads that the hooks create; the argument is a struct birth. */
 void *thread_start(void *argument);
 int thread_start_c11(void *argument);

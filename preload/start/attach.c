@@ -22,7 +22,7 @@
 #include "machine.h"
 #include "places.h"
 #include "preload/ground/clock.h"
-#include "preload/ground/limit.h"
+#include "preload/ground/self.h"
 #include "preload/ground/loader.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/sys.h"

@@ -229,8 +229,7 @@ void patch_all(bool on, struct patch_counts *counts)
 	if (!find_stubs())
 		return;
 	for (const struct link_map *map = linkage_first(); map; map = map->l_next) {
-		if (!linkage_read(&linkage, map) || linkage_is_own(&linkage) ||
-		    linkage_is_loader(&linkage))
+		if (!linkage_read_other(&linkage, map))
 			continue;
 		counts->modules++;
 		counts->symbols += patch_table(&linkage, on);
@@ -268,8 +267,7 @@ static void patch_definers(void)
 		if (known < count)
 			continue;
 		seen[count++] = found.link_map;
-		if (linkage_read(&linkage, found.link_map) && !linkage_is_own(&linkage) &&
-		    !linkage_is_loader(&linkage))
+		if (linkage_read_other(&linkage, found.link_map))
 			patch_table(&linkage, true);
 	}
 }
@@ -348,8 +346,7 @@ void patch_hide_missing(void)
 	if (memory < 0)
 		return;
 	for (const struct link_map *map = linkage_first(); map; map = map->l_next)
-		if (linkage_read(&linkage, map) && !linkage_is_own(&linkage) &&
-		    !linkage_is_loader(&linkage))
+		if (linkage_read_other(&linkage, map))
 			clear_weak(&own, &linkage, memory);
 	/* the loader treats a symbol with the value 0 as undefined */
 	for (unsigned int i = 0; i < real_count; i++) {

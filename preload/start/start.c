@@ -21,7 +21,6 @@
 #include "patch.h"
 #include "preload/ground/clock.h"
 #include "preload/ground/loader.h"
-#include "preload/ground/own.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
 #include "preload/ground/self.h"

@@ -5,7 +5,7 @@
 
 #include "dwarf.h"
 #include "maps.h"
-#include "preload/ground/own.h"
+#include "preload/ground/self.h"
 #include "preload/ground/sys.h"
 
 #include "preload/ground/plain.h"

@@ -11,7 +11,6 @@
 #include "cfi.h"
 #include "preload/ground/linkage.h"
 #include "preload/ground/loader.h"
-#include "preload/ground/own.h"
 #include "preload/ground/self.h"
 #include "preload/ground/sys.h"
 #include "preload/ground/plain.h"
