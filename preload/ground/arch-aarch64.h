@@ -93,6 +93,9 @@ static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 #define ARCH_SIGNAL_CODE      0xd4000001d2801168u
 #define ARCH_SIGNAL_REGISTERS (128 + 176 + 8)
 
+/* The frame record is at the lower end of a frame, so the caller's sp would be unknown. */
+#define ARCH_CHAINS 0
+
 #define ARCH_VFORK                           \
 	".text\n"                            \
 	".globl vfork\n"                     \

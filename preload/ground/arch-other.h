@@ -30,6 +30,7 @@ static inline long arch_call3(long number, long a, long b, long c)
 
 /* No walker, and no register numbers for libunwind: a backtrace is the caller alone. */
 #define ARCH_WALKS	0
+#define ARCH_CHAINS	0
 #define DWARF_REGISTERS 1
 #define DWARF_FP	0
 #define DWARF_SP	0

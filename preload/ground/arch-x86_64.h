@@ -81,6 +81,33 @@ static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 	return ((const uintptr_t *)frame)[-1] == ip;
 }
 
+#define ARCH_CHAINS 1
+
+static inline bool arch_follows_call(const uint8_t *code)
+{
+	/* call rel32 */
+	if (code[3] == 0xe8)
+		return true;
+	/* call r/m64, with the lengths of the forms of its operand; a prefix does not matter */
+	for (unsigned int size = 2; size <= 7; size++) {
+		uint8_t operand = code[9 - size], mode = operand >> 6, base = operand & 7;
+		unsigned int length = 2;
+
+		if (code[8 - size] != 0xff || (operand & 0x38) != 0x10)
+			continue;
+		if (mode != 3 && base == 4) {
+			base = size > 2 ? code[10 - size] & 7 : 0;
+			length++;
+		}
+		if (mode == 2 || (mode == 0 && base == 5))
+			length += 4;
+		length += mode == 1;
+		if (length == size)
+			return true;
+	}
+	return false;
+}
+
 #define ARCH_VFORK                              \
 	".text\n"                               \
 	".globl vfork\n"                        \

@@ -203,7 +203,8 @@ recall_quick(struct recall *recall, struct window *window, enum capture_end *end
 /* Whether the rule computes the CFA, or the position of the saved fp, from fp. */
 static inline bool uses_fp(const struct cfi_rule *rule)
 {
-	_Static_assert(CFI_FP_DEREF > CFI_FP && CFI_FP > CFI_SP, "the last two forms use fp");
+	_Static_assert(CFI_CHAIN > CFI_FP && CFI_FP_DEREF > CFI_FP && CFI_FP > CFI_SP,
+		       "the last three forms use fp");
 	return rule->form >= CFI_FP || rule->fp_form == CFI_FP_AT_FP;
 }
 
@@ -256,6 +257,9 @@ static bool end_is_same(const struct capture_step *last, enum capture_end end)
 	const struct cfi_rule *rule = last->rule;
 	struct position outer = { .sp = last->sp };
 
+	/* whether fp is a frame pointer depends on words that are not remembered, if fp is there */
+	if (rule->form == CFI_CHAIN)
+		return last->fp < last->sp || (last->fp & 7) != 0;
 	if (end != CAPTURE_LEFT_STACK && end != CAPTURE_NOT_RISING)
 		return true;
 	if (rule->form == CFI_FP_DEREF)

@@ -203,6 +203,15 @@ bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *m
 	return true;
 }
 
+#if ARCH_CHAINS
+#define RULE_WITHOUT_TABLE \
+	.form = CFI_CHAIN, .fp_form = CFI_FP_AT_CFA, .cfa = 16, .ra = -8, .fp = -16
+#else
+#define RULE_WITHOUT_TABLE .form = CFI_NO_RULE
+#endif
+
+struct cfi_rule cfi_outside = { .ip = 1, .module = MAPS_MODULE_NONE, RULE_WITHOUT_TABLE };
+
 void cfi_compile(uintptr_t ip, struct cfi_rule *rule)
 {
 	bool is_exact = (ip & CFI_EXACT) != 0;
@@ -211,7 +220,7 @@ void cfi_compile(uintptr_t ip, struct cfi_rule *rule)
 	unsigned int module;
 	bool has_row = cfi_row(pc, is_exact, &row, &module);
 
-	*rule = (struct cfi_rule){ .ip = ip, .module = (uint16_t)module, .form = CFI_NO_RULE };
+	*rule = (struct cfi_rule){ .ip = ip, .module = (uint16_t)module, RULE_WITHOUT_TABLE };
 	if (has_row)
 		compile_row(&row, is_exact ? pc : pc - 1, rule);
 }
@@ -301,7 +310,8 @@ struct cfi_rule *cfi_find(struct cfi_table *table, uintptr_t ip, struct cfi_rule
 	if (__builtin_expect(rule != NULL, 1))
 		return rule;
 	cfi_compile(ip, scratch);
-	/* generated at run time; a module may be loaded at its address later */
+	if (scratch->module == MAPS_MODULE_NONE && scratch->form == cfi_outside.form)
+		return &cfi_outside;
 	if (scratch->module == MAPS_MODULE_NONE || ip <= IP_TAKEN)
 		return scratch;
 	if (place == table->size) {

@@ -13,13 +13,18 @@
 struct dwarf_row;
 
 enum cfi_form {
-	CFI_NO_RULE, /* the module has no unwind table for this address, or an invalid one */
+	CFI_NO_RULE, /* there is no unwind table for this address, and no chain of frame pointers */
 	CFI_END,     /* the outermost frame: its return address is undefined */
 	CFI_FULL,    /* the rule needs more than sp and fp: rare DWARF expressions (dwarf.h) */
 	CFI_SIGNAL,  /* signal frame: sp saved at sp + cfa, exact pc at sp + ra, fp at sp + fp */
 	CFI_SP,	     /* CFA = sp + cfa */
 	CFI_FP,	     /* CFA = fp + cfa */
-	CFI_FP_DEREF /* CFA = *(fp + cfa): a function that realigned its stack */
+	CFI_FP_DEREF, /* CFA = *(fp + cfa): a function that realigned its stack */
+	/*
+	 * like CFI_FP, if that is plausible: code without an unwind table (of a JIT compiler, or
+	 * written in assembly), which may or may not have a frame pointer
+	 */
+	CFI_CHAIN
 };
 
 enum cfi_fp {
@@ -57,6 +62,12 @@ static inline struct cfi_table *cfi_table(void)
 {
 	return __atomic_load_n(&cfi_table_now, __ATOMIC_ACQUIRE);
 }
+
+/*
+ * The rule of all code outside of modules. It is not in a table: a module may be loaded at such an
+ * address later.
+ */
+extern struct cfi_rule cfi_outside;
 
 /*
  * Returns the rule of a return address, or of a pc with CFI_EXACT. If the table lacks the rule,

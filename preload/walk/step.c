@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "step.h"
 
+#include "maps.h"
 #include "preload/ground/sys.h"
+
+#include "preload/ground/plain.h"
 
 bool window_move(struct window *window, uintptr_t address)
 {
@@ -20,13 +23,94 @@ bool window_read_memory(struct dwarf_memory *memory, uintptr_t address, uintptr_
 	return window_read((struct window *)(void *)memory, address, value);
 }
 
-enum walk_state step_find_cfa(struct window *window, const struct cfi_rule *rule, uintptr_t fp,
-			      uintptr_t *cfa, enum capture_end *end)
+#if ARCH_CHAINS
+
+/* Return addresses that were accepted, by hash. Threads overwrite each other's entries. */
+#define RETURNS_BITS 9
+static SPARSE uintptr_t returns[1 << RETURNS_BITS];
+
+/* Regions outside of modules in which a call was found, by hash. */
+#define REGION_BITS  21
+#define REGIONS_BITS 6
+static uintptr_t regions[1 << REGIONS_BITS];
+
+static uintptr_t *place_in(uintptr_t *table, unsigned int bits, uintptr_t key)
 {
+	return &table[key * 0x9e3779b97f4a7c15u >> (64 - bits)];
+}
+
+/*
+ * Whether an instruction that calls ends at the address. The interpreter of HotSpot pushes return
+ * addresses and jumps, so such addresses are accepted near code that calls.
+ */
+static bool is_after_call(uintptr_t ip)
+{
+	uintptr_t *region = place_in(regions, REGIONS_BITS, ip >> REGION_BITS);
+	uint8_t code[8];
+
+	if (ip < PAGE_SMALLEST || !sys_is_readable((const void *)(ip - sizeof(code))))
+		return false;
+	__builtin_memcpy(code, (const void *)(ip - sizeof(code)), sizeof(code));
+	if (!arch_follows_call(code))
+		return __atomic_load_n(region, __ATOMIC_RELAXED) == ip >> REGION_BITS;
+	if (maps_find(ip) == MAPS_MODULE_NONE)
+		__atomic_store_n(region, ip >> REGION_BITS, __ATOMIC_RELAXED);
+	return true;
+}
+
+/*
+ * Whether the word can be a return address. A word that is only by chance in the place of one
+ * seldom passes: most are no addresses of memory at all.
+ */
+static bool is_return_address(uintptr_t ip)
+{
+	uintptr_t *known = place_in(returns, RETURNS_BITS, ip);
+
+	if (__atomic_load_n(known, __ATOMIC_RELAXED) == ip)
+		return ip != 0;
+	if (!is_after_call(ip))
+		return false;
+	__atomic_store_n(known, ip, __ATOMIC_RELAXED);
+	return true;
+}
+
+/*
+ * Whether fp can be the frame pointer of the frame `at`: the stack has it there, and above it a
+ * return address. Code without a frame pointer may use the register for anything.
+ */
+static bool is_chained(struct window *window, const struct position *at)
+{
+	uintptr_t ip;
+
+	return at->fp >= at->sp && (at->fp & 7) == 0 && window_read(window, at->fp + 8, &ip) &&
+	       is_return_address(ip);
+}
+
+#else
+
+static bool is_chained(struct window *window, const struct position *at)
+{
+	(void)window;
+	(void)at;
+	return false;
+}
+
+#endif
+
+enum walk_state step_find_cfa(struct window *window, const struct cfi_rule *rule,
+			      const struct position *at, uintptr_t *cfa, enum capture_end *end)
+{
+	uintptr_t fp = at->fp;
+
 	switch ((enum cfi_form)rule->form) {
 	case CFI_FP_DEREF:
 		if (!window_read(window, fp + (uintptr_t)rule->cfa, cfa))
 			return stop_walk(CAPTURE_LEFT_STACK, end);
+		return WALK_ON;
+	case CFI_CHAIN:
+		if (!is_chained(window, at))
+			break;
+		*cfa = fp + (uintptr_t)rule->cfa;
 		return WALK_ON;
 	case CFI_END:
 		return stop_walk(CAPTURE_COMPLETE, end);
@@ -53,7 +137,7 @@ struct cfi_rule *step_search_rule(struct cfi_table *table, uintptr_t ip, struct 
 {
 	struct cfi_rule *rule = cfi_find(table, ip, scratch);
 
-	if (rule == scratch || last == scratch)
+	if (rule == scratch || last == scratch || rule == &cfi_outside || last == &cfi_outside)
 		return rule;
 	if (__atomic_load_n(&last->hint[0], __ATOMIC_RELAXED) == 0)
 		set_hint(table, &last->hint[0], rule);

@@ -98,9 +98,9 @@ static inline enum walk_state stop_walk(enum capture_end why, enum capture_end *
 	return WALK_DONE;
 }
 
-/* Computes the CFA by a rule of another form than CFI_SP and CFI_FP, or sets *end. */
-enum walk_state step_find_cfa(struct window *window, const struct cfi_rule *rule, uintptr_t fp,
-			      uintptr_t *cfa, enum capture_end *end);
+/* Computes the CFA of `at` by a rule of another form than CFI_SP and CFI_FP, or sets *end. */
+enum walk_state step_find_cfa(struct window *window, const struct cfi_rule *rule,
+			      const struct position *at, uintptr_t *cfa, enum capture_end *end);
 
 /* Searches for the rule of ip, and makes it the first, else the second hint of `last`. */
 struct cfi_rule *step_search_rule(struct cfi_table *table, uintptr_t ip, struct cfi_rule *last,
@@ -126,7 +126,7 @@ step_by_rule(struct window *window, const struct cfi_rule *rule, struct position
 	} else if (rule->form == CFI_FP) {
 		cfa = fp + (uintptr_t)rule->cfa;
 	} else {
-		enum walk_state state = step_find_cfa(window, rule, fp, &cfa, end);
+		enum walk_state state = step_find_cfa(window, rule, at, &cfa, end);
 
 		if (state != WALK_ON)
 			return state;

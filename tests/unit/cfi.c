@@ -351,6 +351,152 @@ static void test_random_stacks(void)
 	      "20000 stacks full of wrong addresses are walked without a crash");
 }
 
+#if ARCH_CHAINS
+
+/*
+ * Code without unwind tables: chained() has a frame pointer and calls its argument; unchained()
+ * uses the register of the frame pointer for its second argument.
+ */
+static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3, /* chained */
+				0x55, 0x48, 0x89, 0xf5, 0xff, 0xd7, 0x5d, 0xc3 };
+static void (*chained)(void (*callee)(void));
+static void (*unchained)(void (*callee)(void), uintptr_t fp);
+static uintptr_t after_chained, after_unchained; /* their return addresses */
+
+static NOINLINE void capture_all(void)
+{
+	capture(CAPTURE_DEPTH_MAX);
+}
+
+static NOINLINE void capture_in_chain(void)
+{
+	chained(capture_all);
+	__asm__ volatile("");
+}
+
+static NOINLINE void capture_on_stack(uintptr_t *words, uintptr_t fp)
+{
+	unchained(capture_all, fp);
+	__asm__ volatile("" : : "r"(words) : "memory");
+}
+
+static struct capture_memory memory;
+static int differences, captures, ends_of_walks[CAPTURE_NOT_RISING + 1];
+
+/* Takes the backtrace by both walks, which must agree. */
+static NOINLINE void capture_twice(void)
+{
+	const struct origin origin = CAPTURE_ORIGIN();
+	enum capture_end again;
+
+	count = capture_walk(&origin, &bounds, frames, 40, &end);
+	capture_again(&memory, &origin, &bounds, 40, &again);
+	differences += again != end || memory.count < count;
+	for (unsigned int i = 0; i < count && i < memory.count; i++)
+		differences += memory.frames[memory.count - 1 - i].ip != frames[i];
+	captures++;
+	ends_of_walks[end]++;
+}
+
+static unsigned int random_seed = 7;
+
+static unsigned int random_below(unsigned int limit)
+{
+	random_seed = random_seed * 1103515245 + 12345;
+	return (random_seed >> 16) % limit;
+}
+
+/* Calls itself through chained code and through code that puts anything into the register. */
+static NOINLINE void wander(void)
+{
+	static int depth;
+	uintptr_t words[16];
+
+	for (int i = 0; i < 16; i++)
+		words[i] = random_below(3) == 0	  ? after_chained
+			   : random_below(3) == 0 ? (uintptr_t)(words + random_below(24))
+						  : random_below(1000) * 0x1000003u;
+	depth++;
+	for (unsigned int i = 1 + random_below(3); depth < 12 && i > 0; i--) {
+		unsigned int way = random_below(8);
+
+		if (way < 4)
+			chained(wander);
+		else if (way < 5)
+			unchained(wander, (uintptr_t)(words + random_below(20)) + way % 3);
+		else if (way < 6)
+			unchained(wander, random_seed * 0x10001u);
+		capture_twice();
+		chained(capture_twice);
+		unchained(capture_twice, (uintptr_t)(words + random_below(4)));
+	}
+	depth--;
+	__asm__ volatile("" : : "r"(words) : "memory");
+}
+
+/* Whether the walk passes over `fp` and ends in unchained(). */
+static bool ends_there(uintptr_t *words, uintptr_t fp)
+{
+	capture_on_stack(words, fp);
+	return end == CAPTURE_NO_RULE && frames[count - 1] == after_unchained;
+}
+
+static void test_chains(void)
+{
+	uint8_t *page =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uintptr_t words[64];
+	bool is_good = true, is_passed = false;
+
+	memcpy(page + 64, code, sizeof(code));
+	mprotect(page, 4096, PROT_READ | PROT_EXEC);
+	chained = (void (*)(void (*)(void)))(uintptr_t)(page + 64);
+	unchained = (void (*)(void (*)(void), uintptr_t))(uintptr_t)(page + 72);
+	after_chained = (uintptr_t)page + 70;
+	after_unchained = (uintptr_t)page + 78;
+
+	capture_in_chain();
+	for (unsigned int i = 0; i < count; i++)
+		is_passed |= frames[i] == after_chained;
+	check(is_passed && ends_at_start(),
+	      "a walk through code without unwind tables follows its frame pointers");
+	for (int i = 0; i < 64; i++)
+		words[i] = (uintptr_t)(words + i);
+	for (uintptr_t fp = 0; fp < 64; fp++)
+		is_good &= ends_there(words, fp) && ends_there(words, ~fp) &&
+			   ends_there(words, fp << 40 | 8) &&
+			   ends_there(words, (uintptr_t)page + fp) &&
+			   ends_there(words, (uintptr_t)words + fp);
+	check(is_good, "a register that is no frame pointer ends the walk");
+	words[0] = (uintptr_t)(words + 32);
+	words[1] = after_chained + 1; /* inside of an instruction that follows a call */
+	is_good = ends_there(words, (uintptr_t)words);
+	for (int i = 0; i < 64; i++) {
+		words[1] = (uintptr_t)i << 42 | 0x1234567;
+		is_good &= ends_there(words, (uintptr_t)words);
+	}
+	check(is_good, "a frame pointer without a return address ends the walk");
+	words[1] = after_chained;
+	words[33] = after_chained;
+	words[32] = 0;
+	capture_on_stack(words, (uintptr_t)words);
+	check(end == CAPTURE_NO_RULE && count >= 3 && frames[count - 1] == after_chained &&
+		      frames[count - 2] == after_chained && frames[count - 3] == after_unchained,
+	      "a chain is followed as long as it rises");
+	words[32] = (uintptr_t)words;
+	capture_on_stack(words, (uintptr_t)words);
+	check(end == CAPTURE_NO_RULE, "a chain that falls ends the walk");
+	while (captures < 20000)
+		wander();
+	printf("# ends: %d %d %d %d %d\n", ends_of_walks[0], ends_of_walks[1], ends_of_walks[2],
+	       ends_of_walks[3], ends_of_walks[4]);
+	check(differences == 0 && ends_of_walks[CAPTURE_COMPLETE] && ends_of_walks[CAPTURE_NO_RULE],
+	      "walks that reuse frames agree with others in code without unwind tables");
+	munmap(page, 4096);
+}
+
+#endif
+
 static void test_table(void)
 {
 	struct cfi_rule scratch, *rule, *again;
@@ -362,7 +508,8 @@ static void test_table(void)
 	      "a compiled rule is found again in the table");
 	check(sizeof(struct cfi_rule) == 32, "a rule takes 32 bytes");
 	rule = cfi_find(cfi_table(), (uintptr_t)&number, &scratch);
-	check(rule->form == CFI_NO_RULE, "data has no rule");
+	check(rule->form == cfi_outside.form && rule->module == cfi_outside.module,
+	      "data has no unwind table");
 }
 
 /* As many rules as the code of libc has addresses: the table must grow, and stay right. */
@@ -582,6 +729,9 @@ int main(void)
 	test_walks();
 	test_wrong_stacks();
 	test_random_stacks();
+#if ARCH_CHAINS
+	test_chains();
+#endif
 	test_signal(&bounds, "a walk goes through a signal into a leaf function");
 	test_signal(&(struct stack_bounds){ 0, 0 },
 		    "a walk goes through a signal into a leaf function on an unknown stack");
