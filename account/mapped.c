@@ -15,17 +15,7 @@ void mapped_free(struct mapped *mapped)
 /* Index of the first range whose end is above the address. */
 static size_t first_behind(const struct mapped *mapped, uint64_t address)
 {
-	size_t from = 0, to = mapped->count;
-
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (mapped->items[middle].end > address)
-			to = middle;
-		else
-			from = middle + 1;
-	}
-	return from;
+	return ARRAY_SEARCH(mapped->count, at, mapped->items[at].end <= address);
 }
 
 bool mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint32_t item)

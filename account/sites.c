@@ -27,19 +27,6 @@ void sites_clear(struct sites *sites)
 	sites_seal(sites);
 }
 
-static void make_room(struct sites *sites, size_t id)
-{
-	size_t count = sites->first_count ? sites->first_count : 1024;
-	uint32_t *first;
-
-	while (count <= id)
-		count *= 2;
-	first = memory_resize(sites->first, count * sizeof(*first));
-	memset(first + sites->first_count, 0, (count - sites->first_count) * sizeof(*first));
-	sites->first = first;
-	sites->first_count = count;
-}
-
 /*
  * True for the descriptor of a stream, directory or shared memory object: this descriptor is only a
  * part of the live object.
@@ -81,8 +68,18 @@ uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event)
 	size_t id = is_known ? (size_t)event->backtrace->id + 1 : 0;
 	uint32_t index;
 
-	if (id >= sites->first_count)
-		make_room(sites, id);
+	if (id >= sites->first_count) {
+		size_t count = sites->first_count ? sites->first_count : 1024;
+		uint32_t *first;
+
+		while (count <= id)
+			count *= 2;
+		first = memory_resize(sites->first, count * sizeof(*first));
+		memset(first + sites->first_count, 0,
+		       (count - sites->first_count) * sizeof(*first));
+		sites->first = first;
+		sites->first_count = count;
+	}
 	for (index = sites->first[id]; index; index = sites_at(sites, index)->next) {
 		const struct site *site = sites_at(sites, index);
 

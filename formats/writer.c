@@ -84,20 +84,6 @@ bool format_has_word(const char *words, const char *word)
 	return false;
 }
 
-static int refuse_word(const struct writer *format, const char *word, struct error *err)
-{
-	const struct format_word *row;
-	char list[160] = "";
-
-	for (unsigned i = 0; (row = format_word_at(format, i)) != NULL; i++)
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "",
-			 !strcmp(row->word, "SIZE") ? "a size (500KB)" : row->word);
-	return *list ? error_set(err, EINVAL, "--format=%s:%s: %s takes %s", format->name, word,
-				 format->name, list)
-		     : error_set(err, EINVAL, "--format=%s:%s: %s takes no further word",
-				 format->name, word, format->name);
-}
-
 static bool is_word_of(const struct writer *format, const char *word, size_t length, uint64_t *size)
 {
 	const struct format_word *row;
@@ -119,8 +105,20 @@ int format_check_words(const struct writer *format, const char *words, uint64_t 
 	for (const char *at = words; at && *at;) {
 		size_t item = strcspn(at, ",");
 
-		if (!is_word_of(format, at, item, size))
-			return refuse_word(format, words, err);
+		if (!is_word_of(format, at, item, size)) {
+			const struct format_word *row;
+			char list[160] = "";
+
+			for (unsigned i = 0; (row = format_word_at(format, i)) != NULL; i++)
+				snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
+					 i ? ", " : "",
+					 !strcmp(row->word, "SIZE") ? "a size (500KB)" : row->word);
+			return *list ? error_set(err, EINVAL, "--format=%s:%s: %s takes %s",
+						 format->name, words, format->name, list)
+				     : error_set(err, EINVAL,
+						 "--format=%s:%s: %s takes no further word",
+						 format->name, words, format->name);
+		}
 		at += item + (at[item] == ',');
 	}
 	return 0;

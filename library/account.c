@@ -137,18 +137,6 @@ static void add_process(struct library_account *account, const struct trace_proc
 	process->ledger = ledger_create(false);
 }
 
-/* Makes `of`, which may be new, the current process: events of merged traces alternate. */
-static void find_process(struct library_account *account, const struct trace_process *of)
-{
-	uint32_t number = map_get(&account->by_section, 0, of->section - 1);
-
-	if (!number)
-		add_process(account, of);
-	account->current =
-		account->processes.items[(number ? number : account->processes.count) - 1];
-	account->of = of;
-}
-
 /* Adds a call that has not returned: a call for a lock, or a wait for a semaphore. */
 static void on_open(struct library_account *account, const struct event *event)
 {
@@ -191,8 +179,15 @@ static void on_event(struct library_account *account, const struct event *event)
 {
 	struct library_process *process;
 
-	if (account->of != event->process)
-		find_process(account, event->process);
+	if (account->of != event->process) {
+		uint32_t number = map_get(&account->by_section, 0, event->process->section - 1);
+
+		if (!number)
+			add_process(account, event->process);
+		account->current =
+			account->processes.items[(number ? number : account->processes.count) - 1];
+		account->of = event->process;
+	}
 	process = account->current;
 	ledger_event(process->ledger, event);
 	if (event->kind == EVENT_NOTE) {
@@ -259,21 +254,6 @@ static int compare_held(const void *left, const void *right)
 		?: ORDER(a->object, b->object);
 }
 
-/* Adds the descriptors that stayed open when the process executed another program. */
-static void add_passed(struct library_account *account, size_t number)
-{
-	struct library_process *const *processes = account->processes.items;
-	const struct passed_stream *streams = account->streams.items;
-	struct ledger_held object;
-
-	for (size_t at = 0; ledger_passed(streams[number].ledger, &at, &object);) {
-		size_t last = passed_to(streams, account->processes.count, number, object.object);
-
-		if (last < account->processes.count)
-			add_held(account, processes[number], &object, processes[last]->end_ns);
-	}
-}
-
 static void gather_objects(struct library_account *account, const struct event *event)
 {
 	size_t count = account->processes.count;
@@ -290,7 +270,14 @@ static void gather_objects(struct library_account *account, const struct event *
 
 		for (size_t at = 0; ledger_held(process->ledger, &at, &object);)
 			add_held(account, process, &object, process->end_ns);
-		add_passed(account, i);
+		/* adds the descriptors that stayed open when it executed another program */
+		for (size_t at = 0; ledger_passed(process->ledger, &at, &object);) {
+			size_t last = passed_to(account->streams.items, count, i, object.object);
+
+			if (last < count)
+				add_held(account, process, &object,
+					 account->processes.items[last]->end_ns);
+		}
 	}
 	ARRAY_SORT(&account->held, compare_held);
 }
@@ -488,26 +475,6 @@ static void add_wakes(struct library_account *account, const struct library_proc
 	}
 }
 
-static void add_asleep(struct library_account *account)
-{
-	for (size_t i = 0; i < account->asleep.count; i++) {
-		const struct library_asleep *asleep = &account->asleep.items[i];
-		*ARRAY_ADD(&account->waits) = (struct holdtrace_wait){
-			.kind = "semaphore",
-			.ended = wakes_end_name(RESOURCE_SEMAPHORE, WAKES_ASLEEP),
-			.count = 1,
-			.total_ns = asleep->ns,
-			.longest_ns = asleep->ns,
-			.since_ns = asleep->since_ns,
-			.object = asleep->object,
-			.thread = asleep->thread,
-			.process = asleep->section,
-			.backtrace = asleep->backtrace,
-			.waker_backtrace = HOLDTRACE_NO_ID,
-		};
-	}
-}
-
 static int compare_waits(const void *left, const void *right)
 {
 	const struct holdtrace_wait *a = left, *b = right;
@@ -528,7 +495,22 @@ static void finish_waits(struct library_account *account, const struct event *ev
 		add_wakes(account, process, &process->conditions, "condition");
 		add_wakes(account, process, &process->semaphores, "semaphore");
 	}
-	add_asleep(account);
+	for (size_t i = 0; i < account->asleep.count; i++) {
+		const struct library_asleep *asleep = &account->asleep.items[i];
+		*ARRAY_ADD(&account->waits) = (struct holdtrace_wait){
+			.kind = "semaphore",
+			.ended = wakes_end_name(RESOURCE_SEMAPHORE, WAKES_ASLEEP),
+			.count = 1,
+			.total_ns = asleep->ns,
+			.longest_ns = asleep->ns,
+			.since_ns = asleep->since_ns,
+			.object = asleep->object,
+			.thread = asleep->thread,
+			.process = asleep->section,
+			.backtrace = asleep->backtrace,
+			.waker_backtrace = HOLDTRACE_NO_ID,
+		};
+	}
 	ARRAY_SORT(&account->waits, compare_waits);
 	account->is_finished = true;
 }

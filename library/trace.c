@@ -192,31 +192,26 @@ static enum holdtrace_effect effect_of(const struct event *event)
 	return event->type == CALL_TYPE_FREE ? HOLDTRACE_RELEASES : HOLDTRACE_NEITHER;
 }
 
-static uint32_t backtrace_of(const struct event *event)
-{
-	return event->backtrace ? event->backtrace->id : HOLDTRACE_NO_ID;
-}
-
 /* Expands to X(member, value) for each member of an event. */
-#define EVENT_MEMBERS(X)                         \
-	X(index, event->index)                   \
-	X(time_ns, event->time_ns)               \
-	X(enter_ns, event->enter_ns)             \
-	X(leave_ns, event->leave_ns)             \
-	X(object, event->object)                 \
-	X(bytes, event->size)                    \
-	X(related, event->related)               \
-	X(result, event->result)                 \
-	X(call, event->call)                     \
-	X(process, event->process->section - 1)  \
-	X(thread, event->thread)                 \
-	X(function, event->function->id)         \
-	X(resource, event->resource->id)         \
-	X(operation, (uint32_t)event->operation) \
-	X(effect, (uint32_t)effect_of(event))    \
-	X(flags, event->flags)                   \
-	X(error, event->error)                   \
-	X(backtrace, backtrace_of(event))        \
+#define EVENT_MEMBERS(X)                                                        \
+	X(index, event->index)                                                  \
+	X(time_ns, event->time_ns)                                              \
+	X(enter_ns, event->enter_ns)                                            \
+	X(leave_ns, event->leave_ns)                                            \
+	X(object, event->object)                                                \
+	X(bytes, event->size)                                                   \
+	X(related, event->related)                                              \
+	X(result, event->result)                                                \
+	X(call, event->call)                                                    \
+	X(process, event->process->section - 1)                                 \
+	X(thread, event->thread)                                                \
+	X(function, event->function->id)                                        \
+	X(resource, event->resource->id)                                        \
+	X(operation, (uint32_t)event->operation)                                \
+	X(effect, (uint32_t)effect_of(event))                                   \
+	X(flags, event->flags)                                                  \
+	X(error, event->error)                                                  \
+	X(backtrace, event->backtrace ? event->backtrace->id : HOLDTRACE_NO_ID) \
 	X(is_note, event->kind == EVENT_NOTE)
 
 PUBLIC int holdtrace_trace_next(struct holdtrace_trace *trace, const struct holdtrace_event **out,
@@ -238,16 +233,6 @@ PUBLIC int holdtrace_trace_next(struct holdtrace_trace *trace, const struct hold
 	return 1;
 }
 
-static inline void fill_row(const struct holdtrace_columns *columns, size_t row,
-			    const struct event *event)
-{
-#define MEMBER(name, value) \
-	if (columns->name)  \
-		columns->name[row] = value;
-	EVENT_MEMBERS(MEMBER)
-#undef MEMBER
-}
-
 PUBLIC long holdtrace_trace_read(struct holdtrace_trace *trace,
 				 const struct holdtrace_columns *columns, size_t max,
 				 struct holdtrace_error *error)
@@ -263,7 +248,11 @@ PUBLIC long holdtrace_trace_read(struct holdtrace_trace *trace,
 			return library_fail(error, &err);
 		if (ret == 0)
 			break;
-		fill_row(columns, row, event);
+#define MEMBER(name, value) \
+	if (columns->name)  \
+		columns->name[row] = value;
+		EVENT_MEMBERS(MEMBER)
+#undef MEMBER
 	}
 	return (long)row;
 }

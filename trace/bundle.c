@@ -150,9 +150,18 @@ static int search_file(struct search *search, struct error *err)
 ORDER_FUNCTION(compare_pieces, struct found,
 	       ORDER(a->stream, b->stream) ?: ORDER(a->extent.offset, b->extent.offset))
 
-static void bundle_fill(struct bundle *bundle, const struct search *search)
+static int bundle_make(struct bundle *bundle, struct search *search, struct error *err)
 {
-	for (size_t i = 0; i < search->pieces.count; i++) {
+	size_t count = search->pieces.count;
+
+	if (!count)
+		return error_set(err, ENODATA, "has no stream: nothing was recorded");
+	qsort(search->pieces.items, count, sizeof(*search->pieces.items), compare_pieces);
+	bundle->extents = memory_zalloc(count, sizeof(*bundle->extents));
+	bundle->streams = memory_zalloc(search->places.count, sizeof(*bundle->streams));
+	if (!bundle->extents || !bundle->streams)
+		return error_system(err, ENOMEM, "cannot store the list of streams");
+	for (size_t i = 0; i < count; i++) {
 		const struct found *found = &search->pieces.items[i];
 		struct bundle_stream *stream;
 
@@ -168,21 +177,7 @@ static void bundle_fill(struct bundle *bundle, const struct search *search)
 		stream->missing += found->missing;
 		bundle->extents[i] = found->extent;
 	}
-	bundle->extent_count = search->pieces.count;
-}
-
-static int bundle_make(struct bundle *bundle, struct search *search, struct error *err)
-{
-	size_t count = search->pieces.count;
-
-	if (!count)
-		return error_set(err, ENODATA, "has no stream: nothing was recorded");
-	qsort(search->pieces.items, count, sizeof(*search->pieces.items), compare_pieces);
-	bundle->extents = memory_zalloc(count, sizeof(*bundle->extents));
-	bundle->streams = memory_zalloc(search->places.count, sizeof(*bundle->streams));
-	if (!bundle->extents || !bundle->streams)
-		return error_system(err, ENOMEM, "cannot store the list of streams");
-	bundle_fill(bundle, search);
+	bundle->extent_count = count;
 	return 0;
 }
 

@@ -98,28 +98,6 @@ static bool may_hold(const struct frame *frame)
 	       frame->size >= WIRE_ASIDE_SIZE + WIRE_HEADER_SIZE;
 }
 
-/* Classifies a packet by its header. at: the bytes of the header. */
-static inline void look_at_header(const struct framing *framing, const unsigned char *at,
-				  struct frame *frame)
-{
-	uint32_t size = get_dword(framing, at + 4);
-
-	frame->tag = get_dword(framing, at);
-	if (framing->is_size_first) {
-		uint32_t first = frame->tag;
-
-		frame->tag = size;
-		size = first -
-		       4; /* if first < 4, this wraps around and the check below rejects it */
-	}
-	frame->size = size + WIRE_HEADER_SIZE;
-	frame->aside = 0;
-	frame->kind = find_tag(framing, frame->tag, &frame->packet) ? FRAME_PACKET : FRAME_UNKNOWN;
-	if (size > WIRE_READ_MAX || size % 4 != 0 ||
-	    (frame->kind == FRAME_UNKNOWN && !is_tag_like(frame->tag)))
-		frame->kind = FRAME_DAMAGED;
-}
-
 /*
  * Classifies an item that starts with the first byte of a handshake. Returns 1 if it is a
  * handshake.
@@ -147,6 +125,8 @@ int framing_look(struct trace *trace, const struct framing *framing, size_t dist
 {
 	const struct source *source = &trace->source;
 	int rc = source_need(&trace->source, distance + WIRE_HEADER_SIZE, err);
+	const unsigned char *at;
+	uint32_t size;
 
 	if (rc)
 		return rc;
@@ -163,7 +143,22 @@ int framing_look(struct trace *trace, const struct framing *framing, size_t dist
 		frame->kind = FRAME_CUT;
 		return 0;
 	}
-	look_at_header(framing, source_at(source) + distance, frame);
+	at = source_at(source) + distance;
+	size = get_dword(framing, at + 4);
+	frame->tag = get_dword(framing, at);
+	if (framing->is_size_first) {
+		uint32_t first = frame->tag;
+
+		frame->tag = size;
+		/* if first < 4, this wraps around and the check below rejects it */
+		size = first - 4;
+	}
+	frame->size = size + WIRE_HEADER_SIZE;
+	frame->aside = 0;
+	frame->kind = find_tag(framing, frame->tag, &frame->packet) ? FRAME_PACKET : FRAME_UNKNOWN;
+	if (size > WIRE_READ_MAX || size % 4 != 0 ||
+	    (frame->kind == FRAME_UNKNOWN && !is_tag_like(frame->tag)))
+		frame->kind = FRAME_DAMAGED;
 	if (!may_hold(frame))
 		return 0;
 	rc = source_need(&trace->source, distance + WIRE_ASIDE_SIZE + WIRE_HEADER_SIZE, err);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "base/array.h"
 #include "htr_table.h"
 #include "trace/decode.h"
 #include "trace/event.h"
@@ -62,28 +63,23 @@ struct part {
 	size_t room;
 };
 
-#define LIST(type)                      \
-	struct {                        \
-		type *items;            \
-		size_t count, capacity; \
-	}
-
 struct container {
 	ZSTD_DCtx *zstd;
 	uint64_t section; /* offset of the stream's start */
 	bool is_open; /* the section has not ended yet: its index, written last, was not reached */
-	LIST(const struct function *) functions;
-	LIST(struct thread) threads;
-	LIST(const char *) names;
-	LIST(struct shape) shapes;
-	LIST(struct node) nodes; /* the first item is node 1 */
-	LIST(uint32_t) made; /* numbers of the nodes whose backtrace was created in this epoch */
-	uint32_t epoch;	     /* latest epoch of the registry that was seen */
+	ARRAY_OF(const struct function *) functions;
+	ARRAY_OF(struct thread) threads;
+	ARRAY_OF(const char *) names;
+	ARRAY_OF(struct shape) shapes;
+	ARRAY_OF(struct node) nodes; /* the first item is node 1 */
+	ARRAY_OF(uint32_t)
+	made;		/* numbers of the nodes whose backtrace was created in this epoch */
+	uint32_t epoch; /* latest epoch of the registry that was seen */
 
 	/* the block that is being read */
 	struct htr_block block;
 	uint64_t number;
-	LIST(struct packet) packets;
+	ARRAY_OF(struct packet) packets;
 	size_t next_packet;
 	uint32_t next_event;
 	bool has_events; /* the block has events that are wanted */
@@ -97,8 +93,9 @@ struct container {
 	uint64_t last_ns;
 	struct htr_stamp stamp;
 
-	LIST(struct htr_entry) index; /* empty if the whole trace is wanted or there is no index */
-	size_t place;		      /* number of the next entry of `index` */
+	ARRAY_OF(struct htr_entry)
+	index;	      /* empty if the whole trace is wanted or there is no index */
+	size_t place; /* number of the next entry of `index` */
 	struct wire_value arguments[DECODE_ARGUMENTS_MAX];
 };
 

@@ -118,39 +118,13 @@ static enum got add_shape(struct trace *trace, const struct htr_shape *fields)
 	return GOT_IT;
 }
 
-/*
- * Records in the tally the facts about skipped events: the number of threads, and whether any
- * function may have created threads.
- */
-static void note_definitions(struct trace *trace)
-{
-	const struct container *container = trace->container;
-	struct trace_tally *tally = &trace->tally;
-
-	tally->skipped_threads = (uint32_t)container->threads.count;
-	for (size_t i = 0; i < container->functions.count; i++) {
-		const struct hook *hook = container->functions.items[i]->hook;
-
-		tally->skipped_makers |= !hook || hook->resource == RESOURCE_THREAD;
-	}
-}
-
-static enum got add_packet(struct container *container, const struct htr_packet *fields)
-{
-	struct packet *packet = ARRAY_ADD(&container->packets);
-
-	if (packet)
-		*packet =
-			(struct packet){ fields->place, fields->packets.at, fields->packets.size };
-	return got(packet);
-}
-
 static enum got add_definition(struct trace *trace, struct bytes *bytes, uint64_t *address)
 {
 	struct container *container = trace->container;
 	struct htr_thread thread;
 	struct htr_shape shape;
-	struct htr_packet packet;
+	struct htr_packet fields;
+	struct packet *packet;
 	struct htr_node node;
 
 	switch ((enum htr_definition) * bytes->at++) {
@@ -169,22 +143,16 @@ static enum got add_definition(struct trace *trace, struct bytes *bytes, uint64_
 		shape = take_shape(bytes);
 		return bytes->has_failed ? GOT_DAMAGE : add_shape(trace, &shape);
 	case HTR_DEFINITION_packet:
-		packet = take_packet(bytes);
-		return add_packet(container, &packet);
+		fields = take_packet(bytes);
+		packet = ARRAY_ADD(&container->packets);
+		if (packet)
+			*packet = (struct packet){ fields.place, fields.packets.at,
+						   fields.packets.size };
+		return got(packet);
 	case HTR_DEFINITION_COUNT:
 		break;
 	}
 	return GOT_DAMAGE;
-}
-
-static uint64_t memory_of(const struct container *container)
-{
-	return container->nodes.capacity * sizeof(struct node) +
-	       container->made.capacity * sizeof(uint32_t) +
-	       container->shapes.capacity * sizeof(struct shape) +
-	       container->threads.capacity * sizeof(struct thread) +
-	       (container->functions.capacity + container->names.capacity) * sizeof(void *) +
-	       container->index.capacity * sizeof(struct htr_entry);
 }
 
 enum got container_add_definitions(struct trace *trace)
@@ -197,34 +165,41 @@ enum got container_add_definitions(struct trace *trace)
 	while (bytes.at < bytes.end) {
 		enum got got = add_definition(trace, &bytes, &address);
 
+		uint64_t memory = container->nodes.capacity * sizeof(struct node) +
+				  container->made.capacity * sizeof(uint32_t) +
+				  container->shapes.capacity * sizeof(struct shape) +
+				  container->threads.capacity * sizeof(struct thread) +
+				  (container->functions.capacity + container->names.capacity) *
+					  sizeof(void *) +
+				  container->index.capacity * sizeof(struct htr_entry);
+
 		if (bytes.has_failed)
 			got = GOT_DAMAGE;
-		if (got == GOT_IT && memory_of(container) > trace->registry.pool.limit)
+		if (got == GOT_IT && memory > trace->registry.pool.limit)
 			got = GOT_NO_MEMORY;
 		if (got != GOT_IT)
 			return got;
 	}
-	if (trace->tally.skipped)
-		note_definitions(trace);
-	return GOT_IT;
-}
+	if (!trace->tally.skipped)
+		return GOT_IT;
+	trace->tally.skipped_threads = (uint32_t)container->threads.count;
+	for (size_t i = 0; i < container->functions.count; i++) {
+		const struct hook *hook = container->functions.items[i]->hook;
 
-/*
- * Number of bytes that the lists use for the definitions in all earlier blocks, including lost
- * ones.
- */
-static uint64_t memory_before(const struct htr_block *block)
-{
-	return block->first_node * (uint64_t)sizeof(struct node) +
-	       block->first_shape * (uint64_t)sizeof(struct shape) +
-	       block->first_thread * (uint64_t)sizeof(struct thread) +
-	       ((uint64_t)block->first_function + block->first_name) * sizeof(void *);
+		trace->tally.skipped_makers |= !hook || hook->resource == RESOURCE_THREAD;
+	}
+	return GOT_IT;
 }
 
 enum got container_fill_gaps(struct trace *trace)
 {
 	struct container *container = trace->container;
 	const struct htr_block *block = &container->block;
+	/* what the lists use for the definitions in all earlier blocks, including lost ones */
+	uint64_t before = block->first_node * (uint64_t)sizeof(struct node) +
+			  block->first_shape * (uint64_t)sizeof(struct shape) +
+			  block->first_thread * (uint64_t)sizeof(struct thread) +
+			  ((uint64_t)block->first_function + block->first_name) * sizeof(void *);
 	enum got got = GOT_IT;
 
 #define IS_STRANGE(list, first, most) \
@@ -236,7 +211,7 @@ enum got container_fill_gaps(struct trace *trace)
 	    IS_STRANGE(nodes, block->first_node, NODES_GAP))
 		return GOT_DAMAGE;
 #undef IS_STRANGE
-	if (memory_before(block) > trace->registry.pool.limit)
+	if (before > trace->registry.pool.limit)
 		return GOT_NO_MEMORY;
 	while (got == GOT_IT && container->functions.count < block->first_function)
 		got = add_function(trace, "?");

@@ -17,23 +17,6 @@
 
 #define SAME_CLOCK_NS 1000000000ull /* realtime offsets that differ by less count as equal */
 
-/* Translates the ids of a part to objects of the merged trace. Each object is looked up once. */
-struct merge_list {
-	const void **items; /* indexed by id in the part: the object of the merged trace; NULL: not
-			       looked up yet */
-	size_t count, capacity;
-};
-
-struct merge_ids {
-	struct merge_list functions, backtraces, resources, mappings;
-};
-
-/* The classes of the merged trace so far. */
-struct merge_classes {
-	const struct resource_class **items;
-	size_t count, capacity;
-};
-
 struct part {
 	char *path;
 	struct trace *trace;
@@ -45,7 +28,11 @@ struct part {
 	const struct event *event; /* the next event of the part */
 	uint64_t key;		   /* time of the event in ns since 1970; never decreases */
 	size_t number;		   /* decides the order of events with equal keys */
-	struct merge_ids ids;
+	/*
+	 * indexed by id in the part: the object of the merged trace; NULL: not looked up yet, which
+	 * happens once for each object
+	 */
+	ARRAY_OF(const void *) functions, backtraces, resources, mappings;
 };
 
 struct merge {
@@ -55,7 +42,7 @@ struct merge {
 	ARRAY_OF(struct part *) live;  /* a heap, with the earliest event at the top */
 	struct part *last;	       /* the part whose event was returned and not yet replaced */
 	struct part *current; /* like `last`, but never reset: the part of the returned event */
-	struct merge_classes classes;
+	ARRAY_OF(const struct resource_class *) classes; /* of the merged trace so far */
 	uint64_t index, run_start;
 	uint64_t session[2], clock; /* session and clock of the first part whose clock is known */
 	bool has_clock;
@@ -63,77 +50,65 @@ struct merge {
 
 /* ---- classes ---- */
 
-static bool is_same_class(const struct resource_class *one, const struct resource_class *two)
+static bool is_taken(const struct merge *merge, uint32_t ordinal)
 {
-	if (one->is_registered != two->is_registered)
-		return false;
-	if (!one->is_registered)
-		return one->ordinal == two->ordinal;
-	return one->flags == two->flags && !strcmp(one->type, two->type) &&
-	       !strcmp(one->description, two->description);
-}
-
-static bool is_taken(const struct merge_classes *classes, uint32_t ordinal)
-{
-	for (size_t i = 0; i < classes->count; i++)
-		if (classes->items[i]->ordinal == ordinal)
+	for (size_t i = 0; i < merge->classes.count; i++)
+		if (merge->classes.items[i]->ordinal == ordinal)
 			return true;
 	return false;
 }
 
 /* Adds a class of a new type. It keeps its ordinal unless another class has that ordinal. */
-static const struct resource_class *add_class(struct merge_classes *classes,
-					      struct registry *registry,
+static const struct resource_class *add_class(struct trace *trace,
 					      const struct resource_class *resource)
 {
 	struct wire_resource packet = { .id = resource->ordinal,
 					.flags = resource->flags,
 					.type = resource->type,
 					.description = resource->description };
+	struct merge *merge = trace->reader;
 	const struct resource_class **place;
 	bool is_new;
 
-	for (uint32_t ordinal = 1; is_taken(classes, packet.id); ordinal++)
+	for (uint32_t ordinal = 1; is_taken(merge, packet.id); ordinal++)
 		packet.id = ordinal;
-	place = ARRAY_ADD(classes);
+	place = ARRAY_ADD(&merge->classes);
 	if (!place)
 		return NULL;
-	*place = resource->is_registered ? registry_add_resource(registry, &packet, &is_new)
-					 : registry_resource(registry, packet.id);
+	*place = resource->is_registered ? registry_add_resource(&trace->registry, &packet, &is_new)
+					 : registry_resource(&trace->registry, packet.id);
 	if (!*place)
-		classes->count--;
+		merge->classes.count--;
 	return *place;
 }
 
-static const struct resource_class *
-merge_resource(struct merge_ids *ids, struct merge_classes *classes, struct registry *registry,
-	       const struct resource_class *resource, bool *is_new)
+static const struct resource_class *merge_resource(struct trace *trace, struct part *part,
+						   const struct resource_class *resource,
+						   bool *is_new)
 {
-	const void **place = ARRAY_AT(&ids->resources, resource->id);
+	const struct merge *merge = trace->reader;
+	const void **place = ARRAY_AT(&part->resources, resource->id);
 
 	*is_new = place && !*place;
 	if (!*is_new)
 		return place ? *place : NULL;
-	for (size_t i = 0; i < classes->count && !*place; i++)
-		if (is_same_class(classes->items[i], resource))
-			*place = classes->items[i];
+	for (size_t i = 0; i < merge->classes.count && !*place; i++) {
+		const struct resource_class *class = merge->classes.items[i];
+
+		if (class->is_registered == resource->is_registered &&
+		    (class->is_registered
+			     ? class->flags == resource->flags &&
+				       !strcmp(class->type, resource->type) &&
+				       !strcmp(class->description, resource->description)
+			     : class->ordinal == resource->ordinal))
+			*place = class;
+	}
 	if (!*place)
-		*place = add_class(classes, registry, resource);
+		*place = add_class(trace, resource);
 	return *place;
 }
 
 /* ---- inputs ---- */
-
-/*
- * True for names that end in a number, such as those of further processes and program images:
- * x.htr.1, x.htr.sh.4711.
- */
-static bool ends_in_number(const char *text)
-{
-	const char *last = strrchr(text, '.');
-
-	return last && last[1] && !last[1 + strspn(last + 1, "0123456789")];
-}
 
 static bool ends_in(const char *name, const char *ending)
 {
@@ -144,9 +119,13 @@ static bool ends_in(const char *name, const char *ending)
 
 static bool is_trace_name(const char *name)
 {
+	const char *last = strrchr(name, '.');
+
 	if (ends_in(name, ".htr") || ends_in(name, ".rtrace") || ends_in(name, ".rtrace.zst"))
 		return true;
-	return (strstr(name, ".htr.") || strstr(name, ".rtrace.")) && ends_in_number(name);
+	/* further processes and program images have a number: x.htr.1, x.htr.sh.4711 */
+	return (strstr(name, ".htr.") || strstr(name, ".rtrace.")) && last[1] &&
+	       !last[1 + strspn(last + 1, "0123456789")];
 }
 
 static int add_part(struct merge *merge, const char *path, struct error *err)
@@ -204,22 +183,6 @@ static int add_directory(struct merge *merge, const char *path, struct error *er
 	return rc;
 }
 
-static int add_inputs(struct merge *merge, const char *const *paths, size_t count,
-		      struct error *err)
-{
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < count; i++) {
-		struct stat facts;
-
-		if (stat(paths[i], &facts) == 0 && S_ISDIR(facts.st_mode))
-			rc = add_directory(merge, paths[i], err);
-		else
-			rc = add_file(merge, paths[i], err);
-	}
-	return rc;
-}
-
 /* ---- one part ---- */
 
 /*
@@ -245,31 +208,22 @@ static void learn_clock(struct merge *merge, struct part *part, uint64_t clock)
 	part->has_clock = true;
 }
 
-static void set_key(struct merge *merge, struct part *part)
+/* Reads the part's next event. Returns 1, 0 at its end, or a negative errno. */
+static int part_advance(struct merge *merge, struct part *part, struct error *err)
 {
+	int rc = trace_next(part->trace, &part->event, err);
 	const struct event *event = part->event;
 	struct instant_base base;
-	uint64_t key;
 
+	if (rc <= 0)
+		return rc;
 	if (event->kind == EVENT_STREAM)
 		part->has_clock = false;
 	if (!part->has_clock && part->trace->process->has_process &&
 	    trace_base(part->trace, event, &base))
 		learn_clock(merge, part, base.realtime_ns);
-	if (!part->has_clock || !event_is_call(event))
-		return;
-	key = event->time_ns + part->clock;
-	if (key > part->key)
-		part->key = key;
-}
-
-/* Reads the part's next event. Returns 1, 0 at its end, or a negative errno. */
-static int part_advance(struct merge *merge, struct part *part, struct error *err)
-{
-	int rc = trace_next(part->trace, &part->event, err);
-
-	if (rc > 0)
-		set_key(merge, part);
+	if (part->has_clock && event_is_call(event) && event->time_ns + part->clock > part->key)
+		part->key = event->time_ns + part->clock;
 	return rc;
 }
 
@@ -283,19 +237,13 @@ static int open_part(struct merge *merge, struct part *part, struct error *err)
 	return rc;
 }
 
-static uint64_t start_of(const struct trace_process *process)
-{
-	if (process->has_tails)
-		return process->start_ns + process->realtime_ns;
-	return process->seconds * 1000000000ull + process->microseconds * 1000ull;
-}
-
 /*
  * Finds the start time of a part. Regular files are closed again and reopened when the merge
  * reaches that time.
  */
 static int look_at(struct merge *merge, struct part *part, struct error *err)
 {
+	const struct trace_process *process;
 	const struct event *event;
 	struct stat facts;
 	int rc = open_part(merge, part, err);
@@ -306,8 +254,11 @@ static int look_at(struct merge *merge, struct part *part, struct error *err)
 	do
 		rc = trace_next(part->trace, &event, err);
 	while (rc > 0 && !part->trace->process->has_process && !event_is_call(event));
+	process = part->trace->process;
 	if (rc > 0)
-		part->start = start_of(part->trace->process);
+		part->start = process->has_tails ? process->start_ns + process->realtime_ns
+						 : process->seconds * 1000000000ull +
+							   process->microseconds * 1000ull;
 	trace_close(part->trace);
 	part->trace = NULL;
 	part->is_open = false;
@@ -350,23 +301,6 @@ static int by_start(const void *one, const void *two)
 	return ORDER(a->start, b->start) ?: ORDER(a->number, b->number);
 }
 
-static void sort_parts(struct merge *merge)
-{
-	for (size_t i = 0; i < merge->parts.count; i++)
-		merge->parts.items[i]->number = i;
-	ARRAY_SORT(&merge->parts, by_start);
-	for (size_t i = 0; i < merge->parts.count; i++) {
-		struct part *part = merge->parts.items[i];
-
-		part->number = i;
-		part->key = part->start;
-		if (!merge->run_start)
-			merge->run_start = part->start;
-		if (part->is_open)
-			part->trace->window.run_start = merge->run_start;
-	}
-}
-
 /* ---- the heap of parts ---- */
 
 static bool is_before(const struct part *one, const struct part *two)
@@ -374,40 +308,34 @@ static bool is_before(const struct part *one, const struct part *two)
 	return one->key != two->key ? one->key < two->key : one->number < two->number;
 }
 
-static void swap_parts(struct part **one, struct part **two)
+static void sink_part(struct merge *merge)
 {
-	struct part *kept = *one;
-
-	*one = *two;
-	*two = kept;
-}
-
-static void sink_part(struct merge *merge, size_t i)
-{
-	struct part **heap = merge->live.items;
+	struct part **heap = merge->live.items, *part = heap[0];
+	size_t i = 0;
 
 	for (;;) {
 		size_t child = 2 * i + 1;
 
 		if (child + 1 < merge->live.count && is_before(heap[child + 1], heap[child]))
 			child++;
-		if (child >= merge->live.count || is_before(heap[i], heap[child]))
-			return;
-		swap_parts(&heap[i], &heap[child]);
+		if (child >= merge->live.count || is_before(part, heap[child]))
+			break;
+		heap[i] = heap[child];
 		i = child;
 	}
+	heap[i] = part;
 }
 
 static int put_live(struct merge *merge, struct part *part, struct error *err)
 {
-	struct part **place = ARRAY_ADD(&merge->live);
+	struct part **place = ARRAY_ADD(&merge->live), **heap = merge->live.items;
+	size_t i = merge->live.count - 1;
 
 	if (!place)
 		return error_system(err, ENOMEM, "merge");
-	*place = part;
-	for (size_t i = merge->live.count - 1;
-	     i && is_before(merge->live.items[i], merge->live.items[(i - 1) / 2]); i = (i - 1) / 2)
-		swap_parts(&merge->live.items[i], &merge->live.items[(i - 1) / 2]);
+	for (; i && is_before(part, heap[(i - 1) / 2]); i = (i - 1) / 2)
+		heap[i] = heap[(i - 1) / 2];
+	heap[i] = part;
 	return 0;
 }
 
@@ -446,7 +374,7 @@ static int go_on_with(struct trace *trace, struct part *part, struct error *err)
 	int rc = part_advance(merge, part, err);
 
 	if (rc > 0) {
-		sink_part(merge, 0);
+		sink_part(merge);
 		return 0;
 	}
 	if (rc == -EINTR || rc == -ENOMEM || (rc && !merge->options.failed))
@@ -457,7 +385,7 @@ static int go_on_with(struct trace *trace, struct part *part, struct error *err)
 	add_tally(&trace->tally, trace_tally(part->trace));
 	trace_shed(part->trace);
 	merge->live.items[0] = merge->live.items[--merge->live.count];
-	sink_part(merge, 0);
+	sink_part(merge);
 	return 0;
 }
 
@@ -493,9 +421,10 @@ const struct trace_mapping *merge_mapping(const struct trace *trace,
 					  const struct trace_mapping *mapping)
 {
 	const struct merge *merge = trace->reader;
-	const struct merge_list *list = &merge->current->ids.mappings;
+	const struct part *part = merge->current;
 
-	return mapping && mapping->id < list->count ? list->items[mapping->id] : NULL;
+	return mapping && mapping->id < part->mappings.count ? part->mappings.items[mapping->id]
+							     : NULL;
 }
 
 /* The average progress of the parts; a finished part counts as 1000. */
@@ -524,17 +453,16 @@ static bool translate_call(struct trace *trace, struct part *part)
 	const void **place;
 	bool is_new;
 
-	place = ARRAY_AT(&part->ids.functions, event->function->id);
+	place = ARRAY_AT(&part->functions, event->function->id);
 	if (place && !*place)
 		*place =
 			registry_function(registry, event->function->name, event->function->length);
 	event->function = place ? *place : NULL;
-	event->resource =
-		merge_resource(&part->ids, &merge->classes, registry, event->resource, &is_new);
+	event->resource = merge_resource(trace, part, event->resource, &is_new);
 	event->index = ++merge->index;
 	if (!event->backtrace)
 		return event->function && event->resource;
-	place = ARRAY_AT(&part->ids.backtraces, event->backtrace->id);
+	place = ARRAY_AT(&part->backtraces, event->backtrace->id);
 	if (place && !*place)
 		*place = registry_adopt_backtrace(registry, event->backtrace);
 	event->backtrace = place ? *place : NULL;
@@ -557,11 +485,10 @@ static int translate_event(struct trace *trace, struct part *part, struct error 
 	} else if (event->kind == EVENT_STREAM) {
 		is_good = trace_add_section(trace, part->trace->process) == 0;
 	} else if (event->kind == EVENT_RESOURCE) {
-		event->resource = merge_resource(&part->ids, &merge->classes, &trace->registry,
-						 event->resource, &is_new);
+		event->resource = merge_resource(trace, part, event->resource, &is_new);
 		is_good = event->resource;
 	} else if (event->kind == EVENT_MAPPING) {
-		const void **place = ARRAY_AT(&part->ids.mappings, event->mapping->id);
+		const void **place = ARRAY_AT(&part->mappings, event->mapping->id);
 
 		if (place && !*place) {
 			struct trace_mapping *copy =
@@ -610,10 +537,10 @@ static void close_merged(struct trace *trace)
 		struct part *part = merge->parts.items[i];
 
 		trace_close(part->trace);
-		free(part->ids.functions.items);
-		free(part->ids.backtraces.items);
-		free(part->ids.resources.items);
-		free(part->ids.mappings.items);
+		free(part->functions.items);
+		free(part->backtraces.items);
+		free(part->resources.items);
+		free(part->mappings.items);
 		free(part->path);
 		free(part);
 	}
@@ -629,7 +556,7 @@ int trace_merge_open(struct trace **result, const char *const *paths, size_t cou
 	static const struct trace_options no_options;
 	struct trace *trace = trace_create(options ? options : &no_options);
 	struct merge *merge = trace ? memory_zalloc(1, sizeof(*merge)) : NULL;
-	int rc;
+	int rc = 0;
 
 	if (!merge) {
 		free(trace);
@@ -640,14 +567,32 @@ int trace_merge_open(struct trace **result, const char *const *paths, size_t cou
 	trace->reader = merge;
 	trace->next = next_merged;
 	trace->close = close_merged;
-	rc = add_inputs(merge, paths, count, err);
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		struct stat facts;
+
+		rc = stat(paths[i], &facts) == 0 && S_ISDIR(facts.st_mode)
+			     ? add_directory(merge, paths[i], err)
+			     : add_file(merge, paths[i], err);
+	}
 	if (rc == 0)
 		rc = look_at_all(merge, err);
 	if (rc) {
 		trace_close(trace);
 		return rc;
 	}
-	sort_parts(merge);
+	for (size_t i = 0; i < merge->parts.count; i++)
+		merge->parts.items[i]->number = i;
+	ARRAY_SORT(&merge->parts, by_start);
+	for (size_t i = 0; i < merge->parts.count; i++) {
+		struct part *part = merge->parts.items[i];
+
+		part->number = i;
+		part->key = part->start;
+		if (!merge->run_start)
+			merge->run_start = part->start;
+		if (part->is_open)
+			part->trace->window.run_start = merge->run_start;
+	}
 	*result = trace;
 	return 0;
 }

@@ -80,19 +80,6 @@ static void take_slot(struct trace_nodes *nodes, size_t slot, uint64_t hash, uin
 	nodes->slots[slot] = number;
 }
 
-static void fill_slots(struct trace_nodes *nodes)
-{
-	for (uint32_t index = 0; index < nodes->count; index++) {
-		const struct trace_node *node = node_at(nodes, index);
-		uint64_t hash = hash_of(nodes, node->caller, node->address);
-		size_t i = (size_t)hash & nodes->mask;
-
-		while (nodes->marks[i])
-			i = (i + 1) & nodes->mask;
-		take_slot(nodes, i, hash, index + 1);
-	}
-}
-
 static bool nodes_grow(struct trace_nodes *nodes)
 {
 	size_t old = nodes->mask ? nodes->mask + 1 : 0;
@@ -110,7 +97,15 @@ static bool nodes_grow(struct trace_nodes *nodes)
 	nodes->marks = (uint8_t *)(slots + size);
 	nodes->mask = size - 1;
 	nodes->most = (uint32_t)(size / 4 * 3);
-	fill_slots(nodes);
+	for (uint32_t index = 0; index < nodes->count; index++) {
+		const struct trace_node *node = node_at(nodes, index);
+		uint64_t hash = hash_of(nodes, node->caller, node->address);
+		size_t i = (size_t)hash & nodes->mask;
+
+		while (nodes->marks[i])
+			i = (i + 1) & nodes->mask;
+		take_slot(nodes, i, hash, index + 1);
+	}
 	return true;
 }
 

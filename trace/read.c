@@ -99,21 +99,6 @@ static int recognise(struct trace *trace, struct error *err)
 	return read_text_open(trace, err);
 }
 
-static void set_window(struct trace *trace, const struct trace_options *options)
-{
-	struct trace_window *window = &trace->window;
-
-	window->since_ns = trace->since_ns = options->since_ns;
-	window->until_ns = trace->until_ns = options->until_ns ? options->until_ns : UINT64_MAX;
-	window->since = options->since;
-	window->until = options->until;
-	window->is_wanted =
-		options->since.kind != INSTANT_NONE || options->until.kind != INSTANT_NONE;
-	trace->has_window = window->is_wanted || trace->since_ns || trace->until_ns != UINT64_MAX;
-	/* the index has counts for the whole trace only, not for a window of time */
-	trace->skips_calls &= !trace->has_window;
-}
-
 struct trace *trace_create(const struct trace_options *options)
 {
 	struct trace *trace = memory_zalloc(1, sizeof(*trace));
@@ -182,6 +167,7 @@ static int trace_start(struct trace **result, int fd, bool owns_fd, const char *
 		       const struct trace_options *options, struct error *err)
 {
 	static const struct trace_options no_options;
+	struct trace_window *window;
 	struct trace *trace;
 	struct stat facts;
 	int rc = 0;
@@ -196,7 +182,16 @@ static int trace_start(struct trace **result, int fd, bool owns_fd, const char *
 	}
 	trace->fd = fd;
 	trace->owns_fd = owns_fd;
-	set_window(trace, options);
+	window = &trace->window;
+	window->since_ns = trace->since_ns = options->since_ns;
+	window->until_ns = trace->until_ns = options->until_ns ? options->until_ns : UINT64_MAX;
+	window->since = options->since;
+	window->until = options->until;
+	window->is_wanted =
+		options->since.kind != INSTANT_NONE || options->until.kind != INSTANT_NONE;
+	trace->has_window = window->is_wanted || trace->since_ns || trace->until_ns != UINT64_MAX;
+	/* the index has counts for the whole trace only, not for a window of time */
+	trace->skips_calls &= !trace->has_window;
 	if (options->opened)
 		options->opened(options->user, fd);
 	if (fstat(fd, &facts) == 0 && S_ISDIR(facts.st_mode))
@@ -254,23 +249,6 @@ int trace_open(struct trace **trace, const char *path, const struct trace_option
 	return trace_start(trace, fd, true, file ? file : path, stream, options, err);
 }
 
-/* Converts the window to the stream's time. From then on, calls outside are not returned. */
-static void trace_place_window(struct trace *trace, const struct instant_base *base)
-{
-	struct trace_window *window = &trace->window;
-	uint64_t since = 0, until = UINT64_MAX;
-
-	if (window->since.kind != INSTANT_NONE)
-		since = instant_at(&window->since, base);
-	/* an event at exactly `since` belongs to the preceding window */
-	since += since > base->start_ns;
-	if (window->until.kind != INSTANT_NONE)
-		until = instant_at(&window->until, base);
-	trace->since_ns = since > window->since_ns ? since : window->since_ns;
-	trace->until_ns = until < window->until_ns ? until : window->until_ns;
-	window->process = trace->process;
-}
-
 /*
  * In a stream without tails, the first call is the start of the run, at the time that the header
  * states.
@@ -295,14 +273,15 @@ void trace_forget_window(struct trace *trace)
 	trace->window.process = NULL;
 }
 
+/* Converts the window to the stream's time. From then on, calls outside are not returned. */
 static void find_window(struct trace *trace, const struct event *event)
 {
 	struct trace_window *window = &trace->window;
+	uint64_t since = 0, until = UINT64_MAX;
 	struct instant_base base;
 
-	if (!trace->process->has_process && event->kind != EVENT_CALL)
-		return;
-	if (!trace_base(trace, event, &base))
+	if ((!trace->process->has_process && event->kind != EVENT_CALL) ||
+	    !trace_base(trace, event, &base))
 		return;
 	if (window->run_start &&
 	    ((!window->session[0] && !window->session[1]) ||
@@ -311,7 +290,15 @@ static void find_window(struct trace *trace, const struct event *event)
 
 		base.start_ns = later < base.start_ns ? base.start_ns - later : 0;
 	}
-	trace_place_window(trace, &base);
+	if (window->since.kind != INSTANT_NONE)
+		since = instant_at(&window->since, &base);
+	/* an event at exactly `since` belongs to the preceding window */
+	since += since > base.start_ns;
+	if (window->until.kind != INSTANT_NONE)
+		until = instant_at(&window->until, &base);
+	trace->since_ns = since > window->since_ns ? since : window->since_ns;
+	trace->until_ns = until < window->until_ns ? until : window->until_ns;
+	window->process = trace->process;
 }
 
 void trace_count_from(struct trace *trace, const struct trace_process *first)
@@ -397,11 +384,6 @@ static int end_trace(struct trace *trace, int rc)
 	return rc;
 }
 
-static bool is_waiting(const struct event *event)
-{
-	return event->kind == EVENT_NOTE && !strcmp(event->function->name, NOTE_WAITING);
-}
-
 /*
  * Withholds ~waiting notes, and at the end of the trace returns those whose call is still blocked.
  * rc: the reader's result for *event.
@@ -409,7 +391,9 @@ static bool is_waiting(const struct event *event)
 static __attribute__((noinline)) int pass_waiting(struct trace *trace, int rc,
 						  const struct event **event, struct error *err)
 {
-	for (; rc > 0 && is_waiting(*event); rc = trace->next(trace, event, err)) {
+	for (; rc > 0 && (*event)->kind == EVENT_NOTE &&
+	       !strcmp((*event)->function->name, NOTE_WAITING);
+	     rc = trace->next(trace, event, err)) {
 		trace->tally.notes--;
 		if (waiting_add(&trace->waiting, *event))
 			return trace_no_memory(trace, err);
@@ -464,17 +448,6 @@ static int next_read(struct trace *trace, const struct event **event, struct err
 	return 1;
 }
 
-/* Whether the inserted notes precede the event that was read, or the end of the trace. */
-static bool notes_are_next(const struct trace *trace, int rc, const struct event *event)
-{
-	const struct trace_notes *notes = trace->notes;
-	const struct trace_process *process = trace->process;
-
-	return !trace->part && process && process->stream == notes->stream &&
-	       !memcmp(process->session, notes->session, sizeof(notes->session)) &&
-	       (rc == 0 || (rc > 0 && event_is_call(event) && event->index >= notes->index));
-}
-
 /* Whether the event is a note that an inserted note with the same name replaces. */
 static bool is_replaced(const struct trace *trace, const struct event *event)
 {
@@ -494,9 +467,17 @@ static __attribute__((noinline)) int next_inserted(struct trace *trace, const st
 	const struct trace_note *from;
 
 	if (!trace->is_inserting) {
+		const struct trace_process *process;
+
 		trace->held_rc = next_read(trace, &trace->held, err);
 		*event = trace->held;
-		trace->is_inserting = notes_are_next(trace, trace->held_rc, trace->held);
+		process = trace->process;
+		/* the notes precede the event that was read, or the end of the trace */
+		trace->is_inserting =
+			!trace->part && process && process->stream == notes->stream &&
+			!memcmp(process->session, notes->session, sizeof(notes->session)) &&
+			(trace->held_rc == 0 || (trace->held_rc > 0 && event_is_call(trace->held) &&
+						 trace->held->index >= notes->index));
 		if (!trace->is_inserting)
 			return trace->held_rc;
 	}

@@ -181,47 +181,6 @@ static enum taken take_heap(struct trace *trace, struct cursor *cursor)
 	return TAKEN_EVENT;
 }
 
-static void fill_tail(struct event *event, const struct wire_call *packet)
-{
-	event->has_tail = true;
-	event->operation = packet->what.operation < OPERATION_COUNT
-				   ? (enum operation)packet->what.operation
-				   : OPERATION_NONE;
-	event->moment = packet->what.moment;
-	event->part = packet->what.part;
-	event->flags = packet->what.bits;
-	event->thread = packet->thread;
-	event->cpu = packet->cpu;
-	event->depth = packet->depth;
-	event->error = packet->error;
-	event->pthread = packet->pthread;
-	event->call = packet->call;
-	event->enter_ns = packet->enter_ns;
-	event->leave_ns = packet->leave_ns;
-	event->size = packet->bytes;
-	event->related = packet->related;
-	event->result = packet->result;
-	event->frame = packet->frame;
-}
-
-/*
- * Looks a function up in a small cache before the registry: about half of the calls are to a recent
- * function.
- */
-static const struct function *find_function(struct trace *trace, const char *name)
-{
-	struct binary *binary = trace->reader;
-	size_t length = strlen(name);
-	uint64_t key = 0;
-	const struct function **place;
-
-	memcpy(&key, name, length < sizeof(key) ? length : sizeof(key));
-	place = &binary->names[hash_mix(key, 0xa0761d6478bd642full ^ length) % PACKETS_NAMES];
-	if (!*place || (*place)->length != length || memcmp((*place)->name, name, length) != 0)
-		*place = registry_function(&trace->registry, name, length);
-	return *place;
-}
-
 static enum taken take_call(struct trace *trace, struct cursor *cursor)
 {
 	struct binary *binary = trace->reader;
@@ -231,13 +190,23 @@ static enum taken take_call(struct trace *trace, struct cursor *cursor)
 		binary->has_tails
 			? decode_call(cursor, 0, true, &packet)
 			: decode_plain_call(cursor, binary->framing.is_document_order, &packet);
+	const struct function **place;
+	uint64_t key = 0;
+	size_t length;
 
 	if (decoded == DECODE_FAILED)
 		return TAKEN_DAMAGED;
 	binary->has_backtrace = false;
 	event = trace_new_event(trace, EVENT_CALL);
 	event->index = ++binary->index;
-	event->function = find_function(trace, packet.function);
+	/* about half of the calls are to a recent function: looks in a small cache first */
+	length = strlen(packet.function);
+	memcpy(&key, packet.function, length < sizeof(key) ? length : sizeof(key));
+	place = &binary->names[hash_mix(key, 0xa0761d6478bd642full ^ length) % PACKETS_NAMES];
+	if (!*place || (*place)->length != length ||
+	    memcmp((*place)->name, packet.function, length) != 0)
+		*place = registry_function(&trace->registry, packet.function, length);
+	event->function = *place;
 	event->resource = registry_resource(&trace->registry, packet.resource);
 	if (!event->function || !event->resource)
 		return TAKEN_NO_MEMORY;
@@ -248,8 +217,27 @@ static enum taken take_call(struct trace *trace, struct cursor *cursor)
 	event->size = binary->has_tails ? packet.size : packet.bytes;
 	event->arguments = binary->arguments;
 	event->cpu = UINT32_MAX;
-	if (decoded == DECODE_TAIL)
-		fill_tail(event, &packet);
+	if (decoded == DECODE_TAIL) {
+		event->has_tail = true;
+		event->operation = packet.what.operation < OPERATION_COUNT
+					   ? (enum operation)packet.what.operation
+					   : OPERATION_NONE;
+		event->moment = packet.what.moment;
+		event->part = packet.what.part;
+		event->flags = packet.what.bits;
+		event->thread = packet.thread;
+		event->cpu = packet.cpu;
+		event->depth = packet.depth;
+		event->error = packet.error;
+		event->pthread = packet.pthread;
+		event->call = packet.call;
+		event->enter_ns = packet.enter_ns;
+		event->leave_ns = packet.leave_ns;
+		event->size = packet.bytes;
+		event->related = packet.related;
+		event->result = packet.result;
+		event->frame = packet.frame;
+	}
 	return TAKEN_CALL;
 }
 
@@ -294,37 +282,6 @@ static enum taken take_backtrace(struct trace *trace, struct cursor *cursor)
 	return TAKEN_EVENT;
 }
 
-static enum taken take_packet(struct trace *trace, enum wire_packet packet, struct cursor *cursor)
-{
-	switch (packet) {
-	case WIRE_PACKET_PINF:
-		return take_process(trace, cursor);
-	case WIRE_PACKET_MINF:
-		return take_tracer(trace, cursor);
-	case WIRE_PACKET_MMAP:
-		return take_mapping(trace, cursor);
-	case WIRE_PACKET_CTXR:
-		return take_context(trace, cursor);
-	case WIRE_PACKET_RESR:
-		return take_resource(trace, cursor);
-	case WIRE_PACKET_CALL:
-		return take_call(trace, cursor);
-	case WIRE_PACKET_ARGS:
-		return take_arguments(trace, cursor);
-	case WIRE_PACKET_BTRC:
-		return take_backtrace(trace, cursor);
-	case WIRE_PACKET_HINF:
-		return take_heap(trace, cursor);
-	case WIRE_PACKET_FILE:
-		return take_attachment(trace, cursor);
-	case WIRE_PACKET_NLIB:
-	case WIRE_PACKET_OCFG:
-	case WIRE_PACKET_COUNT:
-		break;
-	}
-	return TAKEN_NOTHING;
-}
-
 static enum taken packets_take(struct trace *trace, const unsigned char *bytes,
 			       const struct frame *frame)
 {
@@ -341,7 +298,33 @@ static enum taken packets_take(struct trace *trace, const unsigned char *bytes,
 	 */
 	if (!binary->has_call)
 		pool_reset(&trace->scratch);
-	return take_packet(trace, frame->packet, &cursor);
+	switch (frame->packet) {
+	case WIRE_PACKET_PINF:
+		return take_process(trace, &cursor);
+	case WIRE_PACKET_MINF:
+		return take_tracer(trace, &cursor);
+	case WIRE_PACKET_MMAP:
+		return take_mapping(trace, &cursor);
+	case WIRE_PACKET_CTXR:
+		return take_context(trace, &cursor);
+	case WIRE_PACKET_RESR:
+		return take_resource(trace, &cursor);
+	case WIRE_PACKET_CALL:
+		return take_call(trace, &cursor);
+	case WIRE_PACKET_ARGS:
+		return take_arguments(trace, &cursor);
+	case WIRE_PACKET_BTRC:
+		return take_backtrace(trace, &cursor);
+	case WIRE_PACKET_HINF:
+		return take_heap(trace, &cursor);
+	case WIRE_PACKET_FILE:
+		return take_attachment(trace, &cursor);
+	case WIRE_PACKET_NLIB:
+	case WIRE_PACKET_OCFG:
+	case WIRE_PACKET_COUNT:
+		break;
+	}
+	return TAKEN_NOTHING;
 }
 
 /* ---- streams ---- */
@@ -419,14 +402,6 @@ static int read_packet(struct trace *trace, const struct frame *frame, struct er
 	return taken == TAKEN_EVENT;
 }
 
-/* True if the packet may continue the pending call. */
-static bool goes_on(const struct binary *binary, const struct frame *frame)
-{
-	return frame->kind == FRAME_PACKET &&
-	       (frame->packet == WIRE_PACKET_ARGS ||
-		(frame->packet == WIRE_PACKET_BTRC && !binary->has_backtrace));
-}
-
 /* Returns the same as read_packet(), or -ENODATA at the end. */
 static int read_frame(struct trace *trace, const struct frame *frame, struct error *err)
 {
@@ -467,7 +442,12 @@ static int next_binary(struct trace *trace, const struct event **result, struct 
 			rc = framing_look(trace, &binary->framing, 0, &frame, err);
 		if (rc)
 			return rc;
-		if (!(binary->has_call && !goes_on(binary, &frame))) {
+		/* reads the frame, unless a packet that cannot belong to it ends the pending call
+		 */
+		if (!binary->has_call ||
+		    (frame.kind == FRAME_PACKET &&
+		     (frame.packet == WIRE_PACKET_ARGS ||
+		      (frame.packet == WIRE_PACKET_BTRC && !binary->has_backtrace)))) {
 			rc = read_frame(trace, &frame, err);
 			/* After damage, the next packets belong to another call. */
 			if (rc != 0 || !binary->has_call || trace->tally.damages == damages)
@@ -489,21 +469,6 @@ static void close_binary(struct trace *trace)
 }
 
 /* ---- packets in memory ---- */
-
-/* Returns 1 and sets the trace's event, 0 if there is no event, or a negative errno. */
-static int piece_ends(struct trace *trace, enum taken taken, struct error *err)
-{
-	struct binary *binary = trace->reader;
-
-	if (taken == TAKEN_NO_MEMORY)
-		return trace_no_memory(trace, err);
-	if (binary->has_call) {
-		binary->has_call = false;
-		trace_finish_call(trace, &trace->event);
-		return 1;
-	}
-	return taken == TAKEN_EVENT;
-}
 
 int read_binary_piece(struct trace *trace, const unsigned char *bytes, size_t size, uint64_t calls,
 		      struct error *err)
@@ -537,7 +502,14 @@ int read_binary_piece(struct trace *trace, const unsigned char *bytes, size_t si
 	if (taken == TAKEN_DAMAGED)
 		trace_add_damage(trace, trace->source.offset, size,
 				 "the contents of a packet are damaged");
-	return piece_ends(trace, taken, err);
+	if (taken == TAKEN_NO_MEMORY)
+		return trace_no_memory(trace, err);
+	if (binary->has_call) {
+		binary->has_call = false;
+		trace_finish_call(trace, &trace->event);
+		return 1;
+	}
+	return taken == TAKEN_EVENT;
 }
 
 int read_binary_begin(struct trace *trace, struct error *err)

@@ -147,25 +147,23 @@ static bool take_arguments(struct container *container, struct event *event)
 	return !bytes.has_failed;
 }
 
-static inline void set_times(struct container *container, const struct shape *shape,
-			     const struct htr_values *values, struct event *event)
+/* Sets the members in which events of one shape differ, except the backtrace. */
+static inline void set_event(struct trace *trace, struct htr_site *site, struct shape *shape,
+			     const struct htr_values *values)
 {
-	uint64_t time =
-		container->last_ns + (shape->rules & HTR_BACK ? 0 - values->time : values->time);
+	struct container *container = trace->container;
+	struct htr_model *model = container->model;
+	struct event *event = &shape->event;
+	uint64_t time, *last;
+	uint64_t step = values->object;
 
+	event->process = trace->process;
+	time = container->last_ns + (shape->rules & HTR_BACK ? 0 - values->time : values->time);
 	container->last_ns = event->time_ns = time;
 	event->enter_ns = shape->is_entry ? time : time - values->lasted;
 	event->leave_ns = shape->is_entry ? time + values->lasted : time;
 	event->time_ms = (uint32_t)(htr_stamp_at(&container->stamp, time) + values->stamp);
-}
-
-static inline void set_objects(struct htr_model *model, struct htr_site *site,
-			       const struct shape *shape, const struct htr_values *values,
-			       struct event *event)
-{
-	uint64_t *last = htr_model_object(model, shape->resource);
-	uint64_t step = values->object;
-
+	last = htr_model_object(model, shape->resource);
 	if (shape->rules & HTR_OBJECT_BY_16)
 		step <<= 4;
 	event->object = (shape->rules & HTR_OBJECT_AT_SITE ? site->object : *last) + step;
@@ -179,19 +177,6 @@ static inline void set_objects(struct htr_model *model, struct htr_site *site,
 	model->frame = site->frame = event->frame;
 	event->related = values->related + (shape->rules & HTR_RELATED_NEAR ? event->object : 0);
 	event->result = values->result + (shape->rules & HTR_RESULT_NEAR ? event->object : 0);
-}
-
-/* Sets the members in which events of one shape differ, except the backtrace. */
-static inline void set_event(struct trace *trace, struct htr_site *site, struct shape *shape,
-			     const struct htr_values *values)
-{
-	struct container *container = trace->container;
-	struct htr_model *model = container->model;
-	struct event *event = &shape->event;
-
-	event->process = trace->process;
-	set_times(container, shape, values, event);
-	set_objects(model, site, shape, values, event);
 	event->call = model->call + (shape->rules & HTR_CALL_SAME ? 0 : 1) + values->call;
 	model->call = event->call;
 	if (shape->values & HTR_HAS_cpu)
@@ -236,20 +221,6 @@ static inline enum got take_values(struct container *container, struct shape **s
 	return columns.left < 0 || values->node > container->nodes.count ? GOT_DAMAGE : GOT_IT;
 }
 
-/*
- * Returns the node of the event. If the block does not state the node, it is the node that came
- * next when the previous event's node last occurred.
- */
-static inline uint32_t follow(struct htr_model *model, const struct shape *shape, uint64_t node)
-{
-	struct htr_site *before = &model->sites[model->last];
-
-	if (shape->values & HTR_HAS_node)
-		before->next = (uint32_t)node;
-	model->last = before->next % HTR_SITES;
-	return before->next;
-}
-
 /* Reads the next event into the `event` of its shape, whose common members are already set. */
 static enum got take_event(struct trace *trace, const struct event **result)
 {
@@ -258,10 +229,15 @@ static enum got take_event(struct trace *trace, const struct event **result)
 	struct shape *shape;
 	struct event *event;
 	uint32_t node;
+	struct htr_site *before;
 
 	if (take_values(container, &shape, &values) != GOT_IT)
 		return GOT_DAMAGE;
-	node = follow(container->model, shape, values.node);
+	before = &container->model->sites[container->model->last];
+	if (shape->values & HTR_HAS_node)
+		before->next = (uint32_t)values.node;
+	container->model->last = before->next % HTR_SITES;
+	node = before->next;
 	set_event(trace, htr_model_site(container->model, node), shape, &values);
 	event = &shape->event;
 	if (shape->rules & HTR_ARGUMENTS && !take_arguments(container, event))

@@ -267,21 +267,6 @@ static bool add_call(struct trace *trace, struct text_call *call)
 	return true;
 }
 
-static bool add_argument(struct trace *trace, const struct text_argument *argument)
-{
-	struct reader *reader = trace->reader;
-	struct wire_value *value;
-
-	if (reader->arguments.count >= DECODE_ARGUMENTS_MAX)
-		return true;
-	value = ARRAY_ADD(&reader->arguments);
-	if (!value)
-		return false;
-	value->name = pool_text(&trace->scratch, argument->name.at, argument->name.length);
-	value->value = pool_text(&trace->scratch, argument->value.at, argument->value.length);
-	return value->name && value->value;
-}
-
 static bool add_frame(struct trace *trace, const struct text_frame *frame)
 {
 	struct reader *reader = trace->reader;
@@ -388,23 +373,6 @@ static bool add_comment(struct trace *trace, struct slice line)
 	return event->comment;
 }
 
-static int add_header(struct trace *trace, const struct text_header *header, struct error *err)
-{
-	struct reader *reader = trace->reader;
-
-	if (reader->has_content) {
-		int rc = begin_stream(trace, err);
-
-		if (rc)
-			return rc;
-	}
-	/* the stream counts as started, so a further header starts another stream */
-	reader->has_content = true;
-	if (!keep_header(trace, header) || !queue_add(trace, EVENT_PROCESS))
-		return trace_no_memory(trace, err);
-	return 0;
-}
-
 /* Adds a line of a call, its arguments or its backtrace. */
 static bool add_call_line(struct trace *trace, struct slice line, bool *is_known)
 {
@@ -422,8 +390,18 @@ static bool add_call_line(struct trace *trace, struct slice line, bool *is_known
 	}
 	if (text_parse_call(line, &call))
 		return add_call(trace, &call);
-	if (reader->has_calls && text_parse_argument(line, &argument))
-		return add_argument(trace, &argument);
+	if (reader->has_calls && text_parse_argument(line, &argument)) {
+		struct wire_value *value;
+
+		if (reader->arguments.count >= DECODE_ARGUMENTS_MAX)
+			return true;
+		value = ARRAY_ADD(&reader->arguments);
+		if (!value)
+			return false;
+		value->name = pool_text(&trace->scratch, argument.name.at, argument.name.length);
+		value->value = pool_text(&trace->scratch, argument.value.at, argument.value.length);
+		return value->name && value->value;
+	}
 	*is_known = false;
 	return true;
 }
@@ -481,8 +459,19 @@ static int add_line(struct trace *trace, struct slice line, struct error *err)
 		return 0;
 	if (ends_calls(reader, line))
 		return end_calls(trace, false) ? 1 : trace_no_memory(trace, err);
-	if (text_parse_header(line, &header))
-		return add_header(trace, &header, err);
+	if (text_parse_header(line, &header)) {
+		if (reader->has_content) {
+			int rc = begin_stream(trace, err);
+
+			if (rc)
+				return rc;
+		}
+		/* the stream counts as started, so a further header starts another stream */
+		reader->has_content = true;
+		if (!keep_header(trace, &header) || !queue_add(trace, EVENT_PROCESS))
+			return trace_no_memory(trace, err);
+		return 0;
+	}
 	reader->has_content = true;
 	if (!add_call_line(trace, line, &is_known) || (!is_known && !add_other_line(trace, line)))
 		return trace_no_memory(trace, err);
@@ -490,23 +479,6 @@ static int add_line(struct trace *trace, struct slice line, struct error *err)
 	if (!reader->has_calls)
 		reader->is_ready = true;
 	return 0;
-}
-
-static void skip_line(struct trace *trace, struct slice line)
-{
-	size_t left = source_left(&trace->source);
-	bool has_newline = line.length < left && line.at[line.length] == '\n';
-
-	trace->tally.packets++;
-	if (!has_newline && line.length < left) {
-		trace_add_damage(trace, trace->source.offset, 0, "a line is longer than %u bytes",
-				 LINE_MAX_BYTES);
-	} else if (!has_newline) {
-		/* without a newline, the line may be incomplete */
-		trace_add_damage(trace, trace->source.offset, 0, "the last line has no newline");
-		trace->tally.is_truncated = true;
-	}
-	source_skip(&trace->source, line.length + has_newline);
 }
 
 /* Reads until the queue is complete or the input ends. */
@@ -518,6 +490,8 @@ static int fill_queue(struct trace *trace, struct error *err)
 		struct slice line;
 		bool is_line;
 		int rc = read_line(trace, &line, &is_line, err);
+		size_t left;
+		bool has_newline;
 
 		/*
 		 * The previous line may have completed the queue without adding an event, as a
@@ -534,7 +508,19 @@ static int fill_queue(struct trace *trace, struct error *err)
 		rc = add_line(trace, line, err);
 		if (rc)
 			return rc < 0 ? rc : 0;
-		skip_line(trace, line);
+		left = source_left(&trace->source);
+		has_newline = line.length < left && line.at[line.length] == '\n';
+		trace->tally.packets++;
+		if (!has_newline && line.length < left) {
+			trace_add_damage(trace, trace->source.offset, 0,
+					 "a line is longer than %u bytes", LINE_MAX_BYTES);
+		} else if (!has_newline) {
+			/* without a newline, the line may be incomplete */
+			trace_add_damage(trace, trace->source.offset, 0,
+					 "the last line has no newline");
+			trace->tally.is_truncated = true;
+		}
+		source_skip(&trace->source, line.length + has_newline);
 	}
 	return 0;
 }

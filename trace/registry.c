@@ -421,29 +421,6 @@ static bool is_same_module(const struct trace_mapping *one, const struct trace_m
 	return one->path == two->path && one->build_id == two->build_id && one->from == two->from;
 }
 
-/*
- * Replaces the older half of the contests by a summary. Afterwards, the mappings of their time are
- * unknown, but backtraces of their time are still distinguished from later backtraces.
- */
-static void forget_contests(struct registry *registry)
-{
-	struct contest *items = registry->contests.items;
-
-	for (size_t i = 0; i < CONTESTS_MAX / 2; i++) {
-		const struct trace_mapping *both[] = { items[i].before, items[i].after };
-
-		for (int k = 0; k < 2; k++) {
-			if (!registry->forgotten.to || start_of(both[k]) < registry->forgotten.from)
-				registry->forgotten.from = start_of(both[k]);
-			if (both[k]->to > registry->forgotten.to)
-				registry->forgotten.to = both[k]->to;
-		}
-		registry->forgotten.epoch = items[i].epoch;
-	}
-	registry->contests.count /= 2;
-	memmove(items, items + CONTESTS_MAX / 2, sizeof(*items) * CONTESTS_MAX / 2);
-}
-
 static int add_contest(struct registry *registry, const struct trace_mapping *before,
 		       const struct trace_mapping *after)
 {
@@ -452,8 +429,28 @@ static int add_contest(struct registry *registry, const struct trace_mapping *be
 	if (is_same_module(before, after) &&
 	    before->code - before->offset == after->code - after->offset)
 		return 0;
-	if (registry->contests.count == CONTESTS_MAX)
-		forget_contests(registry);
+	/*
+	 * replaces the older half of the contests by a summary: the mappings of their time are then
+	 * unknown, but backtraces of their time are still distinguished from later backtraces
+	 */
+	if (registry->contests.count == CONTESTS_MAX) {
+		struct contest *items = registry->contests.items;
+
+		for (size_t i = 0; i < CONTESTS_MAX / 2; i++) {
+			const struct trace_mapping *both[] = { items[i].before, items[i].after };
+
+			for (int k = 0; k < 2; k++) {
+				if (!registry->forgotten.to ||
+				    start_of(both[k]) < registry->forgotten.from)
+					registry->forgotten.from = start_of(both[k]);
+				if (both[k]->to > registry->forgotten.to)
+					registry->forgotten.to = both[k]->to;
+			}
+			registry->forgotten.epoch = items[i].epoch;
+		}
+		registry->contests.count /= 2;
+		memmove(items, items + CONTESTS_MAX / 2, sizeof(*items) * CONTESTS_MAX / 2);
+	}
 	contest = ARRAY_ADD(&registry->contests);
 	if (!contest)
 		return -1;

@@ -268,34 +268,29 @@ int source_skip_far(struct source *source, uint64_t size, struct error *err)
 	return 0;
 }
 
-static size_t peek_parts(const struct source *source, int64_t offset, void *bytes, size_t size)
-{
-	uint64_t all = source_size(source);
-	struct source parts = { .fd = source->fd,
-				.extents = source->extents,
-				.extent_count = source->extent_count };
-	size_t got = 0;
-
-	if (offset < 0 && (uint64_t)-offset > all)
-		return 0;
-	skip_parts(&parts, offset < 0 ? all - (uint64_t)-offset : (uint64_t)offset);
-	while (got < size) {
-		ssize_t count = read_part(&parts, (char *)bytes + got, size - got);
-
-		if (count <= 0)
-			break;
-		got += (size_t)count;
-	}
-	return got;
-}
-
 size_t source_peek(const struct source *source, int64_t offset, void *bytes, size_t size)
 {
 	struct stat facts;
 	ssize_t count;
 
-	if (source->extents)
-		return peek_parts(source, offset, bytes, size);
+	if (source->extents) {
+		uint64_t all = source_size(source);
+		struct source parts = { .fd = source->fd,
+					.extents = source->extents,
+					.extent_count = source->extent_count };
+		size_t got = 0;
+
+		if (offset < 0 && (uint64_t)-offset > all)
+			return 0;
+		skip_parts(&parts, offset < 0 ? all - (uint64_t)-offset : (uint64_t)offset);
+		while (got < size) {
+			count = read_part(&parts, (char *)bytes + got, size - got);
+			if (count <= 0)
+				break;
+			got += (size_t)count;
+		}
+		return got;
+	}
 	if (source->zstd || fstat(source->fd, &facts) != 0 || !S_ISREG(facts.st_mode))
 		return 0;
 	if (offset < 0)

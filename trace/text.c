@@ -383,38 +383,6 @@ static bool take_time(struct slice *line, uint32_t *time_ms)
 	return ms <= UINT32_MAX;
 }
 
-static void print_time(struct out *out, uint32_t time_ms)
-{
-	out_char(out, '[');
-	out_padded(out, time_ms / 3600000, 2);
-	out_char(out, ':');
-	out_padded(out, time_ms / 60000 % 60, 2);
-	out_char(out, ':');
-	out_padded(out, time_ms / 1000 % 60, 2);
-	out_char(out, '.');
-	out_padded(out, time_ms % 1000, 3);
-	out_text(out, "] ");
-}
-
-/* Parses the arguments and the result: `64) = 0x5555` or `0x5555)`. */
-static bool parse_body(struct slice body, struct text_call *call)
-{
-	bool is_negative;
-
-	call->is_alloc = !take_text(&body, "0x");
-	call->size = 0;
-	if (!call->is_alloc)
-		return take_hex(&body, &call->object) && take_text(&body, ")") && body.length == 0;
-	/* sp-rtrace prints sizes as signed 32-bit numbers, so those above 2 GiB are negative. */
-	is_negative = take_text(&body, "-");
-	if (!take_decimal(&body, &call->size) || !take_text(&body, ") = 0x") ||
-	    !take_hex(&body, &call->object) || body.length != 0)
-		return false;
-	if (is_negative)
-		call->size = (uint32_t) - (uint32_t)call->size;
-	return true;
-}
-
 /* The name may be a C++ signature with parentheses and <>; the type is the last <...>. */
 static void parse_name(struct slice name, struct text_call *call)
 {
@@ -435,6 +403,7 @@ bool text_parse_call(struct slice line, struct text_call *call)
 {
 	struct slice name;
 	uint64_t context = 0;
+	bool is_negative;
 
 	call->context = call->time_ms = 0;
 	if (!take_decimal(&line, &call->index) || !take_text(&line, ". "))
@@ -449,7 +418,19 @@ bool text_parse_call(struct slice line, struct text_call *call)
 	if (!split(&line, "(", true, &name) || name.length == 0)
 		return false;
 	parse_name(name, call);
-	return parse_body(line, call);
+	/* the arguments and the result: `64) = 0x5555` or `0x5555)` */
+	call->is_alloc = !take_text(&line, "0x");
+	call->size = 0;
+	if (!call->is_alloc)
+		return take_hex(&line, &call->object) && take_text(&line, ")") && line.length == 0;
+	/* sp-rtrace prints sizes as signed 32-bit numbers, so those above 2 GiB are negative. */
+	is_negative = take_text(&line, "-");
+	if (!take_decimal(&line, &call->size) || !take_text(&line, ") = 0x") ||
+	    !take_hex(&line, &call->object) || line.length != 0)
+		return false;
+	if (is_negative)
+		call->size = (uint32_t) - (uint32_t)call->size;
+	return true;
 }
 
 void text_print_call(struct out *out, const struct text_call *call)
@@ -461,8 +442,17 @@ void text_print_call(struct out *out, const struct text_call *call)
 		out_hex(out, call->context);
 		out_char(out, ' ');
 	}
-	if (call->time_ms)
-		print_time(out, call->time_ms);
+	if (call->time_ms) {
+		out_char(out, '[');
+		out_padded(out, call->time_ms / 3600000, 2);
+		out_char(out, ':');
+		out_padded(out, call->time_ms / 60000 % 60, 2);
+		out_char(out, ':');
+		out_padded(out, call->time_ms / 1000 % 60, 2);
+		out_char(out, '.');
+		out_padded(out, call->time_ms % 1000, 3);
+		out_text(out, "] ");
+	}
 	print_slice(out, call->name);
 	if (call->type.length) {
 		out_char(out, '<');

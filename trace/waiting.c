@@ -53,22 +53,6 @@ static const char *put_text(char **at, const char *text)
 	return copy;
 }
 
-static int copy_arguments(struct waiting_call *call, const struct event *note)
-{
-	char *at;
-
-	call->arguments = memory_alloc(size_of(note));
-	if (!call->arguments)
-		return -ENOMEM;
-	at = (char *)(call->arguments + note->argument_count);
-	for (uint32_t i = 0; i < note->argument_count; i++) {
-		call->arguments[i].name = put_text(&at, note->arguments[i].name);
-		call->arguments[i].value = put_text(&at, note->arguments[i].value);
-	}
-	call->event.arguments = call->arguments;
-	return 0;
-}
-
 static bool is_of(const struct waiting_call *call, const struct event *event)
 {
 	return call->event.thread == event->thread && call->event.pthread == event->pthread;
@@ -77,6 +61,7 @@ static bool is_of(const struct waiting_call *call, const struct event *event)
 int waiting_add(struct waiting *waiting, const struct event *note)
 {
 	struct waiting_call *call;
+	char *at;
 
 	/* replaces the note of an earlier snapshot about the same call */
 	for (size_t i = waiting->count; i-- > 0;)
@@ -89,7 +74,16 @@ int waiting_add(struct waiting *waiting, const struct event *note)
 		return -ENOMEM;
 	call->event = *note;
 	call->arguments = NULL;
-	return copy_arguments(call, note);
+	call->arguments = memory_alloc(size_of(note));
+	if (!call->arguments)
+		return -ENOMEM;
+	at = (char *)(call->arguments + note->argument_count);
+	for (uint32_t i = 0; i < note->argument_count; i++) {
+		call->arguments[i].name = put_text(&at, note->arguments[i].name);
+		call->arguments[i].value = put_text(&at, note->arguments[i].value);
+	}
+	call->event.arguments = call->arguments;
+	return 0;
 }
 
 /*
@@ -103,16 +97,11 @@ static bool is_over(const struct waiting_call *call, const struct event *event)
 	       (event->call > call->event.call && event->depth <= call->event.depth);
 }
 
-static bool is_end(const struct event *event)
-{
-	return event->kind == EVENT_STREAM ||
-	       (event->kind == EVENT_NOTE && (!strcmp(event->function->name, NOTE_OPEN) ||
-					      !strcmp(event->function->name, NOTE_END)));
-}
-
 void waiting_forget(struct waiting *waiting, const struct event *event)
 {
-	if (is_end(event)) {
+	if (event->kind == EVENT_STREAM ||
+	    (event->kind == EVENT_NOTE && (!strcmp(event->function->name, NOTE_OPEN) ||
+					   !strcmp(event->function->name, NOTE_END)))) {
 		waiting_clear(waiting);
 		return;
 	}

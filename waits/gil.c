@@ -108,37 +108,28 @@ static size_t find_waiter(const struct gil *gil, uint32_t thread)
 	return i;
 }
 
-static void end_wait(struct gil *gil, uint32_t thread)
-{
-	size_t i = find_waiter(gil, thread);
-
-	if (i < gil->waiters.count)
-		gil->waiters.items[i] = gil->waiters.items[--gil->waiters.count];
-}
-
-/* Whether the thread holds the GIL: the last signal was its own, sent when it took the GIL. */
-static bool is_held_by(const struct gil *gil, uint32_t thread)
-{
-	return gil->last && gil->last != gil->condition && gil->last_thread == thread;
-}
-
 static void take_signal(struct gil *gil, const struct event *event)
 {
 	uint64_t object = event->object;
+	size_t i;
 
 	if (!gil->condition && gil->last && are_conditions(object, gil->last))
 		gil->condition = object;
 	else if (!gil->condition && gil->last && are_conditions(gil->last, object))
 		gil->condition = gil->last;
 	if (gil->condition && object == gil->condition) {
-		bool is_known = is_held_by(gil, event->thread);
+		/* the holder is known if the last signal was its own, sent when it took the GIL */
+		bool is_known = gil->last && gil->last != gil->condition &&
+				gil->last_thread == event->thread;
 
 		add_waits(gil, is_known ? sites_of(&gil->sites, OF_RELEASES, event) : 0,
 			  is_known ? event->thread : 0, event->time_ns);
 	} else if (gil->condition && !are_conditions(gil->condition, object)) {
 		return;
 	}
-	end_wait(gil, event->thread);
+	i = find_waiter(gil, event->thread);
+	if (i < gil->waiters.count)
+		gil->waiters.items[i] = gil->waiters.items[--gil->waiters.count];
 	gil->last = object;
 	gil->last_thread = event->thread;
 	gil->last_ns = event->time_ns;

@@ -78,18 +78,6 @@ static uint32_t add_edge(struct lock_order *order, const struct lock_order_held 
 	return index;
 }
 
-static void remove_ways(struct lock_order *order, struct lock_order_edge *edge)
-{
-	while (edge->ways) {
-		struct lock_order_way *way = &order->ways.items[edge->ways];
-		uint32_t next = way->next;
-
-		way->next = order->spare_way;
-		order->spare_way = edge->ways;
-		edge->ways = next;
-	}
-}
-
 static void remove_edge(struct lock_order *order, uint32_t index)
 {
 	struct lock_order_edge *edges = order->edges.items, *edge = &edges[index];
@@ -106,7 +94,14 @@ static void remove_edge(struct lock_order *order, uint32_t index)
 		order->nodes.items[edge->to].in = edge->in.next;
 	if (edge->in.next)
 		edges[edge->in.next].in.previous = edge->in.previous;
-	remove_ways(order, edge);
+	while (edge->ways) {
+		struct lock_order_way *way = &order->ways.items[edge->ways];
+		uint32_t next = way->next;
+
+		way->next = order->spare_way;
+		order->spare_way = edge->ways;
+		edge->ways = next;
+	}
 	map_set(&order->index, 0, key_of(edge->from, edge->to), 0);
 	edge->out.next = order->spare_edge;
 	order->spare_edge = index;
@@ -273,31 +268,7 @@ static void search_on(struct search *search)
 	}
 }
 
-static void close_more(struct lock_order *order, uint32_t index, uint32_t way)
-{
-	struct search search = {
-		.order = order,
-		.edges = { index },
-		.ways = { &order->ways.items[way] },
-		.count = 1,
-		.budget = SEARCH_BUDGET,
-	};
-
-	if (order->searched >= SEARCH_BUDGET_ALL)
-		return;
-	search_on(&search);
-	order->searched += SEARCH_BUDGET - search.budget;
-}
-
 /* ---- locks that threads take ---- */
-
-static bool is_same(const struct lock_order_way *a, const struct lock_order_way *b)
-{
-	return a->from_site == b->from_site && a->to_site == b->to_site &&
-	       a->is_from_shared == b->is_from_shared && a->is_to_shared == b->is_to_shared &&
-	       a->gate_count == b->gate_count &&
-	       !memcmp(a->gates, b->gates, a->gate_count * sizeof(*a->gates));
-}
 
 /* Finds the edge's variant that equals `wanted`, and moves it to the front of the list; 0: none. */
 static uint32_t find_way(struct lock_order *order, struct lock_order_edge *edge,
@@ -308,7 +279,11 @@ static uint32_t find_way(struct lock_order *order, struct lock_order_edge *edge,
 	for (uint32_t i = edge->ways; i; before = i, i = order->ways.items[i].next) {
 		struct lock_order_way *way = &order->ways.items[i];
 
-		if (!is_same(way, wanted))
+		if (!(way->from_site == wanted->from_site && way->to_site == wanted->to_site &&
+		      way->is_from_shared == wanted->is_from_shared &&
+		      way->is_to_shared == wanted->is_to_shared &&
+		      way->gate_count == wanted->gate_count &&
+		      !memcmp(way->gates, wanted->gates, way->gate_count * sizeof(*way->gates))))
 			continue;
 		if (before) {
 			order->ways.items[before].next = way->next;
@@ -337,8 +312,18 @@ static void add_way(struct lock_order *order, uint32_t index, const struct lock_
 	edge->ways = way;
 	edge->way_count++;
 	close_two(order, index, way);
-	if (is_first)
-		close_more(order, index, way);
+	if (is_first && order->searched < SEARCH_BUDGET_ALL) {
+		struct search search = {
+			.order = order,
+			.edges = { index },
+			.ways = { &order->ways.items[way] },
+			.count = 1,
+			.budget = SEARCH_BUDGET,
+		};
+
+		search_on(&search);
+		order->searched += SEARCH_BUDGET - search.budget;
+	}
 }
 
 static void lock_order_pass(struct lock_order *order, uint32_t index,

@@ -500,18 +500,6 @@ static void add_order(struct locks *locks, const struct locks_hold *wanted)
 	lock_order_add(&locks->order, held, count, &taken, thread->id);
 }
 
-/* Ends the holds whose release was not seen: another thread has taken the lock by now. */
-static void drop_others(struct locks *locks, uint32_t lock, enum locks_way way)
-{
-	uint32_t next;
-
-	for (uint32_t i = locks->locks.items[lock].first; i; i = next) {
-		next = locks->holds.items[i].of_lock.next;
-		if (way != LOCKS_READ || locks->holds.items[i].way != LOCKS_READ)
-			remove_hold(locks, i);
-	}
-}
-
 static void take_lock(struct locks *locks, const struct event *event)
 {
 	struct locks_hold wanted = {
@@ -522,7 +510,7 @@ static void take_lock(struct locks *locks, const struct event *event)
 		.thread = thread_of(locks, event->thread),
 	};
 	struct locks_lock *lock = &locks->locks.items[wanted.lock];
-	uint32_t again;
+	uint32_t again, next;
 
 	wanted.site = sites_of(&locks->sites, wanted.way, event);
 	if (!lock->born)
@@ -539,7 +527,12 @@ static void take_lock(struct locks *locks, const struct event *event)
 		locks->holds.items[again].count++;
 		return;
 	}
-	drop_others(locks, wanted.lock, wanted.way);
+	/* ends the holds whose release was not seen: this thread has the lock by now */
+	for (uint32_t i = locks->locks.items[wanted.lock].first; i; i = next) {
+		next = locks->holds.items[i].of_lock.next;
+		if (wanted.way != LOCKS_READ || locks->holds.items[i].way != LOCKS_READ)
+			remove_hold(locks, i);
+	}
 	if (locks->wants_order && event->operation == OPERATION_ACQUIRE)
 		add_order(locks, &wanted);
 	if (lock->holders < HOLDERS_MAX)
@@ -566,19 +559,6 @@ static void release_lock(struct locks *locks, const struct event *event)
 	}
 	count_hold(locks, hold, event->time_ns, event);
 	remove_hold(locks, hold);
-}
-
-/* Adds a call that did not acquire the lock: the lock was busy, or the call timed out. */
-static void refuse_lock(struct locks *locks, const struct event *event)
-{
-	enum locks_way way = way_of(event->function->hook);
-	uint32_t lock = lock_of(locks, event->object);
-	uint32_t thread = thread_of(locks, event->thread);
-	uint32_t site = sites_of(&locks->sites, (uint8_t)way, event);
-
-	if (!locks->locks.items[lock].born)
-		locks->locks.items[lock].born = site;
-	add_call(locks, lock, site, way, thread, event);
 }
 
 void locks_open(struct locks *locks, const struct event *note, const struct hook *hook)
@@ -659,16 +639,6 @@ static void forget_in(struct locks *locks, uint64_t from, uint64_t size)
 		}
 }
 
-/*
- * True if the call is not known to have taken a lock: it failed, or longjmp() or cancellation left
- * it.
- */
-static bool is_refused(const struct event *event)
-{
-	return event->flags & CALL_FAILED && !(event->flags & CALL_OPEN) && !event->part &&
-	       (event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_TRY);
-}
-
 void locks_event(struct locks *locks, const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
@@ -677,9 +647,18 @@ void locks_event(struct locks *locks, const struct event *event)
 
 	/* in the stream, a failed call has no class, so the class of its hook is used */
 	if (known == RESOURCE_LOCK || (has_failed && hook && hook->resource == RESOURCE_LOCK)) {
-		if (has_failed && is_refused(event))
-			refuse_lock(locks, event);
-		else if (!has_failed && event->type == CALL_TYPE_FREE)
+		/* not known to have taken the lock: failed, or longjmp() or cancellation left it */
+		if (has_failed && !(event->flags & CALL_OPEN) && !event->part &&
+		    (event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_TRY)) {
+			enum locks_way way = way_of(event->function->hook);
+			uint32_t lock = lock_of(locks, event->object);
+			uint32_t thread = thread_of(locks, event->thread);
+			uint32_t site = sites_of(&locks->sites, (uint8_t)way, event);
+
+			if (!locks->locks.items[lock].born)
+				locks->locks.items[lock].born = site;
+			add_call(locks, lock, site, way, thread, event);
+		} else if (!has_failed && event->type == CALL_TYPE_FREE)
 			release_lock(locks, event);
 		else if (!has_failed && event->type == CALL_TYPE_ALLOC)
 			take_lock(locks, event);

@@ -71,31 +71,6 @@ static void add_time(struct waits_times *times, uint64_t ns)
 		times->longest_ns = ns;
 }
 
-static void add_wait(struct waits_class *class, struct waits_object *object,
-		     const struct waits_call *call)
-{
-	const struct waits_object *by = object;
-
-	add_time(&class->times, call->duration_ns);
-	if (!object)
-		return;
-	/* threads were moved to another object: its notification may have ended the wait */
-	if (object->moved && object->moved->last_ns > object->last_ns)
-		by = object->moved;
-	if (call->duration_ns > object->times.longest_ns) {
-		object->waiter = call->site;
-		/* the site that notified during the wait */
-		object->other = by->last_ns > call->enter_ns && by->last_thread != call->thread
-					? by->last
-					: 0;
-		object->first = object->other ? by->begun : 0;
-	}
-	add_time(&object->times, call->duration_ns);
-	object->woken_thread = call->thread;
-	object->woken_ns = call->enter_ns + call->duration_ns;
-	object->waited_ns = call->duration_ns;
-}
-
 /*
  * If a thread notifies within AT_ONCE_NS after it was woken, the thread only passes the object on.
  * The wait of the next thread is then attributed to the thread that notified first in this chain.
@@ -116,9 +91,28 @@ void waits_notify(struct waits_object *object, uint32_t site, uint32_t thread, u
 void waits_add(struct waits_class *class, struct waits_object *object,
 	       const struct waits_call *call)
 {
+	const struct waits_object *by = object;
+
 	class->calls++;
 	class->speeds[speed_of(call->duration_ns)]++;
-	add_wait(class, object, call);
+	add_time(&class->times, call->duration_ns);
+	if (!object)
+		return;
+	/* threads were moved to another object: its notification may have ended the wait */
+	if (object->moved && object->moved->last_ns > object->last_ns)
+		by = object->moved;
+	if (call->duration_ns > object->times.longest_ns) {
+		object->waiter = call->site;
+		/* the site that notified during the wait */
+		object->other = by->last_ns > call->enter_ns && by->last_thread != call->thread
+					? by->last
+					: 0;
+		object->first = object->other ? by->begun : 0;
+	}
+	add_time(&object->times, call->duration_ns);
+	object->woken_thread = call->thread;
+	object->woken_ns = call->enter_ns + call->duration_ns;
+	object->waited_ns = call->duration_ns;
 }
 
 void waits_add_sure(struct waits_class *class, uint64_t calls, uint64_t waits, uint64_t ns,

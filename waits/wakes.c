@@ -274,37 +274,6 @@ static void fetch_token(struct wakes *wakes, struct wakes_object *object, struct
 	stats->vain += wait->end == WAKES_AT_ONCE;
 }
 
-static void wait_semaphore(struct wakes *wakes, struct wakes_object *object,
-			   const struct event *event)
-{
-	struct wakes_wait wait = {
-		.waiter = sites_of(&wakes->sites, OF_WAITS, event),
-		.object = event->object,
-		.since_ns = event->enter_ns,
-		.ns = duration_of(event),
-		.thread = event->thread,
-	};
-
-	if (event->flags & CALL_FAILED)
-		wait.end = (uint8_t)failure_of(event);
-	else
-		fetch_token(wakes, object, &wait, event);
-	add_wait(wakes, &wait);
-}
-
-static void post_token(struct wakes *wakes, struct wakes_object *object, const struct event *event)
-{
-	struct wakes_token token = {
-		.time_ns = event->time_ns,
-		.count = 1,
-		.site = sites_of(&wakes->sites, OF_WAKES, event),
-		.thread = event->thread,
-	};
-
-	stats_of(wakes, token.site)->count++;
-	push_token(object, &token);
-}
-
 /* Sets the initial value of a semaphore. sem_open() sets it only if it created the semaphore. */
 static void begin_semaphore(struct wakes *wakes, struct wakes_object *object,
 			    const struct event *event)
@@ -324,13 +293,33 @@ static void semaphore_event(struct wakes *wakes, const struct event *event)
 	uint32_t number = object_of(wakes, event->object);
 	struct wakes_object *object = &wakes->objects.items[number];
 
-	if (event->operation == OPERATION_WAIT)
-		wait_semaphore(wakes, object, event);
-	else if (event->flags & CALL_FAILED)
+	if (event->operation == OPERATION_WAIT) {
+		struct wakes_wait wait = {
+			.waiter = sites_of(&wakes->sites, OF_WAITS, event),
+			.object = event->object,
+			.since_ns = event->enter_ns,
+			.ns = duration_of(event),
+			.thread = event->thread,
+		};
+
+		if (event->flags & CALL_FAILED)
+			wait.end = (uint8_t)failure_of(event);
+		else
+			fetch_token(wakes, object, &wait, event);
+		add_wait(wakes, &wait);
+	} else if (event->flags & CALL_FAILED)
 		return;
-	else if (event->operation == OPERATION_NOTIFY)
-		post_token(wakes, object, event);
-	else if (event->operation == OPERATION_ALLOC)
+	else if (event->operation == OPERATION_NOTIFY) {
+		struct wakes_token token = {
+			.time_ns = event->time_ns,
+			.count = 1,
+			.site = sites_of(&wakes->sites, OF_WAKES, event),
+			.thread = event->thread,
+		};
+
+		stats_of(wakes, token.site)->count++;
+		push_token(object, &token);
+	} else if (event->operation == OPERATION_ALLOC)
 		begin_semaphore(wakes, object, event);
 	else if (event->operation == OPERATION_FREE)
 		drop_tokens(wakes, object);
@@ -486,33 +475,6 @@ static void wake_futex(struct wakes *wakes, uint32_t number, const struct event 
 	push_wake(wakes, both ? second : number, &wake);
 }
 
-/* Adds a call that may have woken one thread, which waits in a call for the same object. */
-static void wake_one(struct wakes *wakes, uint32_t number, const struct event *event)
-{
-	struct wakes_token wake = {
-		.time_ns = event->time_ns,
-		.until_ns = event->leave_ns,
-		.count = 1,
-		.thread = event->thread,
-		.site = sites_of(&wakes->sites, OF_WAKES, event),
-	};
-	struct wakes_site *stats = stats_of(wakes, wake.site);
-
-	stats->count++;
-	stats->woke++;
-	push_wake(wakes, number, &wake);
-}
-
-static void futex_event(struct wakes *wakes, const struct event *event)
-{
-	uint32_t number = object_of(wakes, event->object);
-
-	if (event->operation == OPERATION_WAIT)
-		wait_futex(wakes, number, event);
-	else if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED))
-		wake_futex(wakes, number, event);
-}
-
 /* ---- calls that block ---- */
 
 bool wakes_is_call(const struct event *event)
@@ -557,7 +519,18 @@ static void blocking_event(struct wakes *wakes, const struct event *event)
 	}
 	object = object_of(wakes, event->object);
 	if (is_wake) {
-		wake_one(wakes, object, event);
+		struct wakes_token wake = {
+			.time_ns = event->time_ns,
+			.until_ns = event->leave_ns,
+			.count = 1,
+			.thread = event->thread,
+			.site = sites_of(&wakes->sites, OF_WAKES, event),
+		};
+		struct wakes_site *stats = stats_of(wakes, wake.site);
+
+		stats->count++;
+		stats->woke++;
+		push_wake(wakes, object, &wake);
 		note_activity(wakes, event);
 		return;
 	}
@@ -615,28 +588,6 @@ static void fall_asleep(struct wakes *wakes, const struct event *event)
 	wakes->objects.items[object].waiting++;
 }
 
-/* Determines how a wait ended. was_asleep: the first half of the wait was recorded. */
-static void end_wait(struct wakes_object *object, struct wakes_wait *wait, bool was_asleep,
-		     const struct event *event)
-{
-	struct wakes_token token;
-
-	if (event->flags & CALL_FAILED) {
-		wait->end = (uint8_t)failure_of(event);
-	} else if (!was_asleep || !object->pending) {
-		wait->end = was_asleep ? WAKES_SPURIOUS : WAKES_UNSEEN;
-	} else {
-		token = pop_token(object);
-		wait->end = WAKES_WOKEN;
-		wait->waker = token.site;
-		wait->waker_thread = token.thread;
-		wait->woken_ns = token.time_ns;
-	}
-	/* Drops signals for threads that no longer wait, since they timed out at the same time. */
-	while (object->pending > object->waiting)
-		pop_token(object);
-}
-
 static void wake_up(struct wakes *wakes, const struct event *event)
 {
 	uint32_t number = thread_of(wakes, event->thread);
@@ -649,13 +600,28 @@ static void wake_up(struct wakes *wakes, const struct event *event)
 		.ns = duration_of(event),
 		.thread = event->thread,
 	};
-	bool was_asleep = thread->object == index;
+	bool was_asleep = thread->object == index; /* the first half of the wait was recorded */
+	struct wakes_object *object = &wakes->objects.items[index];
+	struct wakes_token token;
 
 	if (was_asleep) {
-		wakes->objects.items[index].waiting--;
+		object->waiting--;
 		thread->object = 0;
 	}
-	end_wait(&wakes->objects.items[index], &wait, was_asleep, event);
+	if (event->flags & CALL_FAILED) {
+		wait.end = (uint8_t)failure_of(event);
+	} else if (!was_asleep || !object->pending) {
+		wait.end = was_asleep ? WAKES_SPURIOUS : WAKES_UNSEEN;
+	} else {
+		token = pop_token(object);
+		wait.end = WAKES_WOKEN;
+		wait.waker = token.site;
+		wait.waker_thread = token.thread;
+		wait.woken_ns = token.time_ns;
+	}
+	/* Drops signals for threads that no longer wait, since they timed out at the same time. */
+	while (object->pending > object->waiting)
+		pop_token(object);
 	if (wait.end != WAKES_WOKEN) {
 		add_wait(wakes, &wait);
 		return;
@@ -710,9 +676,14 @@ void wakes_event(struct wakes *wakes, const struct event *event)
 		return;
 	if (wakes->resource == RESOURCE_SEMAPHORE && !event->part)
 		semaphore_event(wakes, event);
-	else if (wakes->resource == RESOURCE_FUTEX && !event->part)
-		futex_event(wakes, event);
-	else if (wakes->resource == RESOURCE_CONDITION && !event->part)
+	else if (wakes->resource == RESOURCE_FUTEX && !event->part) {
+		uint32_t number = object_of(wakes, event->object);
+
+		if (event->operation == OPERATION_WAIT)
+			wait_futex(wakes, number, event);
+		else if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED))
+			wake_futex(wakes, number, event);
+	} else if (wakes->resource == RESOURCE_CONDITION && !event->part)
 		condition_event(wakes, event);
 	else if (wakes->resource == RESOURCE_CONDITION && event->operation == OPERATION_RELEASE)
 		fall_asleep(wakes, event);
