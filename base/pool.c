@@ -71,6 +71,11 @@ char *pool_text(struct pool *pool, const char *text, size_t length)
 	return copy;
 }
 
+char *pool_copy(struct pool *pool, const char *text)
+{
+	return text ? pool_text(pool, text, strlen(text)) : NULL;
+}
+
 const char *pool_text_again(struct pool *pool, struct pool_recent *recent, const char *text)
 {
 	size_t length = strlen(text);

@@ -55,6 +55,9 @@ void *pool_zalloc(struct pool *pool, size_t size);
 /* Copies a text and terminates it with NUL. */
 char *pool_text(struct pool *pool, const char *text, size_t length);
 
+/* Copies a whole text. Returns NULL if `text` is NULL. */
+char *pool_copy(struct pool *pool, const char *text);
+
 /* The texts copied last, so that a repeated text is stored once. Initialise with zeros. */
 struct pool_recent {
 	const char *texts[POOL_RECENT];

@@ -88,7 +88,7 @@ static int add_program_text(struct address_space *space, const char *text)
 
 	if (space_is_program(space, text))
 		return 0;
-	kept = pool_text(&space->pool, text, strlen(text));
+	kept = pool_copy(&space->pool, text);
 	return kept ? hash_table_add(&space->programs, hash_program(space, text), kept) : -ENOMEM;
 }
 
@@ -146,8 +146,8 @@ static const struct space_module *find_or_keep(struct address_space *space,
 	if (!entry)
 		return NULL;
 	*found = *module;
-	found->path = pool_text(&space->pool, module->path, strlen(module->path));
-	found->build_id = pool_text(&space->pool, module->build_id, strlen(module->build_id));
+	found->path = pool_copy(&space->pool, module->path);
+	found->build_id = pool_copy(&space->pool, module->build_id);
 	*entry = found;
 	return found->path && found->build_id && !hash_table_add(&space->modules, hash, found)
 		       ? found

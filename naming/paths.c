@@ -79,7 +79,7 @@ struct path_function *paths_function(struct paths *paths, const char *name)
 {
 	struct path_function wanted = { .program = "" };
 
-	wanted.symbol.function = pool_text(&paths->pool, name, strlen(name));
+	wanted.symbol.function = pool_copy(&paths->pool, name);
 	return wanted.symbol.function ? find_or_keep(paths, &wanted) : NULL;
 }
 

@@ -70,11 +70,6 @@ struct fds_state {
 	ARRAY_OF(struct inherited *) inherited;
 };
 
-static const char *copy(struct fds_state *state, const char *text)
-{
-	return text ? pool_text(&state->pool, text, strlen(text)) : NULL;
-}
-
 /* ---- call sites ---- */
 
 static void on_move(void *user, const struct ledger_move *move)
@@ -115,7 +110,7 @@ static void introduce(struct fds_state *state, const struct event *event)
 		return;
 	descriptor = descriptors_find(&state->descriptors, event->object);
 	entry->kind = descriptor ? descriptor->kind : "other";
-	entry->example = descriptor ? copy(state, descriptor->what) : NULL;
+	entry->example = descriptor ? pool_copy(&state->pool, descriptor->what) : NULL;
 }
 
 static void fds_merge(void *user, void *of_run, const void *of_process)
@@ -200,7 +195,7 @@ static void keep_inherited(struct fds_state *state, const struct descriptor *des
 		*ARRAY_ADD(&state->inherited) = inherited;
 		inherited->number = descriptor->number;
 		inherited->kind = descriptor->kind;
-		inherited->what = copy(state, what);
+		inherited->what = pool_copy(&state->pool, what);
 		hash_table_add(&state->inherited_by_name, hash, inherited);
 	}
 	inherited->processes++;
@@ -221,7 +216,7 @@ static void keep_rest(struct fds_state *state, const struct descriptor *descript
 		.number = descriptor->number,
 		.stream_object = descriptor->stream_object,
 		.kind = descriptor->kind,
-		.what = copy(state, descriptor->what),
+		.what = pool_copy(&state->pool, descriptor->what),
 		.stream = descriptor->stream,
 		.opened_ns = descriptor->opened.time_ns,
 		.age_ns = age_of(state, descriptor->opened.time_ns),
@@ -282,7 +277,7 @@ static void look_at_places(struct fds_state *state)
 		if (!descriptor || age_of(state, held.item->acquired_ns) < entry->age_ns)
 			continue;
 		entry->age_ns = age_of(state, held.item->acquired_ns);
-		entry->example = copy(state, descriptor->what);
+		entry->example = pool_copy(&state->pool, descriptor->what);
 	}
 }
 
@@ -313,13 +308,14 @@ static void fds_process(void *user)
 
 /* ---- tables ---- */
 
-static void put_place(struct fds_state *state, struct table *table, uint32_t index)
+static void put_place(void *user, struct table *table, const struct tally_place *place,
+		      const void *of_place)
 {
-	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
-	const struct entry *entry = tally_of_place(state->tally, index);
+	const struct entry *entry = of_place;
 	struct table_cell *row;
 
-	if (!entry || (!entry->now && entry->most < MANY))
+	(void)user;
+	if (!entry->now && entry->most < MANY)
 		return;
 	row = table_add(table);
 	table_text(table, CELL(row, fd_sites, kind), entry->kind ? entry->kind : "other");
@@ -385,8 +381,7 @@ static void put_total(struct fds_state *state, struct table *table, const struct
 	 * the child of a fork does not record which descriptors it has inherited, so 0 means
 	 * unknown and is not printed
 	 */
-	if (total->inherited)
-		table_number(CELL(row, fd_peaks, inherited), total->inherited);
+	table_count(CELL(row, fd_peaks, inherited), total->inherited);
 	table_number(CELL(row, fd_peaks, opened), total->opened);
 	table_number(CELL(row, fd_peaks, open), total->left);
 	table_number(CELL(row, fd_peaks, pid), total->pid);
@@ -417,8 +412,7 @@ static void fds_end(void *user, struct tables *tables)
 	struct table *rests = tables_begin(tables, TABLE_open_fds);
 	struct table *inherited = tables_begin(tables, TABLE_inherited_fds);
 
-	for (uint32_t i = 0; i < tallies_count(&state->run->summary->tallies); i++)
-		put_place(state, openers, i);
+	report_places(state->run, state->tally, openers, put_place, state);
 	misuses_sort(&state->misuses);
 	for (size_t i = 0; i < state->misuses.list.count; i++)
 		put_misuse(state, misuses, i);
@@ -461,7 +455,6 @@ static int fds_begin(void *user, struct report_run *run, struct error *err)
 	descriptors_init(&state->descriptors);
 	hash_table_init(&state->inherited_by_name);
 	misuses_init(&state->misuses, &run->summary->space);
-	state->tally = report_listen(run, sizeof(struct entry), fds_merge, on_move, state);
 	return 0;
 }
 
@@ -469,7 +462,10 @@ const struct report report_fds = {
 	.about = "fd",
 	.wants_ledger = true,
 	.state_size = sizeof(struct fds_state),
+	.entry_size = sizeof(struct entry),
+	.merge = fds_merge,
 	.begin = fds_begin,
+	.move = on_move,
 	.event = fds_event,
 	.note = fds_note,
 	.process = fds_process,

@@ -83,13 +83,13 @@ static struct baseline_entry *new_entry(struct baseline *baseline, const char *k
 	struct baseline_entry *first = site ? find_site(baseline, site) : NULL;
 
 	*ARRAY_ADD(&baseline->entries) = entry;
-	entry->key = pool_text(&baseline->pool, key, strlen(key));
+	entry->key = pool_copy(&baseline->pool, key);
 	hash_table_add(&baseline->table, hash_of(baseline, key), entry);
 	if (first) {
 		entry->next = first->next;
 		first->next = entry;
 	} else if (site) {
-		entry->site = pool_text(&baseline->pool, site, strlen(site));
+		entry->site = pool_copy(&baseline->pool, site);
 		hash_table_add(&baseline->sites, hash_of(baseline, site), entry);
 	}
 	return entry;

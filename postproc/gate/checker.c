@@ -333,7 +333,7 @@ static void add_site(const struct judge *judge, const struct table *table,
 	bool is_memory = is_of_memory(table, cells);
 
 	*site = (struct verdict_site){
-		.key = pool_text(&judge->verdicts->pool, row->key, strlen(row->key)),
+		.key = pool_copy(&judge->verdicts->pool, row->key),
 		.number = row->counts,
 		.known = row->all - row->counts,
 		.fd = fd > 0 && cells[fd].is_set ? (int64_t)cells[fd].number : -1,
@@ -694,7 +694,7 @@ static void add_verdict(struct verdicts *verdicts, const struct limit *limit,
 	verdict->value = sentence->value.counts;
 	verdict->error = error_of(&sentence->value);
 	verdict->known = sentence->value.known;
-	verdict->why = pool_text(&verdicts->pool, sentence->why, strlen(sentence->why));
+	verdict->why = pool_copy(&verdicts->pool, sentence->why);
 }
 
 static uint64_t count_suppressed(const struct tables *tables)

@@ -192,7 +192,7 @@ static const char *place_of(struct verdicts *verdicts, struct naming *naming,
 	place = memory_format("%.*s %s:%u %s", (int)strcspn(site->key, " "), site->key,
 			      error->has_line ? error->line.path : "",
 			      error->has_line ? error->line.line : 0, functions);
-	return pool_text(&verdicts->pool, place, strlen(place));
+	return pool_copy(&verdicts->pool, place);
 }
 
 static int by_place(const void *one, const void *two)

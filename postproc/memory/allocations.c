@@ -44,14 +44,14 @@ static void on_move(void *user, const struct ledger_move *move)
 	state->calls[move->class] += (uint64_t)move->count;
 }
 
-static void allocations_put(void *user, struct table *table, uint32_t index)
+static void allocations_put(void *user, struct table *table, const struct tally_place *place,
+			    const void *of_place)
 {
 	struct hot_state *state = user;
-	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
-	const struct entry *entry = tally_of_place(state->tally, index);
+	const struct entry *entry = of_place;
 	struct table_cell *row;
 
-	if (!entry || !entry->calls)
+	if (!entry->calls)
 		return;
 	row = report_add(state->run, table, place->class);
 	table_number(CELL(row, allocations, calls), entry->calls);
@@ -69,21 +69,15 @@ static void allocations_end(void *user, struct tables *tables)
 {
 	struct hot_state *state = user;
 
-	report_places(state->run, tables_begin(tables, TABLE_allocations), allocations_put, state);
-}
-
-static int allocations_begin(void *user, struct report_run *run, struct error *err)
-{
-	struct hot_state *state = user;
-
-	(void)err;
-	state->tally = report_listen(run, sizeof(struct entry), allocations_merge, on_move, state);
-	return 0;
+	report_places(state->run, state->tally, tables_begin(tables, TABLE_allocations),
+		      allocations_put, state);
 }
 
 const struct report report_allocations = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct hot_state),
-	.begin = allocations_begin,
+	.entry_size = sizeof(struct entry),
+	.merge = allocations_merge,
+	.move = on_move,
 	.end = allocations_end,
 };

@@ -122,15 +122,15 @@ static void growth_process(void *user)
 	state->start_ns = 0;
 }
 
-static void growth_put(void *user, struct table *table, uint32_t index)
+static void growth_put(void *user, struct table *table, const struct tally_place *place,
+		       const void *of_place)
 {
 	struct growth_state *state = user;
-	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
-	const struct entry *entry = tally_of_place(state->tally, index);
+	const struct entry *entry = of_place;
 	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
 	struct table_cell *row;
 
-	if (!entry || !entry->rises || place->is_part)
+	if (!entry->rises || place->is_part)
 		return;
 	row = report_add(state->run, table, place->class);
 	table_amount(CELL(row, growth, peak), has_bytes ? entry->bytes : entry->count, has_bytes);
@@ -147,23 +147,27 @@ static void growth_end(void *user, struct tables *tables)
 {
 	struct growth_state *state = user;
 
-	report_places(state->run, tables_begin(tables, TABLE_growth), growth_put, state);
+	report_places(state->run, state->tally, tables_begin(tables, TABLE_growth), growth_put,
+		      state);
 }
 
 static int growth_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct growth_state *state = user;
 
+	(void)run;
 	(void)err;
 	state->step_ns = STEP_NS;
-	state->tally = report_listen(run, sizeof(struct entry), growth_merge, on_move, state);
 	return 0;
 }
 
 const struct report report_growth = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct growth_state),
+	.entry_size = sizeof(struct entry),
+	.merge = growth_merge,
 	.begin = growth_begin,
+	.move = on_move,
 	.process = growth_process,
 	.end = growth_end,
 };

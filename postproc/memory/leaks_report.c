@@ -186,7 +186,7 @@ static void name_keeper(struct leaks_state *state, struct found *found)
 			 steps > 1 ? "s" : "");
 	else
 		snprintf(text, sizeof(text), "%s", name);
-	found->keeper = pool_text(&state->pool, text, strlen(text));
+	found->keeper = pool_copy(&state->pool, text);
 }
 
 /* Adds the result of the scan for a block that was allocated before the scan. */
@@ -249,14 +249,14 @@ static void add_held(struct leaks_state *state, const struct ledger_held *held)
 	/* use the oldest object as the example */
 	leak->oldest_ns = age_ns;
 	if (*ledger_describe(held->item, text, sizeof(text)))
-		leak->example = pool_text(&state->pool, text, strlen(text));
+		leak->example = pool_copy(&state->pool, text);
 }
 
 /* Returns `before` or, if it is NULL, a copy of `text` that outlives the scan; both may be NULL. */
 static const char *leaks_report_keep(struct leaks_state *state, const char *text,
 				     const char *before)
 {
-	return text && !before ? pool_text(&state->pool, text, strlen(text)) : before;
+	return text && !before ? pool_copy(&state->pool, text) : before;
 }
 
 static void close_scan(struct leaks_state *state)
@@ -324,14 +324,12 @@ static void put_leak(struct leaks_state *state, struct table *table, uint32_t in
 	table_error(CELL(row, leaks, amount_error), leak->variance, true);
 	table_count_error(CELL(row, leaks, count_error), leak->count, leak->count_variance);
 	table_number(CELL(row, leaks, count), leak->count);
-	if (leak->oldest_ns)
-		table_number(CELL(row, leaks, age), leak->oldest_ns);
+	table_count(CELL(row, leaks, age), leak->oldest_ns);
 	table_number(CELL(row, leaks, processes), leak->processes);
 	if (is_judged(found)) {
 		table_number(CELL(row, leaks, unreachable),
 			     found->fates[SCANNED_LOST] + found->fates[SCANNED_INDIRECT]);
-		if (found->fates[SCANNED_WEAK])
-			table_number(CELL(row, leaks, weak), found->fates[SCANNED_WEAK]);
+		table_count(CELL(row, leaks, weak), found->fates[SCANNED_WEAK]);
 	}
 	report_type(state->run, table, CELL(row, leaks, type), place->backtrace);
 	table_text(table, CELL(row, leaks, owner), found ? found->keeper : NULL);

@@ -166,8 +166,9 @@ static bool is_wait(const struct event *event)
 	return event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_WAIT;
 }
 
-void measure_event(struct measure *measure, const struct event *event)
+void measure_event(void *state, const struct event *event)
 {
+	struct measure *measure = ((struct measured *)state)->measure;
 	struct entry *entry;
 	uint32_t site;
 
@@ -191,8 +192,7 @@ static void merge_wait(struct measure *measure, const struct site *site, const s
 {
 	struct wait wanted = {
 		.class = site->class,
-		.backtrace = space_backtrace(&measure->run->summary->space, site->backtrace,
-					     site->index),
+		.backtrace = report_site(measure->run, site),
 		.function = site->function->name,
 	};
 	uint64_t hash = hash_two(measure->table.seed, (uintptr_t)wanted.backtrace, site->class);
@@ -202,8 +202,7 @@ static void merge_wait(struct measure *measure, const struct site *site, const s
 	if (!wait) {
 		wait = pool_alloc(&measure->pool, sizeof(*wait));
 		*wait = wanted;
-		wait->function =
-			pool_text(&measure->pool, wanted.function, strlen(wanted.function));
+		wait->function = pool_copy(&measure->pool, wanted.function);
 		hash_table_add(&measure->table, hash, wait);
 		*ARRAY_ADD(&measure->waits) = wait;
 	}
@@ -212,8 +211,9 @@ static void merge_wait(struct measure *measure, const struct site *site, const s
 
 /* ---- begin and end ---- */
 
-void measure_process(struct measure *measure)
+void measure_process(void *state)
 {
+	struct measure *measure = ((struct measured *)state)->measure;
 	uint64_t sample = ledger_sample(measure->run->ledger);
 	uint64_t *most = &measure->sample[measure->run->is_base];
 

@@ -34,6 +34,12 @@ struct measure_place {
 
 struct measure;
 
+/* The first members of the state of a fold that has a measure. */
+struct measured {
+	struct report_run *run;
+	struct measure *measure;
+};
+
 /*
  * Makes a measure from run->options->by, or from `fallback` if `by` is NULL, and registers it with
  * run->ledger. has_base: two runs are compared, so MEASURE_PEAK is refused. Returns 0 or -EINVAL.
@@ -41,9 +47,9 @@ struct measure;
 int measure_begin(struct measure **measure, struct report_run *run, enum measure_kind fallback,
 		  bool has_base, struct error *err);
 
-/* Call these functions from event() and process() of a fold. */
-void measure_event(struct measure *measure, const struct event *event);
-void measure_process(struct measure *measure);
+/* event() and process() of such a fold; state: begins with a struct measured. */
+void measure_event(void *state, const struct event *event);
+void measure_process(void *state);
 
 /*
  * Sets *place to the next call site and advances *at, which is 0 at the first call. Returns false

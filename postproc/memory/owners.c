@@ -78,7 +78,7 @@ static void owners_note(void *user, const struct event *event)
 
 static const char *copy(struct holders_state *state, const char *text)
 {
-	return text ? pool_text(&state->pool, text, strlen(text)) : NULL;
+	return text ? pool_copy(&state->pool, text) : NULL;
 }
 
 /* ---- roots ---- */
@@ -195,8 +195,7 @@ static struct below *below_of(struct holders_state *state, uint32_t holder,
 	map_set(&state->index, 0, key, (uint32_t)state->below.count);
 	*below = (struct below){ .holder = holder };
 	if (site->backtrace)
-		below->backtrace =
-			space_backtrace(&state->run->summary->space, site->backtrace, site->index);
+		below->backtrace = report_site(state->run, site);
 	return below;
 }
 
@@ -283,8 +282,7 @@ static void put_below(struct holders_state *state, struct table *table, const st
 	table_text(table, CELL(row, retained, path), below->way);
 	table_number(CELL(row, retained, bytes), below->bytes);
 	table_number(CELL(row, retained, count), below->count);
-	if (below->backtrace)
-		table_backtrace(CELL(row, retained, backtrace), below->backtrace);
+	table_backtrace(CELL(row, retained, backtrace), below->backtrace);
 }
 
 struct ranked {

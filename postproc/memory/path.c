@@ -70,7 +70,7 @@ static struct step *add_step(struct way_state *state, const char *what)
 {
 	struct step *step = ARRAY_ADD(&state->steps);
 
-	*step = (struct step){ .what = pool_text(&state->pool, what, strlen(what)),
+	*step = (struct step){ .what = pool_copy(&state->pool, what),
 			       .pid = summary_current(state->run->summary)->pid };
 	return step;
 }
@@ -89,8 +89,7 @@ static void add_block(struct way_state *state, const struct scanned_block *block
 	step->size = item->size;
 	site = sites_at(ledger_sites(state->run->ledger), item->site);
 	if (site->backtrace)
-		step->backtrace =
-			space_backtrace(&state->run->summary->space, site->backtrace, site->index);
+		step->backtrace = report_site(state->run, site);
 }
 
 static void add_way(struct way_state *state, const struct scanned_block *block)
@@ -150,8 +149,7 @@ static void path_end(void *user, struct tables *tables)
 		table_number(CELL(row, path, size), step->size);
 		table_number(CELL(row, path, offset), step->offset);
 		report_type(state->run, table, CELL(row, path, type), step->backtrace);
-		if (step->backtrace)
-			table_backtrace(CELL(row, path, backtrace), step->backtrace);
+		table_backtrace(CELL(row, path, backtrace), step->backtrace);
 	}
 	if (!state->steps.count)
 		table->note = !state->run->options->object ? "name the block by --object=ADDRESS"

@@ -36,9 +36,8 @@ static void put_class(struct peak_state *state, struct table *table, uint32_t in
 	table_text(table, CELL(row, peaks, program), peak->program);
 }
 
-static void put_place(void *user, struct table *table, uint32_t index)
+static void put_place(struct peak_state *state, struct table *table, uint32_t index)
 {
-	struct peak_state *state = user;
 	const struct peaks *peaks = &state->peaks;
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
@@ -61,11 +60,13 @@ static void put_place(void *user, struct table *table, uint32_t index)
 static void peak_end(void *user, struct tables *tables)
 {
 	struct peak_state *state = user;
-	struct table *peaks = tables_begin(tables, TABLE_peaks);
+	struct table *table = tables_begin(tables, TABLE_peaks);
 
 	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
-		put_class(state, peaks, i);
-	report_places(state->run, tables_begin(tables, TABLE_peak_sites), put_place, state);
+		put_class(state, table, i);
+	table = tables_begin(tables, TABLE_peak_sites);
+	for (uint32_t i = 0; i < tallies_count(&state->run->summary->tallies); i++)
+		put_place(state, table, i);
 }
 
 static int peak_begin(void *user, struct report_run *run, struct error *err)

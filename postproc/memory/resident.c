@@ -463,7 +463,7 @@ static void add_part(struct resident_state *state, enum part part, uint64_t byte
 	*ARRAY_ADD(&state->parts) = (struct resident_part){
 		.process = process,
 		.part = part,
-		.path = path ? pool_text(&state->pool, path, strlen(path)) : NULL,
+		.path = path ? pool_copy(&state->pool, path) : NULL,
 		.bytes = bytes,
 		.swapped = swapped,
 	};
@@ -546,8 +546,7 @@ static void find_pinner(struct resident_state *state, struct resident_process *p
 		found = sites_at(sites, i);
 	}
 	if (found && found->backtrace)
-		process->backtrace = space_backtrace(&state->run->summary->space, found->backtrace,
-						     found->index);
+		process->backtrace = report_site(state->run, found);
 }
 
 static void join(struct resident_state *state)
@@ -560,7 +559,7 @@ static void join(struct resident_state *state)
 	process = ARRAY_ADD(&state->processes);
 	*process = (struct resident_process){ .pid = current->pid, .time_ns = state->cut_ns };
 	if (current->name)
-		process->program = pool_text(&state->pool, current->name, strlen(current->name));
+		process->program = pool_copy(&state->pool, current->name);
 	state->has_result = true;
 	state->steps = 4 * (residence->runs.count + state->blocks.count + state->mappings.count);
 	for (size_t i = 0; i < residence->runs.count; i++) {
@@ -604,7 +603,7 @@ static void resident_note(void *user, const struct event *event)
 		take_cut(state, event);
 	} else if (!strcmp(event->function->name, NOTE_SCAN) && word && !strcmp(word, "failed")) {
 		reason = event_argument(event, "reason");
-		state->failure = pool_text(&state->pool, reason ?: "", strlen(reason ?: ""));
+		state->failure = pool_copy(&state->pool, reason ?: "");
 	} else if (residence_note(&state->residence, event) &&
 		   state->residence.number == state->cut_number &&
 		   !ledger_sample(state->run->ledger)) {
@@ -639,11 +638,10 @@ static int resident_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct resident_state *state = user;
 
+	(void)run;
 	(void)err;
 	map_init(&state->region_of);
 	map_init(&state->page_of);
-	state->tally = report_listen(run, sizeof(struct resident_site), resident_merge,
-				     resident_move, state);
 	return 0;
 }
 
@@ -721,15 +719,12 @@ static void put_processes(const struct resident_state *state, struct tables *tab
 		table_number(CELL(row, resident_processes, free), process->between + process->free);
 		table_number(CELL(row, resident_processes, trimmable), process->free);
 		table_number(CELL(row, resident_processes, pinned), process->pinned);
-		if (process->swapped)
-			table_number(CELL(row, resident_processes, swapped), process->swapped);
+		table_count(CELL(row, resident_processes, swapped), process->swapped);
 		table_number(CELL(row, resident_processes, time),
 			     report_time(state->run, process->time_ns));
 		table_number(CELL(row, resident_processes, pid), process->pid);
 		table_text(table, CELL(row, resident_processes, program), process->program);
-		if (process->backtrace)
-			table_backtrace(CELL(row, resident_processes, backtrace),
-					process->backtrace);
+		table_backtrace(CELL(row, resident_processes, backtrace), process->backtrace);
 		if (!largest || process->resident > largest->resident)
 			largest = process;
 	}
@@ -766,42 +761,40 @@ static void put_parts(const struct resident_state *state, struct tables *tables)
 			table_number(CELL(row, resident_parts, zero), part->bytes);
 		else
 			table_number(CELL(row, resident_parts, resident), part->bytes);
-		if (part->swapped)
-			table_number(CELL(row, resident_parts, swapped), part->swapped);
+		table_count(CELL(row, resident_parts, swapped), part->swapped);
 		table_text(table, CELL(row, resident_parts, path), part->path);
 	}
 }
 
-static void put_site(void *user, struct table *table, uint32_t index)
+static void put_site(void *user, struct table *table, const struct tally_place *place,
+		     const void *of_place)
 {
 	const struct resident_state *state = user;
-	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
-	const struct resident_site *site = tally_of_place(state->tally, index);
+	const struct resident_site *site = of_place;
 	struct table_cell *row;
 
-	if (!site || !site->count)
+	if (!site->count)
 		return;
 	row = table_add(table);
 	table_number(CELL(row, resident, live), site->live);
 	table_number(CELL(row, resident, resident), site->resident);
 	table_number(CELL(row, resident, alone), site->alone);
 	table_number(CELL(row, resident, untouched), site->untouched);
-	if (site->swapped)
-		table_number(CELL(row, resident, swapped), site->swapped);
+	table_count(CELL(row, resident, swapped), site->swapped);
 	table_number(CELL(row, resident, count), site->count);
 	table_text(table, CELL(row, resident, class),
 		   ledger_class(state->run->ledger, place->class)->type);
 	table_backtrace(CELL(row, resident, backtrace), place->backtrace);
 }
 
-static void put_pinned(void *user, struct table *table, uint32_t index)
+static void put_pinned(void *user, struct table *table, const struct tally_place *place,
+		       const void *of_place)
 {
-	const struct resident_state *state = user;
-	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
-	const struct resident_site *site = tally_of_place(state->tally, index);
+	const struct resident_site *site = of_place;
 	struct table_cell *row;
 
-	if (!site || !site->pinned_free)
+	(void)user;
+	if (!site->pinned_free)
 		return;
 	row = table_add(table);
 	table_number(CELL(row, pinned, free), site->pinned_free);
@@ -816,15 +809,20 @@ static void resident_end(void *user, struct tables *tables)
 	struct resident_state *state = user;
 
 	put_processes(state, tables);
-	report_places(state->run, tables_begin(tables, TABLE_pinned), put_pinned, state);
-	report_places(state->run, tables_begin(tables, TABLE_resident), put_site, state);
+	report_places(state->run, state->tally, tables_begin(tables, TABLE_pinned), put_pinned,
+		      state);
+	report_places(state->run, state->tally, tables_begin(tables, TABLE_resident), put_site,
+		      state);
 	put_parts(state, tables);
 }
 
 const struct report report_resident = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct resident_state),
+	.entry_size = sizeof(struct resident_site),
+	.merge = resident_merge,
 	.begin = resident_begin,
+	.move = resident_move,
 	.note = resident_note,
 	.process = resident_process,
 	.end = resident_end,

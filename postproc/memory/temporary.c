@@ -10,11 +10,6 @@ struct entry {
 	uint64_t acquired, temporary, bytes;
 };
 
-struct temp_state {
-	struct report_run *run;
-	struct tally *tally;
-};
-
 static void temporary_merge(void *user, void *of_run, const void *of_process)
 {
 	struct entry *run = of_run;
@@ -28,7 +23,7 @@ static void temporary_merge(void *user, void *of_run, const void *of_process)
 
 static void on_move(void *user, const struct ledger_move *move)
 {
-	struct temp_state *state = user;
+	struct report_tallied *state = user;
 	struct entry *entry = tally_entry(state->tally, move->site);
 
 	entry->acquired += move->is_acquisition && !move->is_no_call;
@@ -38,46 +33,38 @@ static void on_move(void *user, const struct ledger_move *move)
 	entry->bytes += move->bytes;
 }
 
-static void temporary_put(void *user, struct table *table, uint32_t index)
+static void temporary_put(void *user, struct table *table, const struct tally_place *place,
+			  const void *of_place)
 {
-	struct temp_state *state = user;
-	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
-	const struct ledger_class *class = ledger_class(state->run->ledger, place->class);
-	const struct entry *entry = tally_of_place(state->tally, index);
+	struct report_tallied *state = user;
+	const struct entry *entry = of_place;
 	struct table_cell *row;
 
-	if (!entry || !entry->temporary)
+	if (!entry->temporary)
 		return;
 	row = report_add(state->run, table, place->class);
 	table_number(CELL(row, temporary, temporary), entry->temporary);
 	table_percent(CELL(row, temporary, share), entry->temporary, entry->acquired);
 	table_number(CELL(row, temporary, acquired), entry->acquired);
-	if (class->has_bytes)
+	if (ledger_class(state->run->ledger, place->class)->has_bytes)
 		table_number(CELL(row, temporary, bytes), entry->bytes);
 	table_backtrace(CELL(row, temporary, backtrace), place->backtrace);
 }
 
 static void temporary_end(void *user, struct tables *tables)
 {
-	struct temp_state *state = user;
+	struct report_tallied *state = user;
 	struct table *table = tables_begin(tables, TABLE_temporary);
 
 	report_note_samples(state->run, table, REPORT_SAMPLED_TEMP);
-	report_places(state->run, table, temporary_put, state);
-}
-
-static int temporary_begin(void *user, struct report_run *run, struct error *err)
-{
-	struct temp_state *state = user;
-
-	(void)err;
-	state->tally = report_listen(run, sizeof(struct entry), temporary_merge, on_move, state);
-	return 0;
+	report_places(state->run, state->tally, table, temporary_put, state);
 }
 
 const struct report report_temporary = {
 	.wants_ledger = true,
-	.state_size = sizeof(struct temp_state),
-	.begin = temporary_begin,
+	.state_size = sizeof(struct report_tallied),
+	.entry_size = sizeof(struct entry),
+	.merge = temporary_merge,
+	.move = on_move,
 	.end = temporary_end,
 };

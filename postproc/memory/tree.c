@@ -37,16 +37,6 @@ static int tree_begin(void *user, struct report_run *run, struct error *err)
 	return measure_begin(&state->measure, run, MEASURE_BYTES, false, err);
 }
 
-static void on_event(void *user, const struct event *event)
-{
-	measure_event(((struct tree_state *)user)->measure, event);
-}
-
-static void tree_process(void *user)
-{
-	measure_process(((struct tree_state *)user)->measure);
-}
-
 /* ---- adding call sites to the trees ---- */
 
 static struct plant *plant_of(struct tree_state *state, const struct measure_place *place)
@@ -180,8 +170,8 @@ const struct report report_tree = {
 	.takes_by = true,
 	.state_size = sizeof(struct tree_state),
 	.begin = tree_begin,
-	.event = on_event,
-	.process = tree_process,
+	.event = measure_event,
+	.process = measure_process,
 	.end = tree_end,
 	.destroy = tree_destroy,
 };

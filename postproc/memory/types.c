@@ -38,16 +38,6 @@ static int types_begin(void *user, struct report_run *run, struct error *err)
 	return measure_begin(&state->measure, run, MEASURE_HELD, false, err);
 }
 
-static void on_event(void *user, const struct event *event)
-{
-	measure_event(((struct types_state *)user)->measure, event);
-}
-
-static void types_process(void *user)
-{
-	measure_process(((struct types_state *)user)->measure);
-}
-
 static bool is_sum(const void *item, const void *key)
 {
 	return !strcmp(((const struct type_sum *)item)->name, key);
@@ -61,11 +51,8 @@ static struct type_sum *sum_of(struct types_state *state, const char *name)
 	if (sum)
 		return sum;
 	sum = pool_zalloc(&state->pool, sizeof(*sum));
-	if (!sum || hash_table_add(&state->by_name, hash, sum))
-		memory_none();
-	sum->name = pool_text(&state->pool, name, strlen(name));
-	if (!sum->name)
-		memory_none();
+	hash_table_add(&state->by_name, hash, sum);
+	sum->name = pool_copy(&state->pool, name);
 	*ARRAY_ADD(&state->sums) = sum;
 	return sum;
 }
@@ -139,8 +126,8 @@ const struct report report_types = {
 	.takes_by = true,
 	.state_size = sizeof(struct types_state),
 	.begin = types_begin,
-	.event = on_event,
-	.process = types_process,
+	.event = measure_event,
+	.process = measure_process,
 	.end = types_end,
 	.destroy = types_destroy,
 };

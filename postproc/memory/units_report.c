@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "base/memory.h"
 #include "base/pool.h"
 #include "notes.h"
 #include "postproc/report/report.h"
@@ -74,11 +73,7 @@ static void merge_points(struct unit_point *points)
 
 static struct unit_point *new_points(struct pool *pool)
 {
-	struct unit_point *points = pool_zalloc(pool, UNIT_POINTS * sizeof(*points));
-
-	if (!points)
-		memory_none();
-	return points;
+	return pool_zalloc(pool, UNIT_POINTS * sizeof(struct unit_point));
 }
 
 /*
@@ -157,7 +152,7 @@ static unsigned where_is(struct units_state *state, const struct event *event)
 
 	if (!event->backtrace || !state->run->naming)
 		return OUTSIDE;
-	backtrace = space_backtrace(&state->run->summary->space, event->backtrace, event->index);
+	backtrace = report_caller(state->run, event);
 	entry = map_put(&state->known, 0, (uintptr_t)backtrace);
 	if (entry->value)
 		return entry->value;
@@ -273,13 +268,12 @@ static void judge_runs(const struct units_state *state, struct entry *entry)
 	entry->units = (uint64_t)entry->points[count - 1].units;
 }
 
-static void units_put(void *user, struct table *table, uint32_t index)
+static void units_put(void *user, struct table *table, const struct tally_place *place,
+		      const void *of_place)
 {
 	static const char *const words[] = { "saturates", "cannot tell", "grows" };
 	struct units_state *state = user;
-	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
-	const struct entry *of_place = tally_of_place(state->tally, index);
-	struct entry entry = of_place ? *of_place : (struct entry){ 0 };
+	struct entry entry = *(const struct entry *)of_place;
 	struct unit_point points[UNIT_POINTS];
 	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
 	struct table_cell *row;
@@ -319,21 +313,22 @@ static void units_end(void *user, struct tables *tables)
 	summary->untold = 0;
 	summary->is_unitless = state->labelled_count ? state->labelled_count < UNIT_RUNS_MIN
 						     : state->most_marks < UNIT_MARKS_MIN;
-	report_places(state->run, tables_begin(tables, TABLE_unit_growth), units_put, state);
+	report_places(state->run, state->tally, tables_begin(tables, TABLE_unit_growth), units_put,
+		      state);
 }
 
 static int units_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct units_state *state = user;
-	const char *unit = run->options->unit;
+	const char *unit = state->run->options->unit;
 	size_t length = unit ? strlen(unit) : 0;
 
+	(void)run;
 	(void)err;
 	map_init(&state->known);
 	map_init(&state->threads);
 	if (length > 2 && !strcmp(unit + length - 2, "()"))
 		state->name_length = length - 2;
-	state->tally = report_listen(run, sizeof(struct entry), units_merge, on_move, state);
 	return 0;
 }
 
@@ -349,7 +344,10 @@ static void units_destroy(void *user)
 const struct report report_units = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct units_state),
+	.entry_size = sizeof(struct entry),
+	.merge = units_merge,
 	.begin = units_begin,
+	.move = on_move,
 	.event = units_event,
 	.note = units_note,
 	.process = units_process,

@@ -71,6 +71,12 @@ struct report_run {
 	struct rises_axis windows, life;
 };
 
+/* The first members of the state of a fold with an entry_size. */
+struct report_tallied {
+	struct report_run *run;
+	struct tally *tally;
+};
+
 struct report {
 	/* the class of all objects in the tables of the report; NULL: there are several classes */
 	const char *about;
@@ -92,6 +98,13 @@ struct report {
 	 * 0, the callbacks receive the struct report_run instead.
 	 */
 	size_t state_size;
+	/*
+	 * Size of the sums that the fold keeps for each call site, in a process and in the run. If
+	 * it is not 0, the state begins with a struct report_tallied, whose tally report_begin()
+	 * makes; merge() adds the sums of a process to those of the run (totals/tallies.h).
+	 */
+	size_t entry_size;
+	void (*merge)(void *state, void *run, const void *process);
 	/* Called before the first event. Returns 0 or a negative errno; may be NULL. */
 	int (*begin)(void *state, struct report_run *run, struct error *err);
 	/*
@@ -263,9 +276,15 @@ void report_type(const struct report_run *run, struct table *table, struct table
 void report_curve(const struct report_run *run, struct table *table, struct table_cell *cell,
 		  const struct rises *rises);
 
-/* For end(): calls put() for each call site of the run. */
-void report_places(const struct report_run *run, struct table *table,
-		   void (*put)(void *state, struct table *table, uint32_t place), void *state);
+/* For end(): calls put() for each call site of the run that has an entry in the tally. */
+typedef void report_put(void *state, struct table *table, const struct tally_place *place,
+			const void *entry);
+void report_places(const struct report_run *run, const struct tally *tally, struct table *table,
+		   report_put *put, void *state);
+
+/* Return the backtrace of a site or event of the current process, in the address map of the run. */
+const struct trace_node *report_site(const struct report_run *run, const struct site *site);
+const struct trace_node *report_caller(const struct report_run *run, const struct event *event);
 
 /*
  * If memory was sampled, appends a sentence that ends with `words` to the table's note, and sets

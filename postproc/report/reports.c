@@ -148,11 +148,25 @@ void report_type(const struct report_run *run, struct table *table, struct table
 		table_text(table, cell, type);
 }
 
-void report_places(const struct report_run *run, struct table *table,
-		   void (*put)(void *state, struct table *table, uint32_t place), void *state)
+void report_places(const struct report_run *run, const struct tally *tally, struct table *table,
+		   report_put *put, void *state)
 {
-	for (uint32_t i = 0; i < tallies_count(&run->summary->tallies); i++)
-		put(state, table, i);
+	for (uint32_t i = 0; i < tallies_count(&run->summary->tallies); i++) {
+		const void *entry = tally_of_place(tally, i);
+
+		if (entry)
+			put(state, table, tallies_place(&run->summary->tallies, i), entry);
+	}
+}
+
+const struct trace_node *report_site(const struct report_run *run, const struct site *site)
+{
+	return space_backtrace(&run->summary->space, site->backtrace, site->index);
+}
+
+const struct trace_node *report_caller(const struct report_run *run, const struct event *event)
+{
+	return space_backtrace(&run->summary->space, event->backtrace, event->index);
 }
 
 int report_begin(const struct report *report, void **state, struct report_run *run,
@@ -163,6 +177,9 @@ int report_begin(const struct report *report, void **state, struct report_run *r
 		*(struct report_run **)*state = run;
 	if (report->move)
 		ledger_listen(run->ledger, report->move, *state);
+	if (report->entry_size)
+		((struct report_tallied *)*state)->tally = tallies_add(
+			&run->summary->tallies, report->entry_size, report->merge, *state);
 	return report->begin ? report->begin(*state, run, err) : 0;
 }
 

@@ -171,6 +171,12 @@ void table_number(struct table_cell *cell, uint64_t number)
 	cell->number = number;
 }
 
+void table_count(struct table_cell *cell, uint64_t number)
+{
+	if (number)
+		table_number(cell, number);
+}
+
 void table_amount(struct table_cell *cell, uint64_t number, bool has_bytes)
 {
 	table_number(cell, number);

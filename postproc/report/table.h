@@ -242,10 +242,13 @@ struct table *tables_begin(struct tables *tables, enum table_id id);
 struct table_cell *table_add(struct table *table);
 
 void table_number(struct table_cell *cell, uint64_t number);
+/* Like table_number(), but if the number is 0, the cell stays unset. */
+void table_count(struct table_cell *cell, uint64_t number);
 void table_amount(struct table_cell *cell, uint64_t number, bool has_bytes);
 /* Sets an average: total / count. If `count` is 0, the cell stays unset. */
 void table_average(struct table_cell *cell, uint64_t total, uint64_t count);
 void table_percent(struct table_cell *cell, uint64_t part, uint64_t whole);
+/* If `backtrace` is NULL, the cell stays unset. */
 void table_backtrace(struct table_cell *cell, const struct trace_node *backtrace);
 
 /* Copies the steps. If `count` is 0, the cell stays unset. */

@@ -39,8 +39,8 @@ struct total {
 
 struct diff_state {
 	struct report_run *run;
-	struct total totals[LEDGER_CLASSES][TOTALS];
 	struct measure *measure;
+	struct total totals[LEDGER_CLASSES][TOTALS];
 	struct paths paths;
 	struct pool pool;
 	struct hash_table table;
@@ -56,11 +56,6 @@ static int diff_begin(void *user, struct report_run *run, struct error *err)
 	hash_table_init(&state->lone);
 	paths_init(&state->paths, run->naming);
 	return measure_begin(&state->measure, run, MEASURE_HELD, true, err);
-}
-
-static void on_event(void *user, const struct event *event)
-{
-	measure_event(((struct diff_state *)user)->measure, event);
 }
 
 static void add_totals(struct diff_state *state, uint32_t class)
@@ -92,7 +87,7 @@ static void diff_process(void *user)
 		add_totals(state, i);
 	locks_sum(&state->run->summary->locks, &times);
 	state->totals[lock][WAITED].amount[state->run->is_base] += times.waited_ns;
-	measure_process(state->measure);
+	measure_process(state);
 }
 
 /* ---- matching ---- */
@@ -407,7 +402,7 @@ const struct report report_diff = {
 	.takes_by = true,
 	.state_size = sizeof(struct diff_state),
 	.begin = diff_begin,
-	.event = on_event,
+	.event = measure_event,
 	.process = diff_process,
 	.end = diff_end,
 	.destroy = diff_destroy,

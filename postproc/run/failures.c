@@ -58,8 +58,8 @@ static struct failure *find(struct failures_state *state, const struct failure *
 		return found;
 	found = pool_alloc(pool, sizeof(*found));
 	*found = *wanted;
-	found->path = pool_text(pool, wanted->path, strlen(wanted->path));
-	found->function = pool_text(pool, wanted->function, strlen(wanted->function));
+	found->path = pool_copy(pool, wanted->path);
+	found->function = pool_copy(pool, wanted->function);
 	hash_table_add(&state->table, hash, found);
 	return *ARRAY_ADD(&state->list) = found;
 }
@@ -104,12 +104,11 @@ static void on_event(void *user, const struct event *event)
 			       ? find_name(state, path)
 			       : NULL;
 		if (name && name->count)
-			end_search(name, pool_text(&state->run->summary->pool, path, strlen(path)));
+			end_search(name, pool_copy(&state->run->summary->pool, path));
 		return;
 	}
 	if (event->backtrace)
-		call.backtrace = space_backtrace(&state->run->summary->space, event->backtrace,
-						 event->index);
+		call.backtrace = report_caller(state->run, event);
 	find(state, &call)->count++;
 	if (!path || (event->error != ENOENT && event->error != ENOTDIR))
 		return;

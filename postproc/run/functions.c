@@ -87,8 +87,8 @@ static struct stat *find_stat(struct stats_state *state, const struct event *eve
 		return stat;
 	stat = pool_zalloc(&state->pool, sizeof(*stat));
 	*ARRAY_ADD(&state->stats) = stat;
-	stat->name = pool_text(&state->pool, key.name, strlen(key.name));
-	stat->class = pool_text(&state->pool, key.class, strlen(key.class));
+	stat->name = pool_copy(&state->pool, key.name);
+	stat->class = pool_copy(&state->pool, key.class);
 	hash_table_add(&state->by_name, hash, stat);
 	return stat;
 }
@@ -184,8 +184,7 @@ static void functions_put(struct table *table, const struct stat *stat)
 	table_group(table, CELL(row, functions, class), stat->class, 0);
 	table_text(table, CELL(row, functions, function), stat->name);
 	table_number(CELL(row, functions, calls), stat->calls);
-	if (stat->bytes)
-		table_number(CELL(row, functions, bytes), stat->bytes);
+	table_count(CELL(row, functions, bytes), stat->bytes);
 	if (stat->timed) {
 		table_number(CELL(row, functions, time), stat->time_ns);
 		table_average(CELL(row, functions, average), stat->time_ns, stat->timed);
@@ -236,8 +235,7 @@ static void functions_end(void *user, struct tables *tables)
 		table_number(CELL(row, classes_called, functions), total->functions);
 		table_number(CELL(row, classes_called, calls), total->calls);
 		table_number(CELL(row, classes_called, failed), total->failed);
-		if (total->bytes)
-			table_number(CELL(row, classes_called, bytes), total->bytes);
+		table_count(CELL(row, classes_called, bytes), total->bytes);
 		if (total->timed)
 			table_number(CELL(row, classes_called, time), total->time_ns);
 	}

@@ -115,11 +115,10 @@ static void on_event(void *user, const struct event *event)
 		.function = pool_text(pool, event->function->name, event->function->length),
 		.what = event_effect(event),
 		.class = class->known ? resource_table[class->known].type
-				      : pool_text(pool, class->type, strlen(class->type)),
+				      : pool_copy(pool, class->type),
 	};
 	if (event->backtrace)
-		call.backtrace = space_backtrace(&state->run->summary->space, event->backtrace,
-						 event->index);
+		call.backtrace = report_caller(state->run, event);
 	if (event->type == CALL_TYPE_NONE)
 		same = find_use(state, &call);
 	if (same) {
@@ -150,10 +149,8 @@ static void history_put(struct history_state *state, struct table *table,
 	table_number(CELL(row, history, thread), call->thread);
 	if (call->times > 1)
 		table_number(CELL(row, history, times), call->times);
-	if (call->size)
-		table_number(CELL(row, history, size), call->size);
-	if (call->backtrace)
-		table_backtrace(CELL(row, history, backtrace), call->backtrace);
+	table_count(CELL(row, history, size), call->size);
+	table_backtrace(CELL(row, history, backtrace), call->backtrace);
 	table_text(table, CELL(row, history, event), call->what);
 	table_text(table, CELL(row, history, class), call->class);
 	table_text(table, CELL(row, history, function), call->function);

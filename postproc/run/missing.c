@@ -37,8 +37,7 @@ static void missing_put(struct table *table, const char *what,
 	table_text(table, CELL(row, missing, program), process->name);
 	table_text(table, CELL(row, missing, reason), reason);
 	table_number(CELL(row, missing, pid), process->pid);
-	if (count)
-		table_number(CELL(row, missing, count), count);
+	table_count(CELL(row, missing, count), count);
 }
 
 static const char *cause_of(const char *reason)
@@ -149,8 +148,7 @@ static struct table_cell *put_for_run(struct table *table, const char *what, uin
 
 	table_text(table, CELL(row, missing, kind), what);
 	table_text(table, CELL(row, missing, reason), reason);
-	if (count)
-		table_number(CELL(row, missing, count), count);
+	table_count(CELL(row, missing, count), count);
 	return row;
 }
 

@@ -47,8 +47,7 @@ static void processes_put(const struct report_run *run, struct table *table,
 	struct table_cell *row = table_add(table);
 
 	table_number(CELL(row, processes, pid), process->pid);
-	if (process->parent_pid)
-		table_number(CELL(row, processes, parent), process->parent_pid);
+	table_count(CELL(row, processes, parent), process->parent_pid);
 	table_number(CELL(row, processes, start), report_time(run, process->start_ns));
 	if (process->end_ns >= process->start_ns)
 		table_number(CELL(row, processes, duration), process->end_ns - process->start_ns);

@@ -52,7 +52,7 @@ struct threads_state {
 
 static const char *copy(struct threads_state *state, const char *text)
 {
-	return pool_text(&state->pool, text, strlen(text));
+	return pool_copy(&state->pool, text);
 }
 
 /* ---- one thread ---- */
@@ -298,8 +298,8 @@ static void threads_report_put(struct threads_state *state, struct table *table,
 	table_text(table, CELL(row, threads, end), line->fate);
 	if (line->count > 1)
 		table_number(CELL(row, threads, count), line->count);
-	else if (line->tid)
-		table_number(CELL(row, threads, tid), line->tid);
+	else
+		table_count(CELL(row, threads, tid), line->tid);
 	table_number(CELL(row, threads, pid), line->pid);
 	table_number(CELL(row, threads, start), report_time(state->run, line->start_ns));
 	table_number(CELL(row, threads, life), line->life_ns);

@@ -99,8 +99,7 @@ static bool put_text(struct out *out, const struct event *event, bool has_argume
 /* Returns the number of the event's call site, from 1. */
 static uint32_t number_of(struct events *events, const struct event *event)
 {
-	const struct trace_node *backtrace =
-		space_backtrace(&events->run->summary->space, event->backtrace, event->index);
+	const struct trace_node *backtrace = report_caller(events->run, event);
 	struct map_entry *entry = map_put(&events->numbers, 0, (uintptr_t)backtrace);
 
 	if (!entry->value) {

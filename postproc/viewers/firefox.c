@@ -25,8 +25,7 @@ static uint32_t place_of(struct firefox *file, uint32_t index)
 
 	if (entry->value)
 		return entry->value;
-	*ARRAY_ADD(&file->places) =
-		space_backtrace(&file->run->summary->space, site->backtrace, site->index);
+	*ARRAY_ADD(&file->places) = report_site(file->run, site);
 	entry->value = (uint32_t)file->places.count - 1;
 	return entry->value;
 }
@@ -111,7 +110,7 @@ static const char *keep_text(struct firefox *file, const char *text)
 
 	if (copy)
 		return copy;
-	copy = pool_text(&file->pool, text, strlen(text));
+	copy = pool_copy(&file->pool, text);
 	hash_table_add(&file->texts, hash, copy);
 	return copy;
 }

@@ -66,8 +66,7 @@ struct heaptrack {
  */
 static uint32_t info_of_run(struct heaptrack *file, const struct site *site, uint64_t size)
 {
-	const struct trace_node *backtrace =
-		space_backtrace(&file->run->summary->space, site->backtrace, site->index);
+	const struct trace_node *backtrace = report_site(file->run, site);
 	struct map_entry *number = map_put(&file->backtraces, 0, (uintptr_t)backtrace);
 	struct map_entry *entry;
 
@@ -79,8 +78,7 @@ static uint32_t info_of_run(struct heaptrack *file, const struct site *site, uin
 	*ARRAY_ADD(&file->infos) = (struct heap_info){
 		.backtrace = backtrace,
 		.size = size,
-		.function =
-			pool_text(&file->pool, site->function->name, strlen(site->function->name)),
+		.function = pool_copy(&file->pool, site->function->name),
 	};
 	entry->value = (uint32_t)file->infos.count;
 	return entry->value;

@@ -408,8 +408,7 @@ static void dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint
 
 		if (!entry || !entry->acquired.count)
 			continue;
-		backtrace =
-			space_backtrace(&file->run->summary->space, site->backtrace, site->index);
+		backtrace = report_site(file->run, site);
 		add_sample(file, backtrace, entry->acquired, entry->held);
 	}
 	end_dump(file, ledger_class(file->run->ledger, class)->type, pid, time_ns);

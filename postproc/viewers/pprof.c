@@ -83,7 +83,7 @@ static uint64_t text_of(struct pprof *pprof, const char *text)
 	if (known)
 		return known->number;
 	known = pool_alloc(&pprof->pool, sizeof(*known));
-	known->text = pool_text(&pprof->pool, text, strlen(text));
+	known->text = pool_copy(&pprof->pool, text);
 	hash_table_add(&pprof->texts, hash, known);
 	known->number = pprof->text_count++;
 	proto_clear(&pprof->outer);

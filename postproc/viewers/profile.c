@@ -31,7 +31,7 @@ static void wait_sums_add(struct wait_sums *sums, const struct lane_wait *wait)
 		sum->kind = wait->kind;
 		sum->waiter = wait->waiter;
 		sum->waker = wait->waker;
-		sum->function = pool_text(&sums->pool, wait->function, strlen(wait->function));
+		sum->function = pool_copy(&sums->pool, wait->function);
 		hash_table_add(&sums->table, hash, sum);
 	}
 	sum->count++;

@@ -59,7 +59,7 @@ static const struct stacks_function *function_of(struct stacks *stacks,
 	*place = function;
 	*function = *wanted;
 	function->number = (uint32_t)stacks->function_list.count;
-	function->name = pool_text(&stacks->pool, wanted->name, strlen(wanted->name));
+	function->name = pool_copy(&stacks->pool, wanted->name);
 	return function;
 }
 

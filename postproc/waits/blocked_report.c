@@ -133,8 +133,7 @@ static void put_blocked(struct table *table, const struct blocked *blocked, bool
 	table_number(CELL(row, blocked_in_core, thread), blocked->thread);
 	table_number(CELL(row, blocked_in_core, object), blocked->object);
 	table_number(CELL(row, blocked_in_core, holder), blocked->holder);
-	if (blocked->locked_at)
-		table_backtrace(CELL(row, blocked_in_core, holder_backtrace), blocked->locked_at);
+	table_backtrace(CELL(row, blocked_in_core, holder_backtrace), blocked->locked_at);
 	table_backtrace(CELL(row, blocked_in_core, backtrace), blocked->waits_at);
 }
 

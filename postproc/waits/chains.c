@@ -76,8 +76,7 @@ static uint32_t add_link(struct chains *chains, const struct chains_link *wanted
 	map_set(&chains->index, kind, key, number);
 	chains->links.items[number] = *wanted;
 	if (wanted->function) /* copy the name, because it is freed with its process */
-		chains->links.items[number].function =
-			pool_text(&chains->names, wanted->function, strlen(wanted->function));
+		chains->links.items[number].function = pool_copy(&chains->names, wanted->function);
 	return number;
 }
 

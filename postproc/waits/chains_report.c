@@ -298,7 +298,7 @@ static uint32_t number_of(struct chains_state *state, uint32_t kind, uint64_t ke
 /* Copies a name, which may be NULL. */
 static void keep_name(struct chains_state *state, const char *name, const char **kept)
 {
-	*kept = name ? pool_text(&state->names, name, strlen(name)) : NULL;
+	*kept = name ? pool_copy(&state->names, name) : NULL;
 }
 
 /* ---- waits ---- */

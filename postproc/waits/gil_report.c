@@ -20,8 +20,7 @@ static void put_waits(const struct report_run *run, struct table *table,
 	else
 		table_format(table, CELL(row, gil_waits, longest_threads),
 			     "thread %u waited; the holder is not known", sum->waiter_thread);
-	if (waits->holder)
-		table_backtrace(CELL(row, gil_waits, holder_backtrace), waits->holder);
+	table_backtrace(CELL(row, gil_waits, holder_backtrace), waits->holder);
 	table_backtrace(CELL(row, gil_waits, backtrace), waits->waiter);
 }
 

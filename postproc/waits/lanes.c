@@ -36,7 +36,7 @@ static const struct trace_node *backtrace_of(const struct lanes *lanes, const st
 		return NULL;
 	if (function)
 		*function = site->function->name;
-	return space_backtrace(&lanes->run->summary->space, site->backtrace, site->index);
+	return report_site(lanes->run, site);
 }
 
 /* ---- locks ---- */
@@ -97,11 +97,12 @@ static const char *const ends[WAKES_ENDS] = {
 	[WAKES_ASLEEP] = "has not ended",
 };
 
-static void on_wake(const struct lanes *lanes, const struct wakes *wakes, enum lane_kind kind,
-		    const struct wakes_wait *found)
+static void on_wake(void *user, const struct wakes_wait *found)
 {
+	const struct lanes_class *class = user;
+	struct lanes *lanes = class->lanes;
 	struct lane_wait wait = {
-		.kind = kind,
+		.kind = class->kind,
 		.end = ends[found->end],
 		.object = found->object,
 		.since_ns = found->since_ns,
@@ -112,43 +113,21 @@ static void on_wake(const struct lanes *lanes, const struct wakes *wakes, enum l
 		.is_open = found->end == WAKES_ASLEEP,
 	};
 
-	wait.waiter = backtrace_of(lanes, &wakes->sites, found->waiter, &wait.function);
-	wait.waker = backtrace_of(lanes, &wakes->sites, found->waker, NULL);
+	/* tell_call() reports the waits in calls that block */
+	if (class->kind == LANE_OTHER) {
+		lanes->call = *found;
+		return;
+	}
+	if (class->kind == LANE_SEMAPHORE &&
+	    (found->end == WAKES_AT_ONCE || found->end == WAKES_REFUSED))
+		return;
+	wait.waiter = backtrace_of(lanes, &class->wakes.sites, found->waiter, &wait.function);
+	wait.waker = backtrace_of(lanes, &class->wakes.sites, found->waker, NULL);
 	if (wait.waiter)
 		tell(lanes, &wait);
 }
 
-static void on_condition(void *user, const struct wakes_wait *wait)
-{
-	const struct lanes *lanes = user;
-
-	on_wake(lanes, &lanes->conditions, LANE_CONDITION, wait);
-}
-
-static void on_semaphore(void *user, const struct wakes_wait *wait)
-{
-	const struct lanes *lanes = user;
-
-	if (wait->end == WAKES_AT_ONCE || wait->end == WAKES_REFUSED)
-		return;
-	on_wake(lanes, &lanes->semaphores, LANE_SEMAPHORE, wait);
-}
-
-static void on_futex(void *user, const struct wakes_wait *wait)
-{
-	const struct lanes *lanes = user;
-
-	on_wake(lanes, &lanes->futexes, LANE_FUTEX, wait);
-}
-
 /* ---- other waits ---- */
-
-static void on_call(void *user, const struct wakes_wait *wait)
-{
-	struct lanes *lanes = user;
-
-	lanes->call = *wait;
-}
 
 static void tell_call(const struct lanes *lanes, const struct hook *hook, enum lane_kind kind,
 		      const struct event *event, bool is_open)
@@ -162,8 +141,7 @@ static void tell_call(const struct lanes *lanes, const struct hook *hook, enum l
 		.until_ns = event->leave_ns,
 		.thread = event->thread,
 		.is_open = is_open,
-		.waiter = space_backtrace(&lanes->run->summary->space, event->backtrace,
-					  event->index),
+		.waiter = report_caller(lanes->run, event),
 	};
 	const struct thread_life *joined = NULL;
 
@@ -173,7 +151,8 @@ static void tell_call(const struct lanes *lanes, const struct hook *hook, enum l
 		wait.waker_thread = joined->tid;
 	if (!is_open && lanes->call.waker) {
 		wait.end = ends[lanes->call.end];
-		wait.waker = backtrace_of(lanes, &lanes->calls.sites, lanes->call.waker, NULL);
+		wait.waker = backtrace_of(lanes, &lanes->classes[LANES_CALLS].wakes.sites,
+					  lanes->call.waker, NULL);
 		wait.waker_thread = lanes->call.waker_thread;
 		wait.woken_ns = lanes->call.woken_ns;
 	}
@@ -187,11 +166,9 @@ void lanes_event(struct lanes *lanes, const struct event *event)
 	enum thread_wait wait;
 
 	threads_event(&lanes->threads, event);
-	wakes_event(&lanes->conditions, event);
-	wakes_event(&lanes->semaphores, event);
-	wakes_event(&lanes->futexes, event);
 	lanes->call.waker = 0;
-	wakes_event(&lanes->calls, event);
+	for (unsigned i = 0; i < LANES_CLASSES; i++)
+		wakes_event(&lanes->classes[i].wakes, event);
 	if (event->part || event->moment == MOMENT_HALF || !threads_waits(hook, event, &wait))
 		return;
 	if (wait != THREAD_WAIT_JOIN && wait != THREAD_WAIT_OTHER)
@@ -211,7 +188,7 @@ void lanes_note(struct lanes *lanes, const struct event *event)
 		return;
 	/*
 	 * skip waits for locks and conditions that have not ended, because on_lock_wait() and
-	 * on_condition() report them
+	 * on_wake() report them
 	 */
 	if (wait != THREAD_WAIT_LOCK && wait != THREAD_WAIT_CONDITION)
 		tell_call(lanes, hook,
@@ -226,21 +203,28 @@ void lanes_note(struct lanes *lanes, const struct event *event)
 
 void lanes_begin(struct lanes *lanes, struct report_run *run, const struct lanes_listener *listener)
 {
+	static const struct {
+		enum lane_kind kind;
+		enum resource resource;
+	} classes[LANES_CLASSES] = {
+		{ LANE_CONDITION, RESOURCE_CONDITION },
+		{ LANE_SEMAPHORE, RESOURCE_SEMAPHORE },
+		{ LANE_FUTEX, RESOURCE_FUTEX },
+		[LANES_CALLS] = { LANE_OTHER, RESOURCE_CALL },
+	};
+
 	*lanes = (struct lanes){ .run = run,
 				 .listener = *listener,
 				 .next = run->summary->locks.listener };
-	wakes_init(&lanes->conditions, RESOURCE_CONDITION);
-	lanes->conditions.listener = on_condition;
-	lanes->conditions.user = lanes;
-	wakes_init(&lanes->semaphores, RESOURCE_SEMAPHORE);
-	lanes->semaphores.listener = on_semaphore;
-	lanes->semaphores.user = lanes;
-	wakes_init(&lanes->futexes, RESOURCE_FUTEX);
-	lanes->futexes.listener = on_futex;
-	lanes->futexes.user = lanes;
-	wakes_init(&lanes->calls, RESOURCE_CALL);
-	lanes->calls.listener = on_call;
-	lanes->calls.user = lanes;
+	for (unsigned i = 0; i < LANES_CLASSES; i++) {
+		struct lanes_class *class = &lanes->classes[i];
+
+		wakes_init(&class->wakes, classes[i].resource);
+		class->wakes.listener = on_wake;
+		class->wakes.user = class;
+		class->lanes = lanes;
+		class->kind = classes[i].kind;
+	}
 	threads_init(&lanes->threads);
 	run->summary->locks.listener = (struct locks_listener){ on_lock_wait, on_held, lanes };
 }
@@ -250,25 +234,20 @@ void lanes_process(struct lanes *lanes)
 	uint64_t end_ns = summary_current(lanes->run->summary)->end_ns;
 
 	locks_finish(&lanes->run->summary->locks, end_ns);
-	wakes_finish(&lanes->conditions, end_ns);
-	wakes_finish(&lanes->semaphores, end_ns);
-	wakes_finish(&lanes->futexes, end_ns);
+	for (unsigned i = 0; i < LANES_CALLS; i++)
+		wakes_finish(&lanes->classes[i].wakes, end_ns);
 }
 
 void lanes_clear(struct lanes *lanes)
 {
-	wakes_clear(&lanes->conditions);
-	wakes_clear(&lanes->semaphores);
-	wakes_clear(&lanes->futexes);
-	wakes_clear(&lanes->calls);
+	for (unsigned i = 0; i < LANES_CLASSES; i++)
+		wakes_clear(&lanes->classes[i].wakes);
 	threads_clear(&lanes->threads);
 }
 
 void lanes_free(struct lanes *lanes)
 {
-	wakes_free(&lanes->conditions);
-	wakes_free(&lanes->semaphores);
-	wakes_free(&lanes->futexes);
-	wakes_free(&lanes->calls);
+	for (unsigned i = 0; i < LANES_CLASSES; i++)
+		wakes_free(&lanes->classes[i].wakes);
 	threads_clear(&lanes->threads);
 }

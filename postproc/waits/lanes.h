@@ -54,12 +54,22 @@ struct lanes_listener {
 	void *user;
 };
 
+/* LANES_CALLS: index of the calls that block, which lanes_process() does not finish. */
+enum { LANES_CALLS = 3, LANES_CLASSES };
+
+/* The waits for the objects of one class. */
+struct lanes_class {
+	struct lanes *lanes;
+	enum lane_kind kind;
+	struct wakes wakes;
+};
+
 struct lanes {
 	struct report_run *run;
 	struct lanes_listener listener;
 	struct locks_listener next; /* the listener before this one; it is called, too */
-	struct wakes conditions, semaphores, futexes, calls;
-	/* facts about the current event from `calls`; waker 0: none */
+	struct lanes_class classes[LANES_CLASSES];
+	/* facts about the current event, if it is a call that blocks; waker 0: none */
 	struct wakes_wait call;
 	struct threads threads; /* threads of the current process */
 };

@@ -103,11 +103,8 @@ static void add_unlock(struct locks_state *state, const struct event *event,
 		.pid = event->process->pid,
 		.thread = event->thread,
 		.holder = held ? ledger_thread(state->run->ledger, held->thread) : 0,
-		.given = space_backtrace(&state->run->summary->space, event->backtrace,
-					 event->index),
-		.taken = site ? space_backtrace(&state->run->summary->space, site->backtrace,
-						site->index)
-			      : NULL,
+		.given = report_caller(state->run, event),
+		.taken = site ? report_site(state->run, site) : NULL,
 	};
 	struct unlock *unlock;
 
@@ -154,7 +151,7 @@ static const struct trace_node *backtrace_of(struct locks_state *state, uint32_t
 {
 	const struct site *site = sites_at(&state->view->sites, index);
 
-	return space_backtrace(&state->run->summary->space, site->backtrace, site->index);
+	return report_site(state->run, site);
 }
 
 /* Finds or adds the place of a site. Invalidates earlier pointers to places. */
@@ -367,8 +364,7 @@ static void put_unlocks(struct locks_state *state, struct tables *tables)
 		table_number(CELL(row, bad_unlocks, object), unlock->object);
 		table_number(CELL(row, bad_unlocks, pid), unlock->pid);
 		table_number(CELL(row, bad_unlocks, thread), unlock->thread);
-		if (unlock->holder)
-			table_number(CELL(row, bad_unlocks, holder), unlock->holder);
+		table_count(CELL(row, bad_unlocks, holder), unlock->holder);
 		table_number(CELL(row, bad_unlocks, time),
 			     report_time(state->run, unlock->time_ns));
 		table_backtrace(CELL(row, bad_unlocks, holder_backtrace), unlock->taken);
@@ -422,8 +418,7 @@ static void put_times(struct table_cell *taken, const struct locks_times *times)
 		       "the columns of both tables are the same");
 	table_number(CELL(row, locks, locked), times->taken);
 	table_number(CELL(row, locks, waits), times->contended);
-	if (times->refused)
-		table_number(CELL(row, locks, busy), times->refused);
+	table_count(CELL(row, locks, busy), times->refused);
 	table_number(CELL(row, locks, wait_time), times->waited_ns);
 	if (times->contended) {
 		table_number(CELL(row, locks, average_wait_ns),
@@ -478,8 +473,7 @@ static void put_hold(struct locks_state *state, struct table *table, const struc
 	table_number(CELL(row, longest_holds, pid), place->pid);
 	table_number(CELL(row, longest_holds, thread), place->thread);
 	table_number(CELL(row, longest_holds, object), place->object);
-	if (place->released)
-		table_backtrace(CELL(row, longest_holds, unlock_backtrace), place->released);
+	table_backtrace(CELL(row, longest_holds, unlock_backtrace), place->released);
 	table_backtrace(CELL(row, longest_holds, backtrace), place->backtrace);
 }
 

@@ -45,55 +45,13 @@ struct wakes_report {
  */
 enum { OF_PLACE, OF_PAIR = 2 };
 
-static int begin_of(void *user, enum resource resource)
-{
-	struct wakes_report *state = user;
-
-	wakes_init(&state->view, resource);
-	map_init(&state->index);
-	return 0;
-}
-
-static int begin_conditions(void *user, struct report_run *run, struct error *err)
-{
-	(void)run;
-	(void)err;
-	return begin_of(user, RESOURCE_CONDITION);
-}
-
-static int begin_semaphores(void *user, struct report_run *run, struct error *err)
-{
-	(void)run;
-	(void)err;
-	return begin_of(user, RESOURCE_SEMAPHORE);
-}
-
-static int begin_futexes(void *user, struct report_run *run, struct error *err)
-{
-	(void)run;
-	(void)err;
-	return begin_of(user, RESOURCE_FUTEX);
-}
-
 static const char *describe_call(void *user, const struct event *event)
 {
 	struct wakes_report *state = user;
 	char text[DESCRIPTORS_TEXT_SIZE];
 
 	descriptors_say_event(&state->run->summary->descriptors, event, text);
-	return pool_text(&state->pool, text, strlen(text));
-}
-
-static int begin_calls(void *user, struct report_run *run, struct error *err)
-{
-	struct wakes_report *state = user;
-
-	(void)run;
-	(void)err;
-	begin_of(user, RESOURCE_CALL);
-	state->view.describe = describe_call;
-	state->view.user = state;
-	return 0;
+	return pool_copy(&state->pool, text);
 }
 
 static void wakes_report_destroy(void *user)
@@ -120,8 +78,7 @@ static void wakes_report_event(void *user, const struct event *event)
 static uint32_t place_of(struct wakes_report *state, uint32_t index)
 {
 	const struct site *site = sites_at(&state->view.sites, index);
-	const struct trace_node *backtrace =
-		space_backtrace(&state->run->summary->space, site->backtrace, site->index);
+	const struct trace_node *backtrace = report_site(state->run, site);
 	uint32_t of = OF_PLACE + site->class;
 	uint32_t number = map_get(&state->index, of, (uintptr_t)backtrace);
 	const char *name = site->function->name;
@@ -132,7 +89,7 @@ static uint32_t place_of(struct wakes_report *state, uint32_t index)
 	map_set(&state->index, of, (uintptr_t)backtrace, number);
 	state->places.items[number] =
 		(struct wakes_place){ .backtrace = backtrace,
-				      .function = pool_text(&state->pool, name, strlen(name)),
+				      .function = pool_copy(&state->pool, name),
 				      .hook = site->function->hook };
 	return number;
 }
@@ -251,7 +208,7 @@ static void put_waits(const struct wakes_report *state, struct table *table)
 		put_ends(state, table, &state->pairs.items[i]);
 }
 
-static void end_conditions(void *user, struct tables *tables)
+static void end_conds(void *user, struct tables *tables)
 {
 	const struct wakes_report *state = user;
 	struct table *table = tables_begin(tables, TABLE_cond_waits);
@@ -295,7 +252,7 @@ static void put_asleep(const struct report_run *run, enum resource resource, str
 	}
 }
 
-static void end_semaphores(void *user, struct tables *tables)
+static void end_sems(void *user, struct tables *tables)
 {
 	const struct wakes_report *state = user;
 	struct table *table = tables_begin(tables, TABLE_sem_waits);
@@ -325,16 +282,6 @@ static void end_futexes(void *user, struct tables *tables)
 	put_asleep(state->run, RESOURCE_FUTEX, table);
 	put_waits(state, table);
 }
-
-const struct report report_futexes = {
-	.wants_summary = true, /* needed to list calls that had not returned at the end */
-	.state_size = sizeof(struct wakes_report),
-	.begin = begin_futexes,
-	.event = wakes_report_event,
-	.process = wakes_report_process,
-	.end = end_futexes,
-	.destroy = wakes_report_destroy,
-};
 
 static void put_calls(const struct wakes_report *state, struct table *table, bool is_idle)
 {
@@ -428,32 +375,34 @@ static void end_calls(void *user, struct tables *tables)
 	put_calls(state, tables_begin(tables, TABLE_idle_waits), true);
 }
 
-const struct report report_calls = {
-	/* needed to describe descriptors, and to list calls that had not returned at the end */
-	.wants_summary = true,
-	.state_size = sizeof(struct wakes_report),
-	.begin = begin_calls,
-	.event = wakes_report_event,
-	.process = wakes_report_process,
-	.end = end_calls,
-	.destroy = wakes_report_destroy,
-};
+/*
+ * Defines the report on waits for objects of a class. The summary has the calls that had not
+ * returned at the end, and describes descriptors.
+ */
+#define REPORT_OF_WAKES(name, class)                                                   \
+	static int begin_##name(void *user, struct report_run *run, struct error *err) \
+	{                                                                              \
+		struct wakes_report *state = user;                                     \
+                                                                                       \
+		(void)run;                                                             \
+		(void)err;                                                             \
+		wakes_init(&state->view, class);                                       \
+		map_init(&state->index);                                               \
+		state->view.describe = describe_call;                                  \
+		state->view.user = state;                                              \
+		return 0;                                                              \
+	}                                                                              \
+	const struct report report_##name = {                                          \
+		.wants_summary = class != RESOURCE_CONDITION,                          \
+		.state_size = sizeof(struct wakes_report),                             \
+		.begin = begin_##name,                                                 \
+		.event = wakes_report_event,                                           \
+		.process = wakes_report_process,                                       \
+		.end = end_##name,                                                     \
+		.destroy = wakes_report_destroy,                                       \
+	}
 
-const struct report report_conds = {
-	.state_size = sizeof(struct wakes_report),
-	.begin = begin_conditions,
-	.event = wakes_report_event,
-	.process = wakes_report_process,
-	.end = end_conditions,
-	.destroy = wakes_report_destroy,
-};
-
-const struct report report_sems = {
-	.wants_summary = true, /* needed by put_asleep() */
-	.state_size = sizeof(struct wakes_report),
-	.begin = begin_semaphores,
-	.event = wakes_report_event,
-	.process = wakes_report_process,
-	.end = end_semaphores,
-	.destroy = wakes_report_destroy,
-};
+REPORT_OF_WAKES(conds, RESOURCE_CONDITION);
+REPORT_OF_WAKES(sems, RESOURCE_SEMAPHORE);
+REPORT_OF_WAKES(futexes, RESOURCE_FUTEX);
+REPORT_OF_WAKES(calls, RESOURCE_CALL);
