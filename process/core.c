@@ -160,24 +160,28 @@ static int read_headers(struct core *core, struct maps *maps, struct error *err)
 struct note {
 	uint32_t type, size;
 	const uint8_t *bytes;
+	bool is_gnu; /* the owner of the note is GNU */
 };
 
-static bool next_note(const struct core *core, uint64_t *at, struct note *note)
+/* Returns false at the end of the notes, or if the next one is damaged. */
+static bool next_note(const uint8_t *notes, uint64_t size, uint64_t *at, struct note *note)
 {
 	Elf64_Nhdr header;
 	uint64_t name, bytes;
 
-	if (core->notes_size - *at < sizeof(header))
+	if (size - *at < sizeof(header))
 		return false;
-	memcpy(&header, core->notes + *at, sizeof(header));
+	memcpy(&header, notes + *at, sizeof(header));
 	name = *at + sizeof(header);
 	bytes = name + ((header.n_namesz + 3ull) & ~3ull);
-	if (bytes > core->notes_size || header.n_descsz > core->notes_size - bytes)
+	if (bytes > size || header.n_descsz > size - bytes)
 		return false;
-	*note = (struct note){ header.n_type, header.n_descsz, core->notes + bytes };
+	*note = (struct note){ header.n_type, header.n_descsz, notes + bytes,
+			       header.n_namesz == sizeof("GNU") &&
+				       !memcmp(notes + name, "GNU", sizeof("GNU")) };
 	*at = bytes + ((header.n_descsz + 3ull) & ~3ull);
-	if (*at > core->notes_size)
-		*at = core->notes_size;
+	if (*at > size)
+		*at = size;
 	return true;
 }
 
@@ -237,30 +241,13 @@ static void take_thread_note(struct core *core, const struct note *note)
 
 #endif
 
-static struct mapping *mapping_at(struct maps *maps, uint64_t address)
-{
-	return (struct mapping *)(uintptr_t)maps_at(maps, address);
-}
-
 /* Gives a mapping without a file the name that the kernel would give it, such as [stack]. */
 static void name_mapping(struct maps *maps, uint64_t address, const char *name)
 {
-	struct mapping *mapping = mapping_at(maps, address);
+	struct mapping *mapping = (struct mapping *)(uintptr_t)maps_at(maps, address);
 
 	if (mapping && !*mapping->path)
 		mapping->path = name;
-}
-
-static bool is_memory(const char *path)
-{
-	return !strncmp(path, "/memfd:", 7) || !strncmp(path, "/SYSV", 5) ||
-	       !strncmp(path, "/dev/zero", 9) || !strncmp(path, "/dev/shm/", 9);
-}
-
-/* Whether the path is in a directory of the system, whose files are read-only to programs. */
-static bool is_of_system(const char *path)
-{
-	return !strncmp(path, "/usr/", 5) || !strncmp(path, "/lib", 4);
 }
 
 /* A module whose first page is in the core file. */
@@ -312,7 +299,7 @@ static void add_left_out(const struct subject *subject, struct maps *maps,
 	*mapping = *like;
 	mapping->flags |= MAPPING_READ;
 	if (is_module ? can_be_code(subject, module, like->offset, page_size)
-		      : is_of_system(like->path))
+		      : (!strncmp(like->path, "/usr/", 5) || !strncmp(like->path, "/lib", 4)))
 		mapping->flags |= MAPPING_EXECUTE;
 	else if (!is_module)
 		mapping->flags |= MAPPING_WRITE;
@@ -351,7 +338,10 @@ static void take_files(const struct subject *subject, struct maps *maps, const s
 		like.to = entry[1];
 		like.inode = inode;
 		like.offset = entry[2] * head[1];
-		like.flags = is_memory(path) ? MAPPING_SHARED : 0;
+		like.flags = (!strncmp(path, "/memfd:", 7) || !strncmp(path, "/SYSV", 5) ||
+			      !strncmp(path, "/dev/zero", 9) || !strncmp(path, "/dev/shm/", 9))
+				     ? MAPPING_SHARED
+				     : 0;
 		if (!like.offset && subject_get(subject, like.from, magic, SELFMAG) == 0 &&
 		    !memcmp(magic, ELFMAG, SELFMAG))
 			module = (struct module_start){ path, like.from };
@@ -475,7 +465,7 @@ static void take_notes(struct core *core, struct subject *subject)
 	struct maps *maps = &subject->maps;
 	struct elf_prpsinfo about;
 
-	for (uint64_t at = 0; next_note(core, &at, &note);) {
+	for (uint64_t at = 0; next_note(core->notes, core->notes_size, &at, &note);) {
 		if (note.type == NT_PRSTATUS)
 			add_thread(core, &note);
 		else if (note.type == NT_FILE)
@@ -550,7 +540,7 @@ uint32_t core_build_id(const struct subject *subject, int fd, uint64_t address,
 	    header.e_phentsize != sizeof(Elf64_Phdr))
 		return 0;
 	for (uint32_t i = 0; i < header.e_phnum && i < HEADERS_MAX; i++) {
-		Elf64_Nhdr note;
+		struct note note;
 
 		if (!get_bytes(subject, fd, address, header.e_phoff + i * sizeof(segment), &segment,
 			       sizeof(segment)))
@@ -559,21 +549,12 @@ uint32_t core_build_id(const struct subject *subject, int fd, uint64_t address,
 		if (segment.p_type != PT_NOTE || segment.p_filesz > sizeof(notes) ||
 		    !get_bytes(subject, fd, address, segment.p_offset, notes, segment.p_filesz))
 			continue;
-		for (uint64_t at = 0; at + sizeof(note) + 4 <= segment.p_filesz;) {
-			uint64_t bytes;
-
-			memcpy(&note, notes + at, sizeof(note));
-			bytes = at + sizeof(note) + ((note.n_namesz + 3ull) & ~3ull);
-			if (bytes > segment.p_filesz || note.n_descsz > segment.p_filesz - bytes)
-				break;
-			if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof("GNU") &&
-			    !memcmp(notes + at + sizeof(note), "GNU", sizeof("GNU")) &&
-			    note.n_descsz <= CORE_BUILD_ID_MAX) {
-				memcpy(id, notes + bytes, note.n_descsz);
-				return note.n_descsz;
+		for (uint64_t at = 0; next_note(notes, segment.p_filesz, &at, &note);)
+			if (note.type == NT_GNU_BUILD_ID && note.is_gnu &&
+			    note.size <= CORE_BUILD_ID_MAX) {
+				memcpy(id, note.bytes, note.size);
+				return note.size;
 			}
-			at = bytes + ((note.n_descsz + 3ull) & ~3ull);
-		}
 	}
 	return 0;
 }

@@ -55,13 +55,6 @@ static int open_of_core(const struct subject *subject, const struct mapping *map
 	return -1;
 }
 
-static int open_module(const struct subject *subject, const struct mapping *mapping)
-{
-	if (!maps_begins_module(&subject->maps, mapping))
-		return strcmp(mapping->path, "[vdso]") ? -1 : copy_vdso(subject, mapping);
-	return subject->core ? open_of_core(subject, mapping) : mapping_open(mapping, subject->pid);
-}
-
 struct frames *frames_open(const struct subject *subject)
 {
 	const struct maps *maps = &subject->maps;
@@ -70,8 +63,17 @@ struct frames *frames_open(const struct subject *subject)
 	frames->subject = subject;
 	frames->files = memory_zalloc(maps->count, sizeof(*frames->files));
 	frames->file_count = maps->count;
-	for (size_t i = 0; i < frames->file_count; i++)
-		frames->files[i] = open_module(subject, &maps->items[i]);
+	for (size_t i = 0; i < frames->file_count; i++) {
+		const struct mapping *mapping = &maps->items[i];
+
+		if (!maps_begins_module(maps, mapping))
+			frames->files[i] =
+				strcmp(mapping->path, "[vdso]") ? -1 : copy_vdso(subject, mapping);
+		else if (subject->core)
+			frames->files[i] = open_of_core(subject, mapping);
+		else
+			frames->files[i] = mapping_open(mapping, subject->pid);
+	}
 	return frames;
 }
 

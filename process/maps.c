@@ -16,11 +16,7 @@
 #include "base/cleanup.h"
 #include "process/proc.h"
 
-/*
- * Reads the maps file. If the first thread has ended by pthread_exit(), its file is empty, so the
- * other threads are tried.
- */
-static char *read_text(int32_t pid)
+int maps_read(struct maps *maps, int32_t pid)
 {
 	char *text = proc_text(pid, 0, "maps");
 	cleanup_free int32_t *threads = NULL;
@@ -32,43 +28,31 @@ static char *read_text(int32_t pid)
 		free(text);
 		text = proc_text(pid, threads[i], "maps");
 	}
-	return text;
-}
 
-/* Parses a line. First ends it with NUL, because sscanf() measures its whole input in each call. */
-static bool parse_mapping(char *line, size_t length, struct mapping *mapping)
-{
-	unsigned high, low;
-	char access[5];
-	int path = 0;
-
-	line[length] = '\0';
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
-		   &mapping->from, &mapping->to, access, &mapping->offset, &high, &low,
-		   &mapping->inode, &path) < 7 ||
-	    mapping->from >= mapping->to)
-		return false;
-	mapping->device = makedev(high, low);
-	mapping->path = path ? line + path : line + length;
-	mapping->flags = (access[0] == 'r' ? MAPPING_READ : 0u) |
-			 (access[1] == 'w' ? MAPPING_WRITE : 0u) |
-			 (access[2] == 'x' ? MAPPING_EXECUTE : 0u) |
-			 (access[3] == 's' ? MAPPING_SHARED : 0u);
-	return true;
-}
-
-int maps_read(struct maps *maps, int32_t pid)
-{
-	maps->text = read_text(pid);
+	maps->text = text;
 	if (!maps->text)
 		return -errno;
 	for (char *line = maps->text, *next; *line; line = next) {
 		size_t length = strcspn(line, "\n");
 		struct mapping mapping, *place;
+		unsigned high, low;
+		char access[5];
+		int path = 0;
 
 		next = line + length + (line[length] == '\n');
-		if (!parse_mapping(line, length, &mapping))
+		/* end the line, because sscanf() measures its whole input in each call */
+		line[length] = '\0';
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
+			   &mapping.from, &mapping.to, access, &mapping.offset, &high, &low,
+			   &mapping.inode, &path) < 7 ||
+		    mapping.from >= mapping.to)
 			continue;
+		mapping.device = makedev(high, low);
+		mapping.path = path ? line + path : line + length;
+		mapping.flags = (access[0] == 'r' ? MAPPING_READ : 0u) |
+				(access[1] == 'w' ? MAPPING_WRITE : 0u) |
+				(access[2] == 'x' ? MAPPING_EXECUTE : 0u) |
+				(access[3] == 's' ? MAPPING_SHARED : 0u);
 		place = ARRAY_ADD(maps);
 		if (!place)
 			return -ENOMEM;

@@ -15,15 +15,40 @@
 
 #define TEXT_MAX (128u << 20) /* maximum size of a file in /proc: enough for a million mappings */
 
+#define PATH_SIZE 320 /* a name has at most 255 bytes */
+
+static void make_path(char path[PATH_SIZE], int32_t pid, int32_t thread, const char *name)
+{
+	if (thread)
+		snprintf(path, PATH_SIZE, "/proc/%d/task/%d/%s", (int)pid, (int)thread, name);
+	else
+		snprintf(path, PATH_SIZE, "/proc/%d/%s", (int)pid, name);
+}
+
 int proc_open(int32_t pid, int32_t thread, const char *name)
 {
-	char path[128];
+	char path[PATH_SIZE];
 
-	if (thread)
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)thread, name);
-	else
-		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	make_path(path, pid, thread, name);
 	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+}
+
+size_t proc_link(int32_t pid, int32_t thread, const char *name, char *target, size_t size)
+{
+	char path[PATH_SIZE];
+	ssize_t length;
+
+	make_path(path, pid, thread, name);
+	length = readlink(path, target, size - 1);
+	target[length > 0 ? length : 0] = '\0';
+	return length > 0 ? (size_t)length : 0;
+}
+
+void proc_name(int32_t pid, int32_t thread, char *name, size_t size)
+{
+	cleanup_free char *text = proc_text(pid, thread, "comm");
+
+	snprintf(name, size, "%.*s", text ? (int)strcspn(text, "\n") : 0, text ? text : "");
 }
 
 char *proc_text(int32_t pid, int32_t thread, const char *name)
@@ -183,13 +208,11 @@ int proc_call(int32_t pid, int32_t thread, struct proc_call *call)
 
 bool proc_is_elsewhere(int32_t pid, const char *space)
 {
-	char path[64], theirs[64] = "", ours[64] = "";
+	char name[16], theirs[64], ours[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, space);
-	if (readlink(path, theirs, sizeof(theirs) - 1) < 0)
-		return false;
-	snprintf(path, sizeof(path), "/proc/self/ns/%s", space);
-	return readlink(path, ours, sizeof(ours) - 1) > 0 && strcmp(theirs, ours) != 0;
+	snprintf(name, sizeof(name), "ns/%s", space);
+	return proc_link(pid, 0, name, theirs, sizeof(theirs)) &&
+	       proc_link(getpid(), 0, name, ours, sizeof(ours)) && strcmp(theirs, ours) != 0;
 }
 
 char proc_yama(void)

@@ -17,6 +17,14 @@ int proc_open(int32_t pid, int32_t thread, const char *name);
 /* Returns the text of a file, which the caller frees, or NULL with errno. */
 char *proc_text(int32_t pid, int32_t thread, const char *name);
 
+/* Reads the name of a thread, or of the process if `thread` is 0; "": unknown. */
+void proc_name(int32_t pid, int32_t thread, char *name, size_t size);
+
+/*
+ * Reads the target of a link; "": unknown. A target that is too long is cut. Returns its length.
+ */
+size_t proc_link(int32_t pid, int32_t thread, const char *name, char *target, size_t size);
+
 /*
  * Finds a value in a text of lines "name: value". Returns the text from the value on, or NULL if no
  * line has this name.

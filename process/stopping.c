@@ -518,35 +518,27 @@ bool stopping_settle(const struct stopping *stopping, registers_native *register
 
 #endif
 
-/* Subtracts the duration of the stop from a limit in memory of the program. */
-static void shorten_memory(pid_t pid, uint64_t address, enum form form, uint64_t stood_ns)
+void stopping_shorten(const struct stopping *stopping, const registers_native *registers)
 {
-	uint64_t unit = form == VAL ? 1000 : 1, time[2], left;
-	struct iovec ours = { time, sizeof(time) };
-	struct iovec theirs = { (void *)(uintptr_t)address, sizeof(time) };
+	const struct call *call = find_call(stopping->call.number);
+	uint64_t unit = 1, time[2], left, stood_ns;
+	struct iovec ours = { time, sizeof(time) }, theirs = { .iov_len = sizeof(time) };
 
-	if (process_vm_readv(pid, &ours, 1, &theirs, 1, 0) != (ssize_t)sizeof(time) ||
+	if (!is_limit_in_memory(stopping, call) || !is_made_again(registers))
+		return;
+	stood_ns = clock_ns() - stopping->stopped_ns;
+	theirs.iov_base = (void *)(uintptr_t)stopping->call.argument[call->argument];
+	if (call->form == VAL)
+		unit = 1000;
+	if (process_vm_readv(stopping->pid, &ours, 1, &theirs, 1, 0) != (ssize_t)sizeof(time) ||
 	    time[0] > UINT64_MAX / 4 / NS_OF_SECOND || time[1] >= NS_OF_SECOND / unit)
 		return;
 	left = time[0] * NS_OF_SECOND + time[1] * unit;
 	left = left > stood_ns ? left - stood_ns : 0;
 	time[0] = left / NS_OF_SECOND;
 	time[1] = left % NS_OF_SECOND / unit;
-	if (process_vm_writev(pid, &ours, 1, &theirs, 1, 0) < 0)
-		/*
-		 * the limit stays as it was: the thread sleeps longer, by the duration of the stop
-		 */
-		return;
-}
-
-void stopping_shorten(const struct stopping *stopping, const registers_native *registers)
-{
-	const struct call *call = find_call(stopping->call.number);
-
-	if (!is_limit_in_memory(stopping, call) || !is_made_again(registers))
-		return;
-	shorten_memory(stopping->pid, stopping->call.argument[call->argument], call->form,
-		       clock_ns() - stopping->stopped_ns);
+	/* if this fails, the thread sleeps longer, by the duration of the stop */
+	process_vm_writev(stopping->pid, &ours, 1, &theirs, 1, 0);
 }
 
 #endif
