@@ -50,19 +50,6 @@ const char *human_exact_bytes(struct human *human, uint64_t bytes)
 	return human->text;
 }
 
-static const char *long_time(struct human *human, uint64_t seconds)
-{
-	uint64_t minutes = seconds / 60;
-
-	if (minutes < 60)
-		snprintf(human->text, sizeof(human->text), "%" PRIu64 " min %" PRIu64 " s", minutes,
-			 seconds % 60);
-	else
-		snprintf(human->text, sizeof(human->text), "%" PRIu64 " h %" PRIu64 " min",
-			 minutes / 60, minutes % 60);
-	return human->text;
-}
-
 const char *human_time(struct human *human, uint64_t ns)
 {
 	static const struct {
@@ -88,7 +75,17 @@ const char *human_time(struct human *human, uint64_t ns)
 			 tenths < 1000 && tenths % 10 ? 1 : 0, (double)tenths / 10, steps[i].word);
 		return human->text;
 	}
-	return long_time(human, ns / 1000000000);
+
+	uint64_t seconds = ns / 1000000000;
+	uint64_t minutes = seconds / 60;
+
+	if (minutes < 60)
+		snprintf(human->text, sizeof(human->text), "%" PRIu64 " min %" PRIu64 " s", minutes,
+			 seconds % 60);
+	else
+		snprintf(human->text, sizeof(human->text), "%" PRIu64 " h %" PRIu64 " min",
+			 minutes / 60, minutes % 60);
+	return human->text;
 }
 
 const char *human_moment(struct human *human, uint64_t ns)

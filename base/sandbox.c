@@ -31,17 +31,6 @@
 
 #define READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 
-/*
- * The Landlock file rights of an ABI version: 13 in version 1; later versions add REFER, TRUNCATE
- * and IOCTL_DEV.
- */
-static uint64_t known_rights(int version)
-{
-	unsigned count = version < 2 ? 13 : version < 3 ? 14 : version < 5 ? 15 : 16;
-
-	return (UINT64_C(1) << count) - 1;
-}
-
 /* The kernel's struct landlock_ruleset_attr; the system's headers may have an older version. */
 struct ruleset {
 	uint64_t files, network, scopes;
@@ -56,7 +45,12 @@ static int make_ruleset(const struct sandbox_options *options, uint64_t *rights)
 
 	if (version < 1)
 		return -1;
-	*rights = known_rights(version);
+	/* 13 file rights in version 1; later versions add REFER, TRUNCATE and IOCTL_DEV */
+	*rights = (UINT64_C(1) << (version < 2	 ? 13
+				   : version < 3 ? 14
+				   : version < 5 ? 15
+						 : 16)) -
+		  1;
 	rules = (struct ruleset){
 		.files = *rights,
 		.network = 3,			      /* forbids TCP bind and connect */
@@ -213,13 +207,6 @@ static int forbid_writing(scmp_filter_ctx filter)
 	return status;
 }
 
-/* Forbids TIOCSTI, which fakes input to the terminal of the user who started the program. */
-static int forbid_typing(scmp_filter_ctx filter)
-{
-	return seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), NAME(ioctl), 1,
-				SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffff, TIOCSTI));
-}
-
 static bool close_calls(const struct sandbox_options *options)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
@@ -229,7 +216,11 @@ static bool close_calls(const struct sandbox_options *options)
 		return false;
 	status = forbid_calls(filter, never, COUNT(never));
 	if (!status)
-		status = forbid_typing(filter);
+		/*
+		 * TIOCSTI fakes input to the terminal of the user who started the program
+		 */
+		status = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), NAME(ioctl), 1,
+					  SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffff, TIOCSTI));
 	if (!status && !options->may_execute)
 		status = forbid_calls(filter, programs, COUNT(programs));
 	if (!status && !options->may_start)

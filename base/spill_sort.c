@@ -39,18 +39,12 @@ static int compare_keys(const struct spill_key *a, const struct spill_key *b)
 		?: ORDER(a->third, b->third);
 }
 
-static int compare_entries(const void *one, const void *two)
-{
-	const struct spill_entry *a = one, *b = two;
-
-	return compare_keys(&a->key, &b->key) ?: ORDER(a->offset, b->offset);
-}
+ORDER_FUNCTION(compare_entries, struct spill_entry,
+	       compare_keys(&a->key, &b->key) ?: ORDER(a->offset, b->offset))
 
 static void sort_strays(struct spill_sort *sort)
 {
-	if (sort->strays.count)
-		qsort(sort->strays.items, sort->strays.count, sizeof(*sort->strays.items),
-		      compare_entries);
+	ARRAY_SORT(&sort->strays, compare_entries);
 }
 
 /* Removes and returns the next entry in key order; NULL: there is none. */
@@ -227,22 +221,18 @@ int spill_sort_finish(struct spill_sort *sort, struct error *err)
 	return spill_error(&sort->spill, err);
 }
 
-static int next_in_memory(struct spill_sort *sort, struct spill_piece *piece)
-{
-	const struct spill_entry *entry = take_entry(sort);
-
-	if (!entry)
-		return 0;
-	*piece = (struct spill_piece){ entry->key, entry->size, sort->buffer + entry->offset };
-	return 1;
-}
-
 int spill_sort_next(struct spill_sort *sort, struct spill_piece *piece, struct error *err)
 {
+	const struct spill_entry *entry;
 	struct spill_run *run;
 
-	if (!sort->heap)
-		return next_in_memory(sort, piece);
+	if (!sort->heap) {
+		entry = take_entry(sort);
+		if (entry)
+			*piece = (struct spill_piece){ entry->key, entry->size,
+						       sort->buffer + entry->offset };
+		return entry != NULL;
+	}
 	/*
 	 * Drops the piece that the previous call returned, which had to stay valid until now. After
 	 * spill_sort_finish(), straight_at is only a flag: not 0 if there is such a piece.
