@@ -32,24 +32,19 @@
  * a random path, and only to pages of one origin. Uses libmicrohttpd.
  */
 
-struct serve;
-
-struct serve_options {
-	int fd; /* a regular file, which is served from its start, not from its offset; the caller
-		   closes it */
-	const char *name;   /* the file's name in the URL */
-	const char *type;   /* media type */
-	const char *origin; /* origin of the page that may read the file; NULL: the file itself is
-			       the page */
-	uint16_t port;	    /* port to listen on; 0: any */
+struct viewer {
+	const char *format, *name, *type, *origin, *address;
+	uint16_t port;
+	size_t offset; /* offset of the viewer's option in struct asked */
 };
 
 struct serve {
-	const struct serve_options *options;
+	int fd; /* a regular file, which is served from its start, not from its offset */
+	const struct viewer *viewer;
 	struct MHD_Daemon *daemon;
 	char host[32], other_host[32]; /* the two values of the Host header that name this server */
 	char path[128];		       /* "/SECRET/NAME" */
-	char address[192];
+	char address[192];	       /* "http://127.0.0.1:PORT/SECRET/NAME" */
 	unsigned port;
 };
 
@@ -87,19 +82,6 @@ static bool is_ours(const struct serve *serve, struct MHD_Connection *connection
 	       user == getuid();
 }
 
-static void add_headers(const struct serve *serve, struct MHD_Response *response)
-{
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
-	if (!serve->options->origin)
-		return;
-	MHD_add_response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN,
-				serve->options->origin);
-	/* lets a page from the Internet read from this machine (Private Network Access, a draft) */
-	MHD_add_response_header(response, "Access-Control-Allow-Private-Network", "true");
-}
-
 static enum MHD_Result send_status(struct MHD_Connection *connection, unsigned status)
 {
 	struct MHD_Response *response =
@@ -115,7 +97,7 @@ static enum MHD_Result send_status(struct MHD_Connection *connection, unsigned s
 static enum MHD_Result send_file(const struct serve *serve, struct MHD_Connection *connection,
 				 bool with_body)
 {
-	int fd = with_body ? fcntl(serve->options->fd, F_DUPFD_CLOEXEC, 0) : -1;
+	int fd = with_body ? fcntl(serve->fd, F_DUPFD_CLOEXEC, 0) : -1;
 	struct stat status;
 	struct MHD_Response *response;
 	enum MHD_Result result;
@@ -130,10 +112,21 @@ static enum MHD_Result send_file(const struct serve *serve, struct MHD_Connectio
 			close(fd);
 		return MHD_NO;
 	}
-	add_headers(serve, response);
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	if (*serve->viewer->origin) {
+		MHD_add_response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN,
+					serve->viewer->origin);
+		/*
+		 * lets a page from the Internet read from this machine (Private Network Access, a
+		 * draft)
+		 */
+		MHD_add_response_header(response, "Access-Control-Allow-Private-Network", "true");
+	}
 	if (with_body)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
-					serve->options->type);
+					serve->viewer->type);
 	result = MHD_queue_response(connection, MHD_HTTP_OK, response);
 	MHD_destroy_response(response);
 	return result;
@@ -165,21 +158,29 @@ static enum MHD_Result answer_request(void *context, struct MHD_Connection *conn
 	return send_status(connection, MHD_HTTP_METHOD_NOT_ALLOWED);
 }
 
-static int listen_to(struct serve *serve, struct error *err)
+/*
+ * Starts a thread that serves the file. port: the port to listen on; 0: any. Returns 0, -EADDRINUSE
+ * or another negative errno.
+ */
+static int serve_begin(struct serve *serve, uint16_t port, struct error *err)
 {
 	const struct sockaddr_in address = { .sin_family = AF_INET,
-					     .sin_port = htons(serve->options->port),
+					     .sin_port = htons(port),
 					     .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	const union MHD_DaemonInfo *info;
+	uint64_t secret[2] = { 0 };
 
-	serve->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, serve->options->port,
-					 NULL, NULL, answer_request, serve, MHD_OPTION_SOCK_ADDR,
-					 &address, MHD_OPTION_CONNECTION_LIMIT, 64u,
-					 MHD_OPTION_CONNECTION_TIMEOUT, 30u, MHD_OPTION_END);
-	if (!serve->daemon && serve->options->port)
+	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret))
+		return error_system(err, errno, "random numbers");
+	snprintf(serve->path, sizeof(serve->path), "/%016" PRIx64 "%016" PRIx64 "/%s", secret[0],
+		 secret[1], serve->viewer->name);
+	serve->daemon =
+		MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, port, NULL, NULL, answer_request,
+				 serve, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT,
+				 64u, MHD_OPTION_CONNECTION_TIMEOUT, 30u, MHD_OPTION_END);
+	if (!serve->daemon && port)
 		return error_set(err, EADDRINUSE,
-				 "port %u of this machine is in use by another program",
-				 serve->options->port);
+				 "port %u of this machine is in use by another program", port);
 	info = serve->daemon ? MHD_get_daemon_info(serve->daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
 	if (!info)
 		return error_set(err, EIO, "no server can be started on this machine");
@@ -188,45 +189,6 @@ static int listen_to(struct serve *serve, struct error *err)
 	snprintf(serve->other_host, sizeof(serve->other_host), "localhost:%u", serve->port);
 	snprintf(serve->address, sizeof(serve->address), "http://%s%s", serve->host, serve->path);
 	return 0;
-}
-
-static void serve_end(struct serve *serve)
-{
-	if (serve->daemon)
-		MHD_stop_daemon(serve->daemon);
-	free(serve);
-}
-
-/*
- * Starts a thread that serves the file until serve_end(). `options` must be valid until then.
- * Returns 0, -EADDRINUSE or another negative errno.
- */
-static int serve_begin(struct serve **result, const struct serve_options *options,
-		       struct error *err)
-{
-	struct serve *serve = memory_zalloc(1, sizeof(*serve));
-	uint64_t secret[2] = { 0 };
-	int status = 0;
-
-	serve->options = options;
-	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret))
-		status = error_system(err, errno, "random numbers");
-	snprintf(serve->path, sizeof(serve->path), "/%016" PRIx64 "%016" PRIx64 "/%s", secret[0],
-		 secret[1], options->name);
-	if (!status)
-		status = listen_to(serve, err);
-	if (status) {
-		serve_end(serve);
-		return status;
-	}
-	*result = serve;
-	return 0;
-}
-
-/* Returns the URL, "http://127.0.0.1:PORT/SECRET/NAME", valid until serve_end(). */
-static const char *serve_address(const struct serve *serve)
-{
-	return serve->address;
 }
 
 #define PROGRAM "holdtrace: view"
@@ -258,31 +220,12 @@ static const struct option_table table = {
 	.passes_others = true,
 };
 
-static const struct viewer {
-	const char *format, *name, *type, *origin, *address;
-	uint16_t port;
-	size_t offset; /* offset of the viewer's option in struct asked */
-} viewers[] = {
+static const struct viewer viewers[] = {
 #define VIEWER(word, format, name, type, port, origin, address, sentence) \
 	{ format, name, type, origin, address, port, offsetof(struct asked, word) },
 #include "serve/viewers.def"
 #undef VIEWER
 };
-
-/*
- * Percent-encodes all but unreserved characters (RFC 3986, section 2.1). `to` must have room for
- * three times the length of `text`, and a NUL.
- */
-static void percent_encode(const char *text, char *to)
-{
-	for (; *text; text++) {
-		bool is_plain = strchr("-._~", *text) || (*text >= '0' && *text <= '9') ||
-				(*text >= 'A' && *text <= 'Z') || (*text >= 'a' && *text <= 'z');
-
-		to += sprintf(to, is_plain ? "%c" : "%%%02X", (unsigned char)*text);
-	}
-	*to = 0;
-}
 
 /* Runs xdg-open(1) if there is a desktop, and does not wait for it. */
 static void open_browser(const char *address)
@@ -315,11 +258,12 @@ int main(int argc, char **argv)
 		"Usage: holdtrace-view POST-PROCESSOR WORD...\n"
 		"Shows a run in a browser of this machine. `holdtrace view` starts this program.\n";
 	struct asked asked = { 0 };
-	struct serve_options options = { .fd = memfd_create("holdtrace-view", MFD_CLOEXEC) };
+	/* global, because another thread uses it until the program ends */
+	static struct serve serve;
 	const struct viewer *viewer = &viewers[0];
 	struct error err = { 0 };
-	struct serve *serve;
-	char address[1024], encoded[600];
+	char address[1024];
+	int used;
 	sigset_t signals;
 	int number, status = written_begin("view", usage, &table, &asked, argc, argv);
 
@@ -335,32 +279,37 @@ int main(int argc, char **argv)
 			viewer = &viewers[i];
 			break;
 		}
-	status = written_run(viewer->format, argv + 1, options.fd);
+	serve.viewer = viewer;
+	serve.fd = memfd_create("holdtrace-view", MFD_CLOEXEC);
+	status = written_run(viewer->format, argv + 1, serve.fd);
 	if (status)
 		return status;
-	options.name = viewer->name;
-	options.type = viewer->type;
-	options.origin = *viewer->origin ? viewer->origin : NULL;
-	options.port = asked.port.value ? (uint16_t)asked.port.value : viewer->port;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGCHLD, SIG_IGN);
-	if (serve_begin(&serve, &options, &err)) {
+	if (serve_begin(&serve, asked.port.value ? (uint16_t)asked.port.value : viewer->port,
+			&err)) {
 		print_message(stderr, "%s: %s", PROGRAM, err.text);
 		return STATUS_FAILURE;
 	}
-	percent_encode(serve_address(serve), encoded);
-	snprintf(address, sizeof(address), "%s%s", viewer->address,
-		 *viewer->address ? encoded : serve_address(serve));
+	used = snprintf(address, sizeof(address), "%s",
+			*viewer->address ? viewer->address : serve.address);
+	/* percent-encode all but unreserved characters (RFC 3986, section 2.1) */
+	for (const char *at = serve.address; *viewer->address && *at; at++) {
+		bool is_plain = strchr("-._~", *at) || (*at >= '0' && *at <= '9') ||
+				(*at >= 'A' && *at <= 'Z') || (*at >= 'a' && *at <= 'z');
+
+		used += sprintf(address + used, is_plain ? "%c" : "%%%02X", (unsigned char)*at);
+	}
 	print_message(stdout, "%s", address);
 	fflush(stdout);
 	fprintf(stderr, PROGRAM ": served only on this machine until Ctrl-C\n");
 	if (!asked.no_open)
 		open_browser(address);
 	sigwait(&signals, &number);
-	serve_end(serve);
+	MHD_stop_daemon(serve.daemon);
 	return 0;
 }

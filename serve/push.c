@@ -152,19 +152,6 @@ static char *make_json(const struct push *push, const unsigned char *profile, si
 			     push->name, text);
 }
 
-/* Adds the parameters of Pyroscope to the URL. A profile is of one moment, the time of the push. */
-static void add_query(struct push *push, CURLU *url)
-{
-	time_t now = time(NULL), since = push->since ? push->since : now - 1;
-	cleanup_free char *name = memory_format("name=%s", push->name);
-	cleanup_free char *times = memory_format("format=pprof&from=%lld&until=%lld",
-						 (long long)since, (long long)now);
-
-	curl_url_set(url, CURLUPART_QUERY, name, CURLU_APPENDQUERY | CURLU_URLENCODE);
-	curl_url_set(url, CURLUPART_QUERY, times, CURLU_APPENDQUERY);
-	push->since = now;
-}
-
 static size_t take_answer(char *bytes, size_t size, size_t count, void *user)
 {
 	struct push *push = user;
@@ -175,18 +162,6 @@ static size_t take_answer(char *bytes, size_t size, size_t count, void *user)
 }
 
 /* ---- a request ---- */
-
-static int check_answer(struct push *push, long code, struct error *err)
-{
-	push->answer[push->answer_size] = '\0';
-	push->answer[strcspn(push->answer, "\r\n")] = '\0';
-	if (code >= 200 && code < 300)
-		return 0;
-	return error_set(
-		err, EPROTO, "%s answered with status %ld%s%s%s", push->host, code,
-		code == 401 || code == 403 ? ": the token is missing or wrong (--token-file)" : "",
-		*push->answer ? ": " : "", push->answer);
-}
 
 static int send_profile(struct push *push, const unsigned char *profile, size_t size,
 			struct error *err)
@@ -209,7 +184,14 @@ static int send_profile(struct push *push, const unsigned char *profile, size_t 
 	if (push->receiver == RECEIVER_PYROSCOPE) {
 		curl_mimepart *part;
 
-		add_query(push, url);
+		time_t now = time(NULL), since = push->since ? push->since : now - 1;
+		cleanup_free char *name = memory_format("name=%s", push->name);
+		cleanup_free char *times = memory_format("format=pprof&from=%lld&until=%lld",
+							 (long long)since, (long long)now);
+
+		curl_url_set(url, CURLUPART_QUERY, name, CURLU_APPENDQUERY | CURLU_URLENCODE);
+		curl_url_set(url, CURLUPART_QUERY, times, CURLU_APPENDQUERY);
+		push->since = now;
 		form = curl_mime_init(curl);
 		part = curl_mime_addpart(form);
 		curl_mime_name(part, "profile");
@@ -239,8 +221,17 @@ static int send_profile(struct push *push, const unsigned char *profile, size_t 
 	curl_easy_cleanup(curl);
 	curl_url_cleanup(url);
 	curl_slist_free_all(headers);
-	if (rc == CURLE_OK)
-		return check_answer(push, code, err);
+	if (rc == CURLE_OK) {
+		push->answer[push->answer_size] = '\0';
+		push->answer[strcspn(push->answer, "\r\n")] = '\0';
+		if (code >= 200 && code < 300)
+			return 0;
+		return error_set(err, EPROTO, "%s answered with status %ld%s%s%s", push->host, code,
+				 code == 401 || code == 403
+					 ? ": the token is missing or wrong (--token-file)"
+					 : "",
+				 *push->answer ? ": " : "", push->answer);
+	}
 	return error_set(err, EIO, "%s: %s", push->host, *reason ? reason : curl_easy_strerror(rc));
 }
 
