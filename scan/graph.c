@@ -16,12 +16,8 @@
 
 /* ---- blocks ---- */
 
-static int by_address(const void *one, const void *two)
-{
-	const struct graph_block *a = one, *b = two;
-
-	return ORDER(a->address, b->address) ?: ORDER(a->order, b->order);
-}
+ORDER_FUNCTION(by_address, struct graph_block,
+	       ORDER(a->address, b->address) ?: ORDER(a->order, b->order))
 
 /*
  * Whether a block that was allocated before the fork overlaps a block from after the fork. This
@@ -119,24 +115,9 @@ static uint32_t last_before(const struct graph *graph, uint64_t address)
 	       (uint32_t)ARRAY_SEARCH(high - low, at, graph->blocks[low + at].address <= address);
 }
 
-/*
- * Whether the address is inside the block. The address just after a block counts as inside, since
- * iterators may point there. Exception: a block of a page or more that ends at the end of a page,
- * since another mapping may begin there.
- */
-static bool is_inside(const struct graph *graph, uint32_t block, uint64_t address)
-{
-	uint64_t end = graph_end(graph, block);
-
-	if (address < end)
-		return true;
-	return address == end && graph->blocks[block].size &&
-	       ((end & 0xfff) || graph->blocks[block].size < 0x1000);
-}
-
 uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *strength)
 {
-	uint64_t address = untagged(word);
+	uint64_t address = untagged(word), end, size;
 	uint32_t block;
 
 	if (!graph->count || address < graph->blocks[0].address)
@@ -146,7 +127,14 @@ uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *str
 		*strength = word == address ? STRENGTH_START : STRENGTH_WEAK;
 		return block;
 	}
-	if (!is_inside(graph, block, address))
+	/*
+	 * The address just after a block counts as inside, since iterators may point there.
+	 * Exception: a block of a page or more that ends at the end of a page, since another
+	 * mapping may begin there.
+	 */
+	end = graph_end(graph, block);
+	size = graph->blocks[block].size;
+	if (address > end || (address == end && (!size || (!(end & 0xfff) && size >= 0x1000))))
 		return GRAPH_NONE;
 	*strength = word == address ? STRENGTH_INSIDE : STRENGTH_WEAK;
 	return block;
@@ -266,12 +254,8 @@ static void flood(struct marking *marking)
 	}
 }
 
-static int by_kind(const void *one, const void *two)
-{
-	const struct graph_hit *a = one, *b = two;
-
-	return ORDER(a->kind, b->kind) ?: ORDER(a->root, b->root) ?: ORDER(a->at, b->at);
-}
+ORDER_FUNCTION(by_kind, struct graph_hit,
+	       ORDER(a->kind, b->kind) ?: ORDER(a->root, b->root) ?: ORDER(a->at, b->at))
 
 /*
  * ---- unreachable blocks ----
@@ -306,21 +290,6 @@ static void visit_block(struct parting *parting, uint32_t block)
 	parting->path[parting->steps++] = block;
 }
 
-/* Completes a component: the blocks from the top of the stack down to `block`. */
-static void close_component(struct parting *parting, uint32_t block)
-{
-	const struct graph_block *blocks = parting->graph->blocks;
-	uint32_t component = ++parting->components, lead = block, member;
-
-	do {
-		member = parting->open[--parting->opened];
-		parting->component[member] = component;
-		if (blocks[member].order < blocks[lead].order)
-			lead = member;
-	} while (member != block);
-	parting->leads[component] = lead;
-}
-
 static void search_component(struct parting *parting, uint32_t from)
 {
 	const struct graph *graph = parting->graph;
@@ -342,8 +311,22 @@ static void search_component(struct parting *parting, uint32_t from)
 				parting->low[block] = parting->number[target];
 			continue;
 		}
-		if (parting->low[block] == parting->number[block])
-			close_component(parting, block);
+		if (parting->low[block] == parting->number[block]) {
+			/*
+			 * a component is complete: the blocks from the top of the stack down to
+			 * `block`
+			 */
+			const struct graph_block *blocks = parting->graph->blocks;
+			uint32_t component = ++parting->components, lead = block, member;
+
+			do {
+				member = parting->open[--parting->opened];
+				parting->component[member] = component;
+				if (blocks[member].order < blocks[lead].order)
+					lead = member;
+			} while (member != block);
+			parting->leads[component] = lead;
+		}
 		if (!--parting->steps)
 			break;
 		before = parting->path[parting->steps - 1];

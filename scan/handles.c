@@ -48,22 +48,6 @@ static bool is_list_of_streams(const struct root *root)
 	return false;
 }
 
-static void look_at_blocks(struct judging *judging)
-{
-	const struct graph *graph = judging->graph;
-
-	for (uint32_t i = 0; i < graph->count; i++) {
-		if (graph->classes[i] >= GRAPH_LOST)
-			continue;
-		for (uint64_t k = graph->starts[i]; k < graph->starts[i + 1]; k++) {
-			uint32_t target = EDGE_TARGET(graph->edges.items[k]);
-
-			if (!(is_stream(judging, target) && is_stream(judging, i)))
-				keep_handle(judging, target);
-		}
-	}
-}
-
 /* ---- threads, by the ids of pthread_create ---- */
 
 static struct live_handle *thread_of(const struct judging *judging, uint64_t word)
@@ -107,24 +91,9 @@ static bool is_had(const struct judging *judging, uint64_t at)
 		judging->live->doubt);
 }
 
-static void look_at_mapping(struct judging *judging, const struct mapping *mapping)
-{
-	struct words_walk walk = words_begin(&judging->process->words, mapping->from, mapping->to);
-	uint64_t at, word;
-
-	if (mapping_is_of(mapping, "libholdtrace.so"))
-		return;
-	while (words_next(&walk, &at, &word)) {
-		struct live_handle *handle = thread_of(judging, word);
-
-		if (handle && handle->is_lost && !is_own(judging->process, word, at) &&
-		    is_had(judging, at))
-			handle->is_lost = false;
-	}
-}
-
 static void judge_threads(struct judging *judging)
 {
+	const struct maps *maps = &judging->process->subject.maps;
 	struct live *live = judging->live;
 	size_t count = 0;
 
@@ -135,8 +104,21 @@ static void judge_threads(struct judging *judging)
 		}
 	if (!count)
 		return;
-	for (size_t i = 0; i < judging->process->subject.maps.count; i++)
-		look_at_mapping(judging, &judging->process->subject.maps.items[i]);
+	for (size_t i = 0; i < maps->count; i++) {
+		struct words_walk walk = words_begin(&judging->process->words, maps->items[i].from,
+						     maps->items[i].to);
+		uint64_t at, word;
+
+		if (mapping_is_of(&maps->items[i], "libholdtrace.so"))
+			continue;
+		while (words_next(&walk, &at, &word)) {
+			struct live_handle *handle = thread_of(judging, word);
+
+			if (handle && handle->is_lost && !is_own(judging->process, word, at) &&
+			    is_had(judging, at))
+				handle->is_lost = false;
+		}
+	}
 	for (size_t i = 0; i < judging->process->threads.count; i++) {
 		const struct process_thread *thread = &judging->process->threads.items[i];
 
@@ -149,12 +131,8 @@ static void judge_threads(struct judging *judging)
 	}
 }
 
-static int by_class(const void *one, const void *two)
-{
-	const struct live_handle *a = one, *b = two;
-
-	return ORDER(a->class, b->class) ?: ORDER(a->object, b->object);
-}
+ORDER_FUNCTION(by_class, struct live_handle,
+	       ORDER(a->class, b->class) ?: ORDER(a->object, b->object))
 
 void handles_judge(struct live *live, const struct graph *graph, const struct process *process,
 		   const struct roots *roots)
@@ -188,6 +166,15 @@ void handles_judge(struct live *live, const struct graph *graph, const struct pr
 		    !(is_stream(&judging, hit->block) && is_list_of_streams(root)))
 			keep_handle(&judging, hit->block);
 	}
-	look_at_blocks(&judging);
+	for (uint32_t i = 0; i < graph->count; i++) {
+		if (graph->classes[i] >= GRAPH_LOST)
+			continue;
+		for (uint64_t k = graph->starts[i]; k < graph->starts[i + 1]; k++) {
+			uint32_t target = EDGE_TARGET(graph->edges.items[k]);
+
+			if (!(is_stream(&judging, target) && is_stream(&judging, i)))
+				keep_handle(&judging, target);
+		}
+	}
 	judge_threads(&judging);
 }

@@ -118,28 +118,8 @@ static int take_thread(struct process_thread *thread, struct error *err)
 	thread->register_count = sizeof(tracee->registers) / sizeof(*thread->registers);
 	memcpy(thread->registers, &tracee->registers, sizeof(tracee->registers));
 	thread->vector_count = tracee_vectors(tracee, thread->vectors, PROCESS_VECTORS_MAX);
-	cleanup_free char *name = proc_text(tracee->stopping.pid, tracee->tid, "comm");
-
-	snprintf(thread->name, sizeof(thread->name), "%.*s", name ? (int)strcspn(name, "\n") : 0,
-		 name ? name : "");
+	proc_name(tracee->stopping.pid, tracee->tid, thread->name, sizeof(thread->name));
 	return 0;
-}
-
-/*
- * Examines all threads. Returns the reason why a thread must not be stopped now; NULL: all threads
- * can be stopped.
- */
-static const char *find_objection(const struct process *process, struct stopping *stopping)
-{
-	size_t count;
-	cleanup_free int32_t *threads = proc_threads(process->pid, &count);
-	const char *found = NULL;
-
-	for (size_t i = 0; i < count && !found; i++) {
-		stopping_look(stopping, process->pid, threads[i]);
-		found = stopping_objection(stopping);
-	}
-	return found;
 }
 
 /*
@@ -151,10 +131,19 @@ static int stop_await_consent(const struct process *process, struct error *err)
 {
 	const struct timespec step = { .tv_nsec = LOOK_NS };
 	uint64_t until_ns = clock_ns() + OBJECT_NS;
-	struct stopping stopping;
-	const char *found;
 
-	while ((found = find_objection(process, &stopping)) != NULL) {
+	for (;;) {
+		size_t count;
+		cleanup_free int32_t *threads = proc_threads(process->pid, &count);
+		const char *found = NULL;
+		struct stopping stopping;
+
+		for (size_t i = 0; i < count && !found; i++) {
+			stopping_look(&stopping, process->pid, threads[i]);
+			found = stopping_objection(&stopping);
+		}
+		if (!found)
+			return 0;
 		if (clock_ns() > until_ns)
 			return error_set(err, EBUSY,
 					 "the process was not stopped, because thread %d is in %s "
@@ -164,7 +153,6 @@ static int stop_await_consent(const struct process *process, struct error *err)
 			process->beat(process->user);
 		nanosleep(&step, NULL);
 	}
-	return 0;
 }
 
 /*
@@ -200,7 +188,6 @@ static int stop_begin(struct process *process, struct error *err)
 	return error_set(err, EBUSY, "the process creates threads faster than they can be stopped");
 }
 
-/* Lets all threads continue. */
 static void stop_end(struct process *process)
 {
 	for (size_t i = 0; i < process->threads.count; i++)
@@ -258,27 +245,13 @@ static int await_message(struct scan *scan, enum scan_message message, int most_
 
 /* ---- the process ---- */
 
-static void take_own(struct scan *scan)
-{
-	const char *at = scan->text + 1;
-	unsigned long long from, to;
-	int length;
-
-	if (sscanf(at, "%llx %n", &from, &length) != 1)
-		return;
-	scan->process.malloc_at = from;
-	at += length;
-	while (sscanf(at, "%llx-%llx %n", &from, &to, &length) == 2) {
-		ranges_add(&scan->process.own, from, to);
-		at += length;
-	}
-}
-
 /* Stops the process, reads its memory, and lets it continue, even after a failure. */
 static int take_moment(struct scan *scan, struct error *err)
 {
 	uint64_t begun_ns = clock_ns();
-	int rc;
+	const char *at = scan->text + 1;
+	unsigned long long from, to;
+	int length, rc;
 
 	/* tell the collector that the stop begins */
 	send_message(scan, SCAN_BEAT, "");
@@ -304,7 +277,12 @@ static int take_moment(struct scan *scan, struct error *err)
 	if (!scan->process.is_light)
 		scan->names = names_open(&scan->process);
 	send_message(scan, SCAN_GOES_ON, "");
-	take_own(scan);
+	/* the answer has the address of malloc, and the ranges of the library's private memory */
+	if (sscanf(at, "%llx %n", &from, &length) != 1)
+		return 0;
+	scan->process.malloc_at = from;
+	for (at += length; sscanf(at, "%llx-%llx %n", &from, &to, &length) == 2; at += length)
+		ranges_add(&scan->process.own, from, to);
 	return 0;
 }
 
@@ -484,26 +462,6 @@ static int run_core(struct scan *scan, int core, const char *const *paths, size_
 	return rc ? rc : write_report(scan, err);
 }
 
-static int core_main(int argc, char **argv, struct scan *scan)
-{
-	struct error err = { 0 }, ignored;
-	char text[ERROR_TEXT_MAX + 1];
-
-	scan->socket = -1;
-	if (argc < 5) {
-		fprintf(stderr, "holdtrace-scan: core: expected two descriptors and a trace\n"
-				"Try 'holdtrace-scan --help'.\n");
-		return 2;
-	}
-	scan->result = atoi(argv[3]);
-	if (run_core(scan, atoi(argv[2]), (const char *const *)argv + 4, (size_t)argc - 4, &err) ==
-	    0)
-		return 0;
-	snprintf(text, sizeof(text), "!%s", err.text);
-	write_head(scan, text, &ignored);
-	return 1;
-}
-
 static bool parse_arguments(int argc, char **argv, struct scan *scan)
 {
 	int light;
@@ -541,9 +499,9 @@ static void end_without_memory(void)
 
 int main(int argc, char **argv)
 {
-	struct error err = { 0 };
+	struct error err = { 0 }, ignored;
+	char text[ERROR_TEXT_MAX + 1];
 	int about = options_about(argc, argv, usage);
-
 	bool is_core = argc > 1 && !strcmp(argv[1], "core");
 
 	if (about >= 0)
@@ -558,8 +516,22 @@ int main(int argc, char **argv)
 	scan.begun_ns = clock_ns();
 	memory_set_end(end_without_memory);
 	resource_limits_begin();
-	if (is_core)
-		return core_main(argc, argv, &scan);
+	if (is_core) {
+		scan.socket = -1;
+		if (argc < 5) {
+			fprintf(stderr,
+				"holdtrace-scan: core: expected two descriptors and a trace\n"
+				"Try 'holdtrace-scan --help'.\n");
+			return 2;
+		}
+		scan.result = atoi(argv[3]);
+		if (run_core(&scan, atoi(argv[2]), (const char *const *)argv + 4, (size_t)argc - 4,
+			     &err) == 0)
+			return 0;
+		snprintf(text, sizeof(text), "!%s", err.text);
+		write_head(&scan, text, &ignored);
+		return 1;
+	}
 	if (run_scan(&scan, &err)) {
 		send_message(&scan, SCAN_FAILED, err.text);
 		return 1;

@@ -35,23 +35,6 @@
 
 /* ---- mappings ---- */
 
-/* Reads the mappings. Drops those above ADDRESS_MAX: [vsyscall] and those at 57-bit addresses. */
-static int read_mappings(struct process *process, struct error *err)
-{
-	struct maps *maps = &process->subject.maps;
-	int rc = maps_read(maps, process->pid);
-
-	if (rc)
-		return error_system(err, -rc, "cannot read the mappings of the process");
-	for (; maps->count && maps->items[maps->count - 1].to - 1 > ADDRESS_MAX; maps->count--) {
-		const struct mapping *mapping = &maps->items[maps->count - 1];
-
-		process->unread_bytes +=
-			mapping->flags & MAPPING_WRITE ? mapping->to - mapping->from : 0;
-	}
-	return 0;
-}
-
 static bool is_own_file(const struct process *process, const struct mapping *mapping)
 {
 	if (strncmp(mapping->path, OWN_FILE, strlen(OWN_FILE)) != 0)
@@ -62,7 +45,6 @@ static bool is_own_file(const struct process *process, const struct mapping *map
 	return !process->own_files.count;
 }
 
-/* Whether a shared mapping is shared memory, not a file. */
 static bool is_shared_memory(const struct mapping *mapping)
 {
 	const char *path = mapping->path;
@@ -376,20 +358,6 @@ static void read_mapping(struct process *process, char *bytes, const struct mapp
 	}
 }
 
-/* Must be called before the memory is read, because reading brings swapped pages back. */
-static void read_residences(struct process *process)
-{
-	const struct maps *maps = &process->subject.maps;
-	cleanup_file FILE *file = subject_open(&process->subject, "pagemap");
-	struct pagemap pagemap = { .fd = file ? fileno(file) : -1 };
-
-	process->residences = memory_zalloc(maps->count + 1, sizeof(*process->residences));
-	process->has_smaps = read_smaps(process);
-	for (size_t i = 0; i < maps->count; i++)
-		process->residences[i].has_runs =
-			read_pagemap(process, &pagemap, maps->items[i].from, maps->items[i].to);
-}
-
 /* ---- words that the kernel stores ---- */
 
 static void add_kernel_word(struct process *process, uint64_t value, const char *about)
@@ -402,7 +370,7 @@ static void add_kernel_word(struct process *process, uint64_t value, const char 
 
 static void read_kernel_words(struct process *process)
 {
-	char path[64], target[32], name[64], line[256], about[64];
+	char path[64], target[32], name[300], line[256], about[64];
 	const struct dirent *entry;
 	DIR *directory;
 
@@ -410,9 +378,8 @@ static void read_kernel_words(struct process *process)
 	directory = opendir(path);
 	while (directory && (entry = readdir(directory)) != NULL) {
 		const char *number = entry->d_name;
-		ssize_t length = readlinkat(dirfd(directory), number, target, sizeof(target) - 1);
-
-		target[length > 0 ? length : 0] = '\0';
+		snprintf(name, sizeof(name), "fd/%s", number);
+		proc_link(process->pid, process->subject.thread, name, target, sizeof(target));
 		if (strcmp(target, "anon_inode:[eventpoll]") != 0)
 			continue;
 		snprintf(name, sizeof(name), "fdinfo/%.20s", number);
@@ -441,7 +408,6 @@ static void read_kernel_words(struct process *process)
 	}
 }
 
-/* Reads the memory that may contain pointers to blocks. */
 static int read_words(struct process *process, struct error *err)
 {
 	const struct maps *maps = &process->subject.maps;
@@ -474,16 +440,25 @@ static int read_words(struct process *process, struct error *err)
 int process_read(struct process *process, struct error *err)
 {
 	enum { STACK_START = 28 }; /* number of a field of proc_pid_stat(5) */
-	struct maps ours = { 0 };
+	struct maps *maps = &process->subject.maps, ours = { 0 };
+	struct pagemap pagemap = { 0 };
+	cleanup_file FILE *file = NULL;
 	char text[PROC_STAT_SIZE];
 	const char *field;
 	int rc;
 
 	subject_begin(&process->subject, process->pid);
 	subject_open_memory(&process->subject, O_RDONLY);
-	rc = read_mappings(process, err);
+	rc = maps_read(maps, process->pid);
 	if (rc)
-		return rc;
+		return error_system(err, -rc, "cannot read the mappings of the process");
+	/* drop mappings above ADDRESS_MAX: [vsyscall] and those at 57-bit addresses */
+	for (; maps->count && maps->items[maps->count - 1].to - 1 > ADDRESS_MAX; maps->count--) {
+		const struct mapping *mapping = &maps->items[maps->count - 1];
+
+		process->unread_bytes +=
+			mapping->flags & MAPPING_WRITE ? mapping->to - mapping->from : 0;
+	}
 	field = proc_field(proc_stat(process->pid, process->subject.thread, text), STACK_START);
 	process->stack_start = field ? strtoull(field, NULL, 10) : 0;
 	/*
@@ -496,7 +471,14 @@ int process_read(struct process *process, struct error *err)
 		if (strstr(ours.items[i].path, OWN_FILE))
 			*ARRAY_ADD(&process->own_files) = ours.items[i].inode;
 	maps_free(&ours);
-	read_residences(process);
+	/* before the memory is read, because reading brings swapped pages back */
+	process->residences = memory_zalloc(maps->count + 1, sizeof(*process->residences));
+	process->has_smaps = read_smaps(process);
+	file = subject_open(&process->subject, "pagemap");
+	pagemap.fd = file ? fileno(file) : -1;
+	for (size_t i = 0; i < maps->count; i++)
+		process->residences[i].has_runs =
+			read_pagemap(process, &pagemap, maps->items[i].from, maps->items[i].to);
 	if (process->is_light)
 		return 0;
 	rc = read_words(process, err);

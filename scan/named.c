@@ -59,14 +59,8 @@ static const char *readable(struct names *names, const char *name)
 
 /* ---- variables ---- */
 
-static int by_start(const void *one, const void *two)
-{
-	const struct variable *a = one, *b = two;
+ORDER_FUNCTION(by_start, struct variable, ORDER(a->from, b->from) ?: ORDER(a->to, b->to))
 
-	return ORDER(a->from, b->from) ?: ORDER(a->to, b->to);
-}
-
-/* Returns the module that contains the address; NULL: unknown. */
 static struct module *module_of(struct names *names, uint64_t address)
 {
 	Dwfl *all = frames_modules(names->frames);

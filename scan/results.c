@@ -236,14 +236,6 @@ static void put_pages(struct out *out, const struct report *report)
 	free(runs);
 }
 
-static bool has_pages(const struct process *process, const struct mapping *mapping)
-{
-	const struct page_runs *pages = &process->pages;
-	size_t i = ARRAY_SEARCH(pages->count, at, pages->items[at].to <= mapping->from);
-
-	return i < pages->count && pages->items[i].from < mapping->to;
-}
-
 /*
  * Writes the notes on resident memory: first those of the mappings, then those of the pages, and
  * last a note with the state "done".
@@ -252,7 +244,9 @@ static void put_residences(struct out *out, const struct report *report)
 {
 	const struct process *process = report->process;
 	const struct maps *maps = &process->subject.maps;
+	const struct page_runs *pages = &process->pages;
 	uint64_t resident = 0, mappings = 0;
+	size_t first;
 	bool is_known = process->has_smaps;
 
 	for (size_t i = 0; i < maps->count; i++) {
@@ -260,7 +254,9 @@ static void put_residences(struct out *out, const struct report *report)
 		const struct residence *residence = &process->residences[i];
 
 		is_known &= residence->has_runs;
-		if (!residence->resident && !residence->swapped && !has_pages(process, mapping))
+		first = ARRAY_SEARCH(pages->count, at, pages->items[at].to <= mapping->from);
+		if (!residence->resident && !residence->swapped &&
+		    (first == pages->count || pages->items[first].from >= mapping->to))
 			continue;
 		begin_note(out, report, NOTE_RESIDENT);
 		put_hex(out, "from", mapping->from);
@@ -320,7 +316,6 @@ static uint32_t find_holder(const struct process *process, const uint64_t argume
 	return find_thread(process, owner);
 }
 
-/* Writes the threads that wait for a futex. */
 static void put_blocked(struct out *out, const struct report *report)
 {
 	const struct process *process = report->process;

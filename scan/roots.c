@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/order.h"
 #include "scan/named.h"
 
 /* Values of 64-bit glibc 2.26 to 2.41. Offsets are in struct malloc_state, after a heap_info. */
@@ -257,32 +258,6 @@ static void find_stack_in(struct dead *dead, const struct process *process,
 	}
 }
 
-/* Marks the unused part of each stack. */
-static void find_unused_stacks(struct dead *dead, const struct process *process)
-{
-	for (size_t i = 0; i < dead->stacks.count; i++) {
-		const struct dead_stack *stack = &dead->stacks.items[i];
-		const struct process_thread *thread = stack->thread;
-
-		if (!thread) {
-			ranges_add(&dead->ranges, stack->from, stack->to);
-			continue;
-		}
-		/* a thread that now runs on another stack may return to this one */
-		if (thread->live_sp >= stack->from && thread->live_sp < stack->to)
-			ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful, stack->from,
-				   thread->live_sp);
-	}
-	for (size_t i = 0; i < process->threads.count; i++) {
-		const struct process_thread *thread = &process->threads.items[i];
-		const struct mapping *mapping = maps_at(&process->subject.maps, thread->tracee.sp);
-
-		if (thread->tracee.tid && mapping && !strcmp(mapping->path, "[stack]"))
-			ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful,
-				   mapping->from, thread->live_sp);
-	}
-}
-
 static void dead_find(struct dead *dead, const struct process *process, const struct live *live,
 		      const struct graph *graph)
 {
@@ -315,7 +290,27 @@ static void dead_find(struct dead *dead, const struct process *process, const st
 		    !(guard->flags & MAPPING_ACCESS) && !ranges_have(&dead->heaps, mapping->from))
 			find_stack_in(dead, process, mapping);
 	}
-	find_unused_stacks(dead, process);
+	for (size_t i = 0; i < dead->stacks.count; i++) {
+		const struct dead_stack *stack = &dead->stacks.items[i];
+		const struct process_thread *thread = stack->thread;
+
+		if (!thread) {
+			ranges_add(&dead->ranges, stack->from, stack->to);
+			continue;
+		}
+		/* a thread that now runs on another stack may return to this one */
+		if (thread->live_sp >= stack->from && thread->live_sp < stack->to)
+			ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful, stack->from,
+				   thread->live_sp);
+	}
+	for (size_t i = 0; i < process->threads.count; i++) {
+		const struct process_thread *thread = &process->threads.items[i];
+		const struct mapping *mapping = maps_at(&process->subject.maps, thread->tracee.sp);
+
+		if (thread->tracee.tid && mapping && !strcmp(mapping->path, "[stack]"))
+			ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful,
+				   mapping->from, thread->live_sp);
+	}
 	ranges_settle(&dead->ranges);
 	ranges_settle(&dead->doubtful);
 }
@@ -514,29 +509,10 @@ void roots_find(struct roots *roots, struct graph *graph, const struct process *
 
 #define CLUSTER 64u /* hits in unnamed data at most this many bytes apart belong to one root */
 
-static int by_place(const void *one, const void *two)
-{
-	const struct graph_hit *a = one, *b = two;
-
-	if (a->kind != b->kind)
-		return a->kind > b->kind ? 1 : -1;
-	if (a->kind != ROOT_GLOBAL && a->owner != b->owner)
-		return a->owner > b->owner ? 1 : -1;
-	return (a->at > b->at) - (a->at < b->at);
-}
-
-/* Returns the frame of a thread's stack that contains this address; NULL: no frame is known. */
-static const struct process_frame *frame_at(const struct process_thread *thread, uint64_t at)
-{
-	const struct process_frame *found = NULL;
-
-	for (unsigned i = 0; i < thread->frame_count && thread->frames[i].sp <= at; i++)
-		found = &thread->frames[i];
-	/* the red zone below the innermost frame belongs to that frame */
-	if (!found && thread->frame_count)
-		found = &thread->frames[0];
-	return found;
-}
+ORDER_FUNCTION(by_place, struct graph_hit,
+	       ORDER(a->kind, b->kind)
+		       ?: (a->kind == ROOT_GLOBAL ? 0 : ORDER(a->owner, b->owner))
+		       ?: ORDER(a->at, b->at))
 
 struct naming_roots {
 	struct names *names;
@@ -582,9 +558,13 @@ static void describe_root(struct naming_roots *naming, struct root *root,
 	case ROOT_STACK:
 		thread = &process->threads.items[hit->owner];
 		root->thread = thread->tracee.tid;
-		frame = frame_at(thread, hit->at);
-		if (!frame)
+		if (!thread->frame_count)
 			break;
+		/* the red zone below the innermost frame belongs to that frame */
+		frame = thread->frames;
+		for (unsigned i = 1; i < thread->frame_count && thread->frames[i].sp <= hit->at;
+		     i++)
+			frame = &thread->frames[i];
 		root->pc = frame->pc;
 		root->function = frame->function;
 		if (frame + 1 < thread->frames + thread->frame_count)
@@ -608,7 +588,6 @@ static void describe_root(struct naming_roots *naming, struct root *root,
 	}
 }
 
-/* Whether a hit belongs to the same root as the previous one. */
 static bool continues_root(const struct naming_roots *naming, const struct graph_hit *hit)
 {
 	const struct graph_hit *before = hit - 1;

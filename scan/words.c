@@ -17,12 +17,7 @@ void ranges_add(struct ranges *ranges, uint64_t from, uint64_t to)
 		*ARRAY_ADD(ranges) = (struct range){ from, to };
 }
 
-static int by_start(const void *one, const void *two)
-{
-	const struct range *a = one, *b = two;
-
-	return ORDER(a->from, b->from);
-}
+ORDER_FUNCTION(by_start, struct range, ORDER(a->from, b->from))
 
 void ranges_settle(struct ranges *ranges)
 {
@@ -55,51 +50,48 @@ size_t ranges_after(const struct ranges *ranges, uint64_t address)
 
 /* ---- words ---- */
 
-static void add_page(struct words *words, const struct ranges *targets, const char *bytes)
-{
-	uint64_t low = targets->items[0].from, high = targets->items[targets->count - 1].to;
-	struct words_page *page = ARRAY_ADD(&words->pages);
-	struct range last = targets->items[0];
-
-	*page = (struct words_page){ .first = words->values.count };
-	for (unsigned i = 0; i < PAGE_WORDS; i++) {
-		uint64_t word, value;
-
-		memcpy(&word, bytes + i * 8, sizeof(word));
-		value = untagged(word);
-		/*
-		 * keep a word that equals the end of a range: it may point to the end of a block,
-		 * one past the block's last byte
-		 */
-		if (value < low || value > high)
-			continue;
-		if (value < last.from || value > last.to) {
-			size_t found = ranges_after(targets, value - 1);
-
-			if (found == targets->count || targets->items[found].from > value)
-				continue;
-			last = targets->items[found];
-		}
-		page->bits[i / 64] |= 1ull << i % 64;
-		*ARRAY_ADD(&words->values) = word;
-	}
-}
-
 void words_add(struct words *words, const struct ranges *targets, uint64_t address,
 	       const void *bytes, size_t size)
 {
 	struct words_run *run =
 		words->runs.count ? &words->runs.items[words->runs.count - 1] : NULL;
+	uint64_t low, high;
+	struct range last;
 
 	if (!targets->count || !size)
 		return;
+	low = targets->items[0].from;
+	high = targets->items[targets->count - 1].to;
+	last = targets->items[0]; /* the range of the word that was kept last */
 	if (!run || run->to != address) {
 		run = ARRAY_ADD(&words->runs);
 		*run = (struct words_run){ address, address, words->pages.count };
 	}
-	for (size_t at = 0; at < size; at += WORDS_PAGE) {
-		add_page(words, targets, (const char *)bytes + at);
-		run->to += WORDS_PAGE;
+	for (size_t at = 0; at < size; at += WORDS_PAGE, run->to += WORDS_PAGE) {
+		struct words_page *page = ARRAY_ADD(&words->pages);
+
+		*page = (struct words_page){ .first = words->values.count };
+		for (unsigned i = 0; i < PAGE_WORDS; i++) {
+			uint64_t word, value;
+
+			memcpy(&word, (const char *)bytes + at + i * 8, sizeof(word));
+			value = untagged(word);
+			/*
+			 * keep a word that equals the end of a range: it may point to the end of a
+			 * block, one past the block's last byte
+			 */
+			if (value < low || value > high)
+				continue;
+			if (value < last.from || value > last.to) {
+				size_t found = ranges_after(targets, value - 1);
+
+				if (found == targets->count || targets->items[found].from > value)
+					continue;
+				last = targets->items[found];
+			}
+			page->bits[i / 64] |= 1ull << i % 64;
+			*ARRAY_ADD(&words->values) = word;
+		}
 	}
 }
 
