@@ -295,23 +295,6 @@ static void set_mask(struct remote *remote, uint64_t mask)
 }
 
 /*
- * Stops the thread again, by PTRACE_INTERRUPT. After such a stop, unlike after a stop at a system
- * call that we made, the kernel repeats an interrupted system call.
- */
-static void stop_as_before(struct remote *remote)
-{
-	if (ptrace(PTRACE_INTERRUPT, remote->thread, 0, 0) == 0 &&
-	    ptrace(PTRACE_SYSCALL, remote->thread, 0, 0) == 0)
-		for (int i = 0; i < 8; i++) {
-			int status = wait_stop(remote->thread, STOP_MS);
-
-			if (status < 0 || status >> 16 == PTRACE_EVENT_STOP)
-				return;
-			ptrace(PTRACE_SYSCALL, remote->thread, 0, 0);
-		}
-}
-
-/*
  * Restores the bytes of the thread's stack that the frame has overwritten. Call this function only
  * when the registers no longer lead to the frame: if we are killed then, the thread continues with
  * its own registers.
@@ -335,7 +318,21 @@ void remote_release(struct remote *remote)
 		return;
 	}
 	if (remote->is_masked) {
-		stop_as_before(remote);
+		/*
+		 * Stop the thread again, by PTRACE_INTERRUPT. After such a stop, unlike after a
+		 * stop at a system call that we made, the kernel repeats an interrupted system
+		 * call.
+		 */
+		bool runs = ptrace(PTRACE_INTERRUPT, remote->thread, 0, 0) == 0 &&
+			    ptrace(PTRACE_SYSCALL, remote->thread, 0, 0) == 0;
+
+		for (int i = 0; runs && i < 8; i++) {
+			int status = wait_stop(remote->thread, STOP_MS);
+
+			runs = status >= 0 && status >> 16 != PTRACE_EVENT_STOP;
+			if (runs)
+				ptrace(PTRACE_SYSCALL, remote->thread, 0, 0);
+		}
 		ptrace(PTRACE_SETREGSET, remote->thread, (long)ARCH_VECTOR_NOTE, &part);
 	}
 	sleeps_on = remote->is_suspended && remote->stopping.effect == STOPPING_KEPT &&
@@ -502,19 +499,6 @@ static bool has_taken(const struct remote *remote, uint64_t lock)
 	return false;
 }
 
-/* Restores the words near the thread pointer that the call has set to scratch addresses. */
-static void put_back_words(const struct remote *remote, const uint64_t *before)
-{
-	uint64_t now[TCB_WORDS], at = arch_thread_pointer(&remote->state) - TCB_BELOW * 8ull;
-
-	if (subject_get(&remote->target->subject, at, now, sizeof(now)))
-		return;
-	for (size_t i = 0; i < TCB_WORDS; i++)
-		if (now[i] != before[i] && now[i] >= remote->scratch &&
-		    now[i] < remote->scratch + REMOTE_SIZE)
-			target_write(remote->target, at + 8 * i, &before[i], 8);
-}
-
 /*
  * Whether the thread waits for a libc mutex that it owns itself. If so, the call will never return.
  * This happens if the thread was borrowed inside a function that was not known to be unsafe.
@@ -572,6 +556,7 @@ static int stop_now(struct remote *remote)
  */
 static int look_after(struct remote *remote, const uint64_t *before, bool is_late)
 {
+	uint64_t now[TCB_WORDS], at = arch_thread_pointer(&remote->state) - TCB_BELOW * 8ull;
 	struct arch_state state;
 	int status = stop_now(remote);
 
@@ -590,11 +575,16 @@ static int look_after(struct remote *remote, const uint64_t *before, bool is_lat
 		status = -EDEADLK;
 	else if (is_late && waits_for_itself(remote, &state))
 		status = -ENOTRECOVERABLE;
-	if (status) {
-		put_back_words(remote, before);
+	if (!status)
+		return ptrace(PTRACE_CONT, remote->thread, 0, 0) ? -ESRCH : 0;
+	/* restore the words near the thread pointer that the call has set to scratch addresses */
+	if (subject_get(&remote->target->subject, at, now, sizeof(now)))
 		return status;
-	}
-	return ptrace(PTRACE_CONT, remote->thread, 0, 0) ? -ESRCH : 0;
+	for (size_t i = 0; i < TCB_WORDS; i++)
+		if (now[i] != before[i] && now[i] >= remote->scratch &&
+		    now[i] < remote->scratch + REMOTE_SIZE)
+			target_write(remote->target, at + 8 * i, &before[i], 8);
+	return status;
 }
 
 /*
@@ -740,29 +730,12 @@ void remote_end(struct remote *remote)
 		remote_syscall(remote, &(struct arch_call){ SYS_munmap, { scratch, REMOTE_SIZE } });
 }
 
-static int fill_file(const struct remote *remote, int fd, const void *bytes, size_t size)
-{
-	char path[64];
-	cleanup_fd int own = -1;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)remote->target->subject.pid, fd);
-	own = open(path, O_RDWR | O_CLOEXEC);
-	if (own < 0)
-		return -errno;
-	for (size_t done = 0; done < size;) {
-		ssize_t put = write(own, (const char *)bytes + done, size - done);
-
-		if (put <= 0)
-			return put < 0 ? -errno : -EIO;
-		done += (size_t)put;
-	}
-	return 0;
-}
-
 int remote_file(struct remote *remote, const char *name, const void *bytes, size_t size)
 {
 	uint64_t text = remote->scratch + REMOTE_DATA;
 	int64_t fd = target_write(remote->target, text, name, strlen(name) + 1);
+	cleanup_fd int own = -1;
+	char path[64];
 	int status;
 
 	if (!fd)
@@ -770,7 +743,17 @@ int remote_file(struct remote *remote, const char *name, const void *bytes, size
 				    &(struct arch_call){ SYS_memfd_create, { text, MFD_CLOEXEC } });
 	if (fd < 0)
 		return (int)fd;
-	status = fill_file(remote, (int)fd, bytes, size);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)remote->target->subject.pid, (int)fd);
+	own = open(path, O_RDWR | O_CLOEXEC);
+	status = own < 0 ? -errno : 0;
+	for (size_t done = 0; !status && done < size;) {
+		ssize_t put = write(own, (const char *)bytes + done, size - done);
+
+		if (put <= 0)
+			status = put < 0 ? -errno : -EIO;
+		else
+			done += (size_t)put;
+	}
 	if (!status)
 		return (int)fd;
 	remote_syscall(remote, &(struct arch_call){ SYS_close, { (uint64_t)fd } });
@@ -791,12 +774,10 @@ void remote_leave_page(struct remote *remote, const char *name)
 
 static bool is_our_file(pid_t pid, const char *number)
 {
-	char path[300], found[64];
-	ssize_t length;
+	char name[300], found[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)pid, number);
-	length = readlink(path, found, sizeof(found) - 1);
-	found[length > 0 ? length : 0] = '\0';
+	snprintf(name, sizeof(name), "fd/%s", number);
+	proc_link(pid, 0, name, found, sizeof(found));
 	return !strcmp(found, "/memfd:" LATE_LIBRARY " (deleted)") ||
 	       !strcmp(found, "/memfd:" LATE_TRIGGER " (deleted)");
 }

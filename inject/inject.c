@@ -15,7 +15,6 @@
 #include "inject/jail.h"
 #include "inject/borrowed.h"
 #include "inject/safe.h"
-#include "inject/symbols.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -58,10 +57,16 @@ struct work {
 
 /* ---- the library's file ---- */
 
+static const char late_mark[16] = LATE_MARK;
+
 static int read_library(struct library *library, const char *path, struct error *err)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const Elf64_Ehdr *header;
 	struct stat status;
+	const uint8_t *at;
+	uint64_t offset;
+	bool is_valid;
 
 	if (fd < 0 || fstat(fd, &status))
 		return error_system(err, errno, "cannot open %s", path);
@@ -76,26 +81,15 @@ static int read_library(struct library *library, const char *path, struct error 
 			return error_set(err, EIO, "cannot read %s", path);
 		done += (size_t)got;
 	}
-	return 0;
-}
-
-static const char late_mark[16] = LATE_MARK;
-
-static int find_entry(struct library *library, struct error *err)
-{
-	const Elf64_Ehdr *header = (const void *)library->bytes;
-	const uint8_t *at = memmem(library->bytes, library->size, late_mark, sizeof(late_mark));
-	uint64_t offset = at ? (uint64_t)(at - library->bytes) : 0;
-
-	if (!at || header->e_phentsize != sizeof(Elf64_Phdr) ||
-	    header->e_phoff > library->size - SEGMENTS_MOST * sizeof(Elf64_Phdr) ||
-	    header->e_phnum > SEGMENTS_MOST || offset > library->size - sizeof(struct late_entry))
-		return error_set(err, ENOEXEC,
-				 "libholdtrace.so has no entry point for attaching: install "
-				 "holdtrace again");
+	header = (const void *)library->bytes;
+	at = memmem(library->bytes, library->size, late_mark, sizeof(late_mark));
+	offset = at ? (uint64_t)(at - library->bytes) : 0;
+	is_valid = at && header->e_phentsize == sizeof(Elf64_Phdr) &&
+		   header->e_phoff <= library->size - SEGMENTS_MOST * sizeof(Elf64_Phdr) &&
+		   header->e_phnum <= SEGMENTS_MOST &&
+		   offset <= library->size - sizeof(struct late_entry);
 	library->entry_point = offset;
-	library->used = 0;
-	for (unsigned i = 0; i < header->e_phnum; i++) {
+	for (unsigned i = 0; is_valid && i < header->e_phnum; i++) {
 		const Elf64_Phdr *segment =
 			(const Elf64_Phdr *)(const void *)(library->bytes + header->e_phoff) + i;
 
@@ -176,25 +170,6 @@ static int turn_of(const struct stopping *stopping, const char **where)
 }
 
 /*
- * Whether the process has background threads of jemalloc. jemalloc gives an arena to each thread
- * that allocates memory, and may start a background thread for the arena; that thread would remain
- * after the attach. The first thread already has an arena; other threads may have none.
- */
-static bool has_arena_threads(pid_t pid)
-{
-	size_t count;
-	cleanup_free int32_t *threads = proc_threads(pid, &count);
-	bool found = false;
-
-	for (size_t i = 0; i < count && !found; i++) {
-		cleanup_free char *name = proc_text(pid, threads[i], "comm");
-
-		found = name && !strcmp(name, "jemalloc_bg_thd\n");
-	}
-	return found;
-}
-
-/*
  * Stops the thread. Returns 0 if it may be borrowed; otherwise lets it continue and returns -EAGAIN
  * or another negative errno.
  */
@@ -256,8 +231,21 @@ static int choose_thread(struct work *work, struct remote *remote, struct error 
 {
 	uint64_t begun = clock_ns();
 	const char *where = "a system call that cannot be interrupted";
-	bool wants_leader = has_arena_threads(work->target.subject.pid);
+	bool wants_leader = false;
+	size_t count;
+	cleanup_free int32_t *threads = proc_threads(work->target.subject.pid, &count);
 	int status;
+
+	/*
+	 * jemalloc gives an arena to each thread that allocates memory, and may start a background
+	 * thread for the arena, which would remain after the attach. The first thread already has
+	 * an arena; other threads may have none.
+	 */
+	for (size_t i = 0; i < count && !wants_leader; i++) {
+		cleanup_free char *name = proc_text(work->target.subject.pid, threads[i], "comm");
+
+		wants_leader = name && !strcmp(name, "jemalloc_bg_thd\n");
+	}
 
 	work->round++;
 	while ((status = choose_once(work, remote, wants_leader, &where, err)) == -EAGAIN) {
@@ -296,31 +284,6 @@ struct code_page {
 _Static_assert(sizeof(struct code_page) <= PAGE, "code_page fits into a page");
 _Static_assert(ARCH_TRIGGER_SIZE <= 64, "the code of the trigger fits");
 
-static void put_segments(Elf64_Phdr *segment, size_t entries)
-{
-	segment[0] = (Elf64_Phdr){ .p_type = PT_LOAD,
-				   .p_flags = PF_R | PF_X,
-				   .p_filesz = PAGE,
-				   .p_memsz = PAGE,
-				   .p_align = PAGE };
-	segment[1] = (Elf64_Phdr){ .p_type = PT_LOAD,
-				   .p_flags = PF_R | PF_W,
-				   .p_offset = PAGE,
-				   .p_vaddr = PAGE,
-				   .p_filesz = PAGE,
-				   .p_memsz = PAGE,
-				   .p_align = PAGE };
-	segment[2] = (Elf64_Phdr){ .p_type = PT_DYNAMIC,
-				   .p_flags = PF_R | PF_W,
-				   .p_offset = PAGE,
-				   .p_vaddr = PAGE,
-				   .p_filesz = entries * sizeof(Elf64_Dyn),
-				   .p_memsz = entries * sizeof(Elf64_Dyn),
-				   .p_align = 8 };
-	/* without this segment the loader would make all stacks executable */
-	segment[3] = (Elf64_Phdr){ .p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W };
-}
-
 /*
  * Makes the trigger: a minimal library that calls one function with one argument when it is loaded.
  * The loader makes this call under its lock, so all modules are in a consistent state.
@@ -349,7 +312,28 @@ static void make_trigger(uint8_t image[TRIGGER_SIZE], uint64_t function, uint64_
 		.hash = { 1, 1, 0, 0 }, /* one bucket, and one symbol: the empty symbol */
 	};
 
-	put_segments(page.segments, sizeof(dynamic) / sizeof(dynamic[0]));
+	size_t entries = sizeof(dynamic) / sizeof(dynamic[0]);
+	page.segments[0] = (Elf64_Phdr){ .p_type = PT_LOAD,
+					 .p_flags = PF_R | PF_X,
+					 .p_filesz = PAGE,
+					 .p_memsz = PAGE,
+					 .p_align = PAGE };
+	page.segments[1] = (Elf64_Phdr){ .p_type = PT_LOAD,
+					 .p_flags = PF_R | PF_W,
+					 .p_offset = PAGE,
+					 .p_vaddr = PAGE,
+					 .p_filesz = PAGE,
+					 .p_memsz = PAGE,
+					 .p_align = PAGE };
+	page.segments[2] = (Elf64_Phdr){ .p_type = PT_DYNAMIC,
+					 .p_flags = PF_R | PF_W,
+					 .p_offset = PAGE,
+					 .p_vaddr = PAGE,
+					 .p_filesz = entries * sizeof(Elf64_Dyn),
+					 .p_memsz = entries * sizeof(Elf64_Dyn),
+					 .p_align = 8 };
+	/* without this segment the loader would make all stacks executable */
+	page.segments[3] = (Elf64_Phdr){ .p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W };
 	arch_write_trigger(page.code, function, argument);
 	memset(image, 0, TRIGGER_SIZE);
 	memcpy(image, &page, sizeof(page));
@@ -357,41 +341,6 @@ static void make_trigger(uint8_t image[TRIGGER_SIZE], uint64_t function, uint64_
 }
 
 /* ---- loading libraries into the target ---- */
-
-/*
- * Writes the path of descriptor `fd` in a spelling that was never used before: the loader
- * identifies a library by its path, and descriptor numbers are reused.
- */
-static void write_path(char *path, size_t room, int fd)
-{
-	uint64_t now = clock_ns() >> 10;
-	size_t length = (size_t)snprintf(path, room, "/proc/self/fd");
-
-	for (int bit = 0; bit < 32; bit++)
-		length += (size_t)snprintf(path + length, room - length, "%s",
-					   now >> bit & 1 ? "/." : "//");
-	snprintf(path + length, room - length, "/%d", fd);
-}
-
-/*
- * Reports the loader's error text. The call of dlerror() clears this text, so the program does not
- * see the error.
- */
-static int tell_loader(struct work *work, struct remote *remote, struct error *err)
-{
-	char text[256] = "";
-	uint64_t at = 0;
-
-	if (work->target.dlerror &&
-	    !remote_call(remote, &(struct arch_call){ work->target.dlerror, { 0 } }, &at, err) &&
-	    at)
-		subject_get(&work->target.subject, at, text, sizeof(text) - 1);
-	text[sizeof(text) - 1] = 0;
-	return error_set(err, ELIBACC,
-			 "the process's loader refuses the library: %s; start the program by "
-			 "`holdtrace record --start=off`",
-			 *text ? text : "no reason given");
-}
 
 #define PATH_ROOM 128u
 
@@ -415,7 +364,19 @@ static int load_library(struct work *work, struct remote *remote, const char *na
 		return error_system(err, -fd, "the process may not create a file in memory");
 	order->result = LATE_UNSAID;
 	order->file = fd;
-	write_path(path, sizeof(path), fd);
+
+	/*
+	 * a spelling that was never used before: the loader identifies a library by its
+	 * path, and descriptor numbers are reused
+	 */
+	size_t room = sizeof(path);
+	uint64_t now = clock_ns() >> 10;
+	size_t length = (size_t)snprintf(path, room, "/proc/self/fd");
+
+	for (int bit = 0; bit < 32; bit++)
+		length += (size_t)snprintf(path + length, room - length, "%s",
+					   now >> bit & 1 ? "/." : "//");
+	snprintf(path + length, room - length, "/%d", fd);
 	status = target_write(&work->target, text, path, strlen(path) + 1);
 	if (!status)
 		status = target_write(&work->target, order_at, order, sizeof(*order));
@@ -440,8 +401,26 @@ static int load_library(struct work *work, struct remote *remote, const char *na
 	subject_get(&work->target.subject, order_at, order, sizeof(*order));
 	if (order->file >= 0)
 		remote_syscall(remote, &(struct arch_call){ SYS_close, { (uint64_t)fd } });
-	if (!status && !*handle)
-		return tell_loader(work, remote, err);
+	if (!status && !*handle) {
+		/*
+		 * the call of dlerror() clears the loader's error text, so the program does not
+		 * see the error
+		 */
+		char said[256] = "";
+		uint64_t at = 0;
+
+		if (work->target.dlerror &&
+		    !remote_call(remote, &(struct arch_call){ work->target.dlerror, { 0 } }, &at,
+				 err) &&
+		    at)
+			subject_get(&work->target.subject, at, said, sizeof(said) - 1);
+		said[sizeof(said) - 1] = 0;
+		return error_set(
+			err, ELIBACC,
+			"the process's loader refuses the library: %s; start the program by "
+			"`holdtrace record --start=off`",
+			*said ? said : "no reason given");
+	}
 	return status;
 }
 
@@ -494,19 +473,6 @@ static int with_thread(struct work *work, struct remote *remote, struct error *e
 	return status;
 }
 
-/*
- * Whether the library refused the order for a reason that may have passed at the next attempt: a
- * thread of the program is enlarging the recorder's memory, or a busy collector did not answer in
- * time.
- */
-static bool is_passing(const struct work *work)
-{
-	uint32_t result = work->order->result;
-
-	return result == LATE_BUSY ||
-	       (result == LATE_NO_RUN && work->result->retries < UNANSWERED_MAX);
-}
-
 /* Makes one attempt; -EDEADLK: try again later. */
 static int try_order(struct work *work, struct error *err)
 {
@@ -538,8 +504,6 @@ int inject_order(int pid, const char *library, struct late_order *order,
 	*result = (struct inject_result){ 0 };
 	if (!status)
 		status = read_library(&work.library, library, err);
-	if (!status)
-		status = find_entry(&work.library, err);
 	if (!status) {
 		work.safe = safe_create(&work.target);
 		status = find_loaded(&work, err);
@@ -548,8 +512,15 @@ int inject_order(int pid, const char *library, struct late_order *order,
 	if (!status && order->command == LATE_DETACH && !work.entry_point)
 		order->result = LATE_IS_OFF;
 	else if (!status)
+		/*
+		 * The library may refuse the order for a reason that may have passed at the next
+		 * attempt: a thread of the program is enlarging the recorder's memory, or a busy
+		 * collector did not answer in time.
+		 */
 		while (((status = try_order(&work, err)) == -EDEADLK ||
-			(!status && is_passing(&work))) &&
+			(!status &&
+			 (order->result == LATE_BUSY ||
+			  (order->result == LATE_NO_RUN && result->retries < UNANSWERED_MAX)))) &&
 		       clock_ns() - begun < PATIENCE_NS) {
 			result->retries++;
 			/*

@@ -245,25 +245,6 @@ static int refuse_filter(struct error *err, const char *why)
 			 why);
 }
 
-/*
- * Returns the number of filters that each thread has, or -1 if the numbers differ. Threads with the
- * same number of filters are assumed to have the same filters.
- */
-static int64_t count_filters(pid_t pid, pid_t thread)
-{
-	int64_t count = proc_status(pid, thread, "Seccomp_filters", 10);
-	size_t threads;
-	cleanup_free int32_t *all = proc_threads(pid, &threads);
-
-	for (size_t i = 0; i < threads; i++) {
-		int64_t other = proc_status(pid, all[i], "Seccomp_filters", 10);
-
-		if (other != count && other >= 0) /* the thread may have ended */
-			return -1;
-	}
-	return count;
-}
-
 static int check_filter(const struct remote *remote, long index, bool *is_last, struct error *err)
 {
 	long count = ptrace(PTRACE_SECCOMP_GET_FILTER, remote->thread, index, NULL);
@@ -297,7 +278,9 @@ bool jail_is_open(void)
 
 int jail_look(pid_t pid, pid_t thread, int64_t *filters, struct error *err)
 {
-	int64_t mode = proc_status(pid, thread, "Seccomp", 10);
+	int64_t mode = proc_status(pid, thread, "Seccomp", 10), count;
+	cleanup_free int32_t *threads = NULL;
+	size_t thread_count;
 
 	*filters = 0;
 	if (mode <= SECCOMP_MODE_DISABLED)
@@ -307,7 +290,15 @@ int jail_look(pid_t pid, pid_t thread, int64_t *filters, struct error *err)
 			err, "that allows only the basic calls of strict mode (read, write, exit)");
 	if (!jail_is_open())
 		return refuse_filter(err, UNREADABLE);
-	*filters = count_filters(pid, thread);
+	/* threads with the same number of filters are assumed to have the same filters */
+	*filters = count = proc_status(pid, thread, "Seccomp_filters", 10);
+	threads = proc_threads(pid, &thread_count);
+	for (size_t i = 0; i < thread_count; i++) {
+		int64_t other = proc_status(pid, threads[i], "Seccomp_filters", 10);
+
+		if (other != count && other >= 0) /* the thread may have ended */
+			*filters = -1;
+	}
 	return 0;
 }
 

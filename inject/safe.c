@@ -56,21 +56,6 @@ static int look_at_frame(Dwfl_Frame *frame, void *argument)
 	return safe->found ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
-/* Whether all frames were walked and none of them is in a forbidden range. */
-static bool frames_are_safe(struct safe *safe, const struct remote *remote)
-{
-	struct frames_thread start = { .tid = remote->thread,
-				       .pc = arch_pc(&remote->state),
-				       .has_registers = true };
-
-	safe->wants_frames = true;
-	if (!safe->frames)
-		return false;
-	registers_copy(&remote->state.regs, start.registers);
-	safe->found = NULL;
-	return frames_walk(safe->frames, &start, look_at_frame, safe) && !safe->found;
-}
-
 /* ---- words ---- */
 
 static const char *judge_word(const struct target *target, uint64_t word)
@@ -170,6 +155,9 @@ static const char *judge_jumps(const struct remote *remote)
 
 const char *safe_judge(struct safe *safe, const struct remote *remote)
 {
+	struct frames_thread start = { .tid = remote->thread,
+				       .pc = arch_pc(&remote->state),
+				       .has_registers = true };
 	uint64_t config[4] = { 0 };
 	const char *found;
 
@@ -193,7 +181,18 @@ const char *safe_judge(struct safe *safe, const struct remote *remote)
 	if (found)
 		return found;
 	found = judge_words(safe, remote);
-	return found && frames_are_safe(safe, remote) ? NULL : found;
+	if (!found)
+		return NULL;
+	/*
+	 * a doubtful word is harmless if all frames can be walked and none is in a forbidden range
+	 */
+	safe->wants_frames = true;
+	if (!safe->frames)
+		return found;
+	registers_copy(&remote->state.regs, start.registers);
+	safe->found = NULL;
+	return frames_walk(safe->frames, &start, look_at_frame, safe) && !safe->found ? NULL
+										      : found;
 }
 
 void safe_prepare(struct safe *safe)

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/out.h"
 #include "process/maps.h"
@@ -33,13 +34,17 @@
 
 /* ---- the injector ---- */
 
+#define ARGUMENTS_MAX 5
+
 /*
- * Runs holdtrace-inject with these arguments, in a process group of its own, because only the
- * launcher handles Ctrl-C. Copies the injector's standard output to `line`; with_errors: also its
- * standard error. Returns its exit status.
+ * Runs holdtrace-inject with these arguments (NULL ends them), in a process group of its own,
+ * because only the launcher handles Ctrl-C. Copies the injector's standard output to `line`;
+ * with_errors: also its standard error. Returns its exit status.
  */
-static int inject(char **words, bool with_errors, char *line, size_t room, struct error *err)
+static int inject(const char *const arguments[ARGUMENTS_MAX], bool with_errors, char *line,
+		  size_t room, struct error *err)
 {
+	char *words[ARGUMENTS_MAX + 2] = { NULL };
 	cleanup_free char *path = NULL;
 	int ends[2], status = place_find(PART_INJECTOR, &path, err);
 	size_t used = 0;
@@ -51,6 +56,7 @@ static int inject(char **words, bool with_errors, char *line, size_t room, struc
 			      : (error_system(err, errno, "cannot make a pipe"),
 				 STATUS_OWN_FAILURE);
 	words[0] = path;
+	memcpy(words + 1, arguments, ARGUMENTS_MAX * sizeof(*words));
 	fflush(NULL);
 	pid = fork();
 	if (!pid) {
@@ -73,21 +79,6 @@ static int inject(char **words, bool with_errors, char *line, size_t room, struc
 	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_OWN_FAILURE;
 }
 
-static int inject_command(const char *command, const char *pid, const char *library,
-			  const char *run, const char *name, char *line, size_t room,
-			  struct error *err)
-{
-	char *words[] = { NULL,
-			  (char *)(uintptr_t)command,
-			  (char *)(uintptr_t)pid,
-			  (char *)(uintptr_t)library,
-			  (char *)(uintptr_t)run,
-			  (char *)(uintptr_t)name,
-			  NULL };
-
-	return inject(words, false, line, room, err);
-}
-
 /* ---- the process ---- */
 
 /*
@@ -95,22 +86,17 @@ static int inject_command(const char *command, const char *pid, const char *libr
  */
 static void read_name(int pid, char *name, size_t room)
 {
-	char path[64], text[PATH_MAX] = "";
-	cleanup_fd int fd = -1;
+	char text[PATH_MAX] = "";
+	cleanup_fd int fd = proc_open(pid, 0, "cmdline");
 	const char *slash;
 	ssize_t length;
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 	text[length > 0 ? length : 0] = '\0';
 	/* keep the first word of a title such as "postgres: checkpointer" */
 	text[strcspn(text, " :")] = '\0';
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	if (!*text || text[strlen(text) - 1] == '/') {
-		length = readlink(path, text, sizeof(text) - 1);
-		text[length > 0 ? length : 0] = '\0';
-	}
+	if (!*text || text[strlen(text) - 1] == '/')
+		proc_link(pid, 0, "exe", text, sizeof(text));
 	slash = strrchr(text, '/');
 	snprintf(name, room, "%.63s", slash ? slash + 1 : *text ? text : "unknown");
 }
@@ -127,10 +113,7 @@ static void ask_to_end(int number)
 
 static int64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return (int64_t)(clock_ns() / 1000000);
 }
 
 /*
@@ -191,30 +174,13 @@ static const char *wait_for_end(const struct run *run, int pid, int64_t time_ms)
 
 /* ---- the end ---- */
 
-/* Detaches from the children that joined the run, in all pid namespaces. */
-static void detach_others(const struct run *run, int pid, char *line, size_t room)
-{
-	struct error ignored = { 0 };
-	struct stat control;
-	const struct dirent *entry;
-	DIR *directory = opendir("/proc");
-
-	if (fstat(run->session.fd, &control) == 0)
-		while (directory && (entry = readdir(directory)) != NULL)
-			if (ctl_is_process(entry->d_name) && atoi(entry->d_name) != pid &&
-			    atoi(entry->d_name) != getpid() &&
-			    atoi(entry->d_name) != run->session.collector &&
-			    maps_have(atoi(entry->d_name), control.st_dev, control.st_ino) > 0)
-				inject_command("detach", entry->d_name, run->session.library, NULL,
-					       NULL, line, room, &ignored);
-	if (directory)
-		closedir(directory);
-}
-
 static int end_run(struct run *run, int pid, const char *text, const char *name, const char *why,
 		   struct error *err)
 {
-	char *words[] = { NULL, (char *)"detach", (char *)(uintptr_t)text, NULL, NULL };
+	const char *words[ARGUMENTS_MAX] = { "detach", text, run->session.library };
+	const struct dirent *entry;
+	struct stat control;
+	DIR *directory;
 	char line[512];
 	int status = 0;
 
@@ -224,12 +190,22 @@ static int end_run(struct run *run, int pid, const char *text, const char *name,
 	 * why NULL: the process has ended or left the run. If it still exists, detach anyway, but
 	 * ignore the injector's error message and status, since the injector may fail.
 	 */
-	words[3] = run->session.library;
 	if (why || kill(pid, 0) == 0)
 		status = inject(words, !why, line, sizeof(line), err);
 	if (!why)
 		status = 0;
-	detach_others(run, pid, line, sizeof(line));
+	/* detach from the children that joined the run, in all pid namespaces */
+	directory = fstat(run->session.fd, &control) ? NULL : opendir("/proc");
+	while (directory && (entry = readdir(directory)) != NULL) {
+		int other = ctl_is_process(entry->d_name) ? atoi(entry->d_name) : 0;
+
+		words[1] = entry->d_name;
+		if (other && other != pid && other != getpid() && other != run->session.collector &&
+		    maps_have(other, control.st_dev, control.st_ino) > 0)
+			inject(words, false, line, sizeof(line), &(struct error){ 0 });
+	}
+	if (directory)
+		closedir(directory);
 	session_tell(&run->session, -1, 0);
 	return status ? status : run_tell(run, name);
 }
@@ -247,7 +223,8 @@ static int attach_to(struct run *run, const char *text, struct error *err)
 	if ((run->until && run_check_limits(run->until, err)) ||
 	    (run->fail_on && run_check_limits(run->fail_on, err)))
 		return STATUS_USAGE;
-	status = inject_command("check", text, NULL, NULL, NULL, line, sizeof(line), err);
+	status = inject((const char *[ARGUMENTS_MAX]){ "check", text }, false, line, sizeof(line),
+			err);
 	if (status)
 		return status;
 	read_name(pid, name, sizeof(name));
@@ -259,8 +236,9 @@ static int attach_to(struct run *run, const char *text, struct error *err)
 		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
 			sigaction(numbers[i], &action, NULL);
 	session_name(&run->session, where);
-	status = inject_command("attach", text, run->session.library, where, name, line,
-				sizeof(line), err);
+	status = inject(
+		(const char *[ARGUMENTS_MAX]){ "attach", text, run->session.library, where, name },
+		false, line, sizeof(line), err);
 	if (status) {
 		/*
 		 * the injection failed, so the collector must not wait for the process to connect
@@ -302,7 +280,8 @@ int detach(const char *pid, struct error *err)
 
 	if (place_find(PART_LIBRARY, &library, err))
 		return STATUS_OWN_FAILURE;
-	return inject_command("detach", pid, library, NULL, NULL, line, sizeof(line), err);
+	return inject((const char *[ARGUMENTS_MAX]){ "detach", pid, library }, false, line,
+		      sizeof(line), err);
 }
 
 /* ---- doctor ---- */
@@ -317,52 +296,22 @@ static bool report_check(bool is_well, const char *what, const char *advice)
 	return is_well;
 }
 
-static bool check_parts(void)
-{
-	static const enum part parts[] = { PART_LIBRARY, PART_COLLECTOR, PART_INJECTOR,
-					   PART_POSTPROC };
-	struct error err = { 0 };
-	bool is_well = true;
-
-	for (size_t i = 0; is_well && i < sizeof(parts) / sizeof(parts[0]); i++) {
-		char *path = NULL;
-
-		is_well = place_find(parts[i], &path, &err) == 0;
-		free(path);
-	}
-	return report_check(
-		is_well, "library, collector, injector and post-processor are installed", err.text);
-}
-
-static bool check_memory(void)
-{
-	int fd = memfd_create("holdtrace-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	char advice[128];
-
-	snprintf(advice, sizeof(advice),
-		 "%s: a seccomp filter (perhaps of a container) forbids memfd_create",
-		 strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return report_check(fd >= 0, "memory can be shared (memfd_create)", advice);
-}
-
-static bool check_yama(void)
-{
-	char scope = proc_yama();
-
-	return report_check(scope == '0' || (geteuid() == 0 && scope != '3'),
-			    "the kernel allows this user to attach to programs of the same user",
-			    "kernel.yama.ptrace_scope permits it only to root: attach as root, run "
-			    "`sysctl kernel.yama.ptrace_scope=0`, or start programs with "
-			    "`holdtrace record --start=off`");
-}
-
-/* Prints what an attach to this process cannot record, for reasons that the user cannot change. */
-static void describe_process(int pid)
+static bool check_process(const char *text)
 {
 	cleanup_free char *library = NULL, *path = NULL;
+	char line[1024] = "", name[64], what[128];
+	struct error err = { 0 };
+	bool is_well = inject((const char *[ARGUMENTS_MAX]){ "check", text }, true, line,
+			      sizeof(line), &err) == 0;
+	int pid = atoi(text);
+	const char *advice = strncmp(line, "holdtrace: ", 11) == 0 ? line + 11 : err.text;
 
+	line[strcspn(line, "\n")] = '\0';
+	read_name(pid, name, sizeof(name));
+	snprintf(what, sizeof(what), "process %s (%s) can be attached to", text, name);
+	if (!report_check(is_well, what, advice))
+		return false;
+	/* what the attach cannot record, for reasons that the user cannot change */
 	if (proc_is_elsewhere(pid, "net") && geteuid() != 0)
 		puts("--  it is in another network namespace: only root can record it");
 	if (proc_is_elsewhere(pid, "pid"))
@@ -372,36 +321,47 @@ static void describe_process(int pid)
 	    access(path = memory_format("/proc/%d/root%s", pid, library), R_OK))
 		puts("--  it cannot see the library's file: programs that it executes are not "
 		     "recorded");
-}
-
-static bool check_process(const char *text)
-{
-	char *words[] = { NULL, (char *)"check", (char *)(uintptr_t)text, NULL };
-	char line[1024] = "", name[64], what[128];
-	struct error err = { 0 };
-	bool is_well = inject(words, true, line, sizeof(line), &err) == 0;
-	const char *advice = strncmp(line, "holdtrace: ", 11) == 0 ? line + 11 : err.text;
-
-	line[strcspn(line, "\n")] = '\0';
-	read_name(atoi(text), name, sizeof(name));
-	snprintf(what, sizeof(what), "process %s (%s) can be attached to", text, name);
-	if (report_check(is_well, what, advice))
-		describe_process(atoi(text));
-	return is_well;
+	return true;
 }
 
 int command_doctor(int argc, char **argv, struct error *err)
 {
-	bool is_well;
+	static const enum part parts[] = { PART_LIBRARY, PART_COLLECTOR, PART_INJECTOR,
+					   PART_POSTPROC };
+	struct error missing = { 0 };
+	bool is_well = true;
+	char scope = proc_yama(), advice[128];
+	int fd;
 
 	(void)err;
 	if (argc > 2 || (argc == 2 && !ctl_is_process(argv[1]))) {
 		say("doctor: expected one process id or no argument: holdtrace doctor [PID]");
 		return STATUS_USAGE;
 	}
-	is_well = check_parts();
-	is_well &= check_memory();
-	is_well &= argc == 2 ? check_process(argv[1]) : check_yama();
+	for (size_t i = 0; is_well && i < sizeof(parts) / sizeof(parts[0]); i++) {
+		cleanup_free char *path = NULL;
+
+		is_well = place_find(parts[i], &path, &missing) == 0;
+	}
+	report_check(is_well, "library, collector, injector and post-processor are installed",
+		     missing.text);
+	fd = memfd_create("holdtrace-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	snprintf(advice, sizeof(advice),
+		 "%s: a seccomp filter (perhaps of a container) forbids memfd_create",
+		 strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	is_well &= report_check(fd >= 0, "memory can be shared (memfd_create)", advice);
+	is_well &= argc == 2
+			   ? check_process(argv[1])
+			   : report_check(
+				     scope == '0' || (geteuid() == 0 && scope != '3'),
+				     "the kernel allows this user to attach to programs of the "
+				     "same user",
+				     "kernel.yama.ptrace_scope permits it only to root: attach as "
+				     "root, run "
+				     "`sysctl kernel.yama.ptrace_scope=0`, or start programs with "
+				     "`holdtrace record --start=off`");
 	if (fflush(stdout))
 		return STATUS_OWN_FAILURE;
 	return is_well ? 0 : 1;

@@ -20,15 +20,7 @@ static const struct {
 	{ "scan", CONTROL_SCAN, false, NULL },	 { "resident", CONTROL_SCAN, false, SCAN_LIGHT },
 };
 
-#define WORDS (sizeof(words) / sizeof(words[0]))
-
-static int find_word(const char *text)
-{
-	for (size_t i = 0; i < WORDS; i++)
-		if (strcmp(words[i].word, text) == 0)
-			return (int)i;
-	return -1;
-}
+#define WORDS ((int)(sizeof(words) / sizeof(words[0])))
 
 /* Parses the arguments PID WORD [TEXT]; PID and WORD may be swapped. */
 int command_ctl(int argc, char **argv, struct error *err)
@@ -40,7 +32,12 @@ int command_ctl(int argc, char **argv, struct error *err)
 	bool is_keep = !strcmp(order, "keep"), is_detach = !strcmp(order, "detach");
 	cleanup_free struct ctl_run *run = NULL;
 	cleanup_free char *answer = NULL;
-	int word = find_word(order), pid = atoi(process), status;
+	int word = 0, pid = atoi(process), status;
+
+	while (word < WORDS && strcmp(words[word].word, order) != 0)
+		word++;
+	if (word == WORDS)
+		word = -1;
 
 	if (argc > 4 || !ctl_is_process(process) || (word < 0 && !is_keep && !is_detach) ||
 	    ((word >= 0 || is_detach) && (word >= 0 && words[word].takes_text) != (text != NULL))) {

@@ -42,26 +42,6 @@ static int check_rights(const char *path, const struct stat *status, struct erro
 			     : "file capabilities");
 }
 
-/* Refuses programs with a sanitizer, and all programs if LD_PRELOAD names one. */
-static int check_sanitizers(const char *path, int fd, const Elf64_Ehdr *header, struct error *err)
-{
-	const char *name = program_sanitizer(fd, header), *preloaded = getenv("LD_PRELOAD");
-
-	if (name)
-		return error_set(err, ENOTSUP,
-				 "%s is built with %s, which has its own malloc and must be the "
-				 "first library: to trace the program, build it without the "
-				 "sanitizer",
-				 path, name);
-	if (preloaded && program_names_sanitizer(preloaded))
-		return error_set(err, ENOTSUP,
-				 "LD_PRELOAD names a sanitizer (%s), which has its own malloc and "
-				 "must be the first library: to trace the program, run it without "
-				 "the sanitizer",
-				 preloaded);
-	return 0;
-}
-
 static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, bool *ignores,
 			struct error *err)
 {
@@ -101,21 +81,22 @@ static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, bool
 			err, ENOTSUP,
 			"%s uses the musl C library (%s), but libholdtrace.so is built for glibc",
 			path, interpreter);
-	return check_sanitizers(path, fd, header, err);
-}
 
-/* Finds the interpreter in a script's #! line. Returns false if the file is not a script. */
-static bool read_script(char *line, size_t length, const char **interpreter)
-{
-	char *at = line + 2;
+	const char *name = program_sanitizer(fd, header), *preloaded = getenv("LD_PRELOAD");
 
-	if (length < 3 || line[0] != '#' || line[1] != '!')
-		return false;
-	while (*at == ' ' || *at == '\t')
-		at++;
-	at[strcspn(at, " \t\n")] = 0;
-	*interpreter = at;
-	return *at == '/';
+	if (name)
+		return error_set(err, ENOTSUP,
+				 "%s is built with %s, which has its own malloc and must be the "
+				 "first library: to trace the program, build it without the "
+				 "sanitizer",
+				 path, name);
+	if (preloaded && program_names_sanitizer(preloaded))
+		return error_set(err, ENOTSUP,
+				 "LD_PRELOAD names a sanitizer (%s), which has its own malloc and "
+				 "must be the first library: to trace the program, run it without "
+				 "the sanitizer",
+				 preloaded);
+	return 0;
 }
 
 int inspect_program(const char *path, char **program, bool *ignores, struct error *err)
@@ -124,7 +105,7 @@ int inspect_program(const char *path, char **program, bool *ignores, struct erro
 
 	for (int i = 0; i < SCRIPTS_MAX; i++) {
 		cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-		const char *interpreter;
+		char *interpreter;
 		struct stat status;
 		ssize_t length;
 		int result;
@@ -158,7 +139,13 @@ int inspect_program(const char *path, char **program, bool *ignores, struct erro
 					header.e_machine);
 			return check_loader(path, fd, &header, ignores, err);
 		}
-		if (!read_script(buffer, (size_t)length, &interpreter))
+		/* find the interpreter in a script's #! line */
+		interpreter = buffer + 2;
+		if (length < 3 || buffer[0] != '#' || buffer[1] != '!')
+			return 0;
+		interpreter += strspn(interpreter, " \t");
+		interpreter[strcspn(interpreter, " \t\n")] = 0;
+		if (*interpreter != '/')
 			return 0;
 		snprintf(next, sizeof(next), "%s", interpreter);
 		path = next;

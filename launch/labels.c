@@ -47,16 +47,6 @@ const char *labels_job(void)
 	return first_of(names) ?: "";
 }
 
-static size_t name_length(const char *label)
-{
-	size_t length = 0;
-
-	while (isalnum((unsigned char)label[length]) ||
-	       (label[length] && strchr("._-", label[length])))
-		length++;
-	return length;
-}
-
 /* Returns the label in `labels` with the name of `label`, or NULL. name: length of the name. */
 static char *find_label(char *labels, const char *label, size_t name)
 {
@@ -66,18 +56,13 @@ static char *find_label(char *labels, const char *label, size_t name)
 	return NULL;
 }
 
-static void drop_label(char *label)
-{
-	char *next = label + strcspn(label, ",");
-
-	next += *next == ',';
-	memmove(label, next, strlen(next) + 1);
-}
-
 static int add_label(char *labels, const char *label, size_t length, struct error *err)
 {
-	size_t name = name_length(label), count = 1, used;
+	size_t name = 0, count = 1, used;
 	char *known;
+
+	while (isalnum((unsigned char)label[name]) || (label[name] && strchr("._-", label[name])))
+		name++;
 
 	if (!name || name >= length || label[name] != '=')
 		return error_set(err, EINVAL,
@@ -90,8 +75,12 @@ static int add_label(char *labels, const char *label, size_t length, struct erro
 					 "label \"%.*s\": the value has a control character",
 					 (int)name, label);
 	known = find_label(labels, label, name);
-	if (known)
-		drop_label(known);
+	if (known) {
+		const char *next = known + strcspn(known, ",");
+
+		next += *next == ',';
+		memmove(known, next, strlen(next) + 1);
+	}
 	used = strlen(labels);
 	used -= used && labels[used - 1] == ',';
 	labels[used] = 0;
@@ -129,14 +118,6 @@ void labels_add_attributes(struct settings *settings)
 	}
 }
 
-/* Replaces by _ all bytes that are not suitable for a file name and a list of labels. */
-static void clean(char *text)
-{
-	for (; *text; text++)
-		if (!isprint((unsigned char)*text) || strchr("/,=%| ", *text))
-			*text = '_';
-}
-
 /*
  * Returns the host ('h'), job ('j') or rank ('r'), or NULL if it is unknown. The caller frees it.
  */
@@ -151,7 +132,10 @@ static char *find_fact(char letter)
 	if (!value || !*value)
 		return NULL;
 	text = memory_text_part(value, strnlen(value, 64));
-	clean(text);
+	/* replace all bytes that are not suitable for a file name and a list of labels */
+	for (char *at = text; *at; at++)
+		if (!isprint((unsigned char)*at) || strchr("/,=%| ", *at))
+			*at = '_';
 	return text;
 }
 

@@ -113,7 +113,6 @@ static void print_overview(FILE *to, bool is_all)
 		PROGRAM, PROGRAM);
 }
 
-/* Prints the description of a command, and its options. */
 static int print_details(const struct command *command, const char *what, const char *help,
 			 struct error *err)
 {

@@ -28,38 +28,16 @@ static const struct {
 	[PART_POSTPROC] = { "holdtrace-postproc", ".", X_OK },
 };
 
-/*
- * Writes the path of this program's file to `own` (PATH_MAX bytes). If /proc is not mounted, uses
- * the kernel's copy of the name that was passed to exec. Returns false if the path is unknown.
- */
-static bool find_own_path(char *own)
-{
-	const char *name = (const char *)getauxval(AT_EXECFN);
-
-	return realpath("/proc/self/exe", own) || (name && realpath(name, own));
-}
-
-/*
- * Whether a part can be trusted. Normally it was built or installed with this program; but other
- * users may be able to write to the part's directory (such as /tmp). So the file must belong to the
- * program's owner, to root or to this user, and other users must not be able to write to it.
- */
-static bool is_ours(const char *path, const char *program)
-{
-	struct stat own, found;
-
-	return stat(program, &own) == 0 && stat(path, &found) == 0 &&
-	       (found.st_uid == own.st_uid || found.st_uid == 0 || found.st_uid == geteuid()) &&
-	       !(found.st_mode & S_IWOTH);
-}
-
 int place_find(enum part part, char **path, struct error *err)
 {
 	const char *const directories[] = { ".", parts[part].directory };
+	const char *called = (const char *)getauxval(AT_EXECFN);
 	char own[PATH_MAX], found[PATH_MAX];
+	struct stat ours, file;
 
 	*path = NULL;
-	if (!find_own_path(own))
+	/* if /proc is not mounted, use the kernel's copy of the name that was passed to exec */
+	if (!realpath("/proc/self/exe", own) && !(called && realpath(called, own)))
 		return error_system(err, errno,
 				    "cannot find the directory of holdtrace by /proc/self/exe");
 	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
@@ -67,8 +45,16 @@ int place_find(enum part part, char **path, struct error *err)
 		cleanup_free char *name =
 			memory_format("%.*s/%s/%s", length, own, directories[i], parts[part].name);
 
+		/*
+		 * Normally the part was built or installed with this program; but other users may
+		 * be able to write to its directory (such as /tmp). So the file must belong to the
+		 * program's owner, to root or to this user, and other users must not be able to
+		 * write to it.
+		 */
 		if (access(name, parts[part].mode) == 0 && realpath(name, found) &&
-		    is_ours(found, own)) {
+		    stat(own, &ours) == 0 && stat(found, &file) == 0 &&
+		    (file.st_uid == ours.st_uid || file.st_uid == 0 || file.st_uid == geteuid()) &&
+		    !(file.st_mode & S_IWOTH)) {
 			*path = memory_text(found);
 			return 0;
 		}

@@ -83,9 +83,28 @@ static bool needs_others(const struct file *file, const Elf64_Shdr *dynamic, con
 	return false;
 }
 
-/* Finds the symbols: .symtab if the file has it, else .dynsym. */
-static void find_symbols(struct file *file, const Elf64_Ehdr *header)
+static bool map_file(struct file *file, int fd)
 {
+	const Elf64_Ehdr *header;
+	struct stat status;
+	void *data;
+
+	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) ||
+	    status.st_size < (off_t)sizeof(*header))
+		return false;
+	data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return false;
+	file->data = data;
+	file->size = (size_t)status.st_size;
+	header = data;
+	if (memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
+	    header->e_phentsize != sizeof(Elf64_Phdr))
+		return true;
+	file->segments = part_of(file, header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr));
+	file->segment_count = file->segments ? header->e_phnum : 0;
+
+	/* the symbols: .symtab if the file has it, else .dynsym */
 	const Elf64_Shdr *sections =
 		header->e_shentsize == sizeof(*sections)
 			? part_of(file, header->e_shoff, header->e_shnum * sizeof(*sections))
@@ -114,29 +133,6 @@ static void find_symbols(struct file *file, const Elf64_Ehdr *header)
 		file->names = (const char *)file->data + names->sh_offset;
 		file->names_size = names->sh_size;
 	}
-}
-
-static bool map_file(struct file *file, int fd)
-{
-	const Elf64_Ehdr *header;
-	struct stat status;
-	void *data;
-
-	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) ||
-	    status.st_size < (off_t)sizeof(*header))
-		return false;
-	data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
-		return false;
-	file->data = data;
-	file->size = (size_t)status.st_size;
-	header = data;
-	if (memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
-	    header->e_phentsize != sizeof(Elf64_Phdr))
-		return true;
-	file->segments = part_of(file, header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr));
-	file->segment_count = file->segments ? header->e_phnum : 0;
-	find_symbols(file, header);
 	return true;
 }
 
@@ -442,44 +438,31 @@ static bool is_public(const Elf64_Sym *symbol)
 }
 
 /*
- * Whether the file has an allocator of its own that other files cannot call: functions named
- * malloc, calloc, realloc and free that are not public.
+ * Returns a bit for each prefix with which the file defines malloc and free. Without a prefix, only
+ * public functions count. *has_private: whether the file has an allocator of its own that other
+ * files cannot call: functions named malloc, calloc, realloc and free that are not public.
  */
-static bool has_private_allocator(const struct file *file)
+static unsigned find_allocators(const struct file *file, bool *has_private)
 {
 	static const char *const names[] = { "malloc", "calloc", "realloc", "free" };
-	unsigned found = 0;
+	unsigned mallocs = 0, frees = 0, privates = 0;
 
 	for (size_t i = 0; i < file->symbol_count; i++) {
 		const char *name = function_name(file, &file->symbols[i]);
+		bool is_private = !is_public(&file->symbols[i]);
 
-		for (unsigned k = 0; name && k < COUNT(names) && !is_public(&file->symbols[i]); k++)
-			found |= (unsigned)!strcmp(name, names[k]) << k;
-	}
-	return found == (1u << COUNT(names)) - 1;
-}
-
-/*
- * Returns a bit for each prefix with which the file defines malloc and free. Without a prefix, only
- * public functions count.
- */
-static unsigned find_allocators(const struct file *file)
-{
-	unsigned mallocs = 0, frees = 0;
-
-	for (size_t i = 0; i < file->symbol_count; i++) {
-		const char *name = function_name(file, &file->symbols[i]);
-
+		for (unsigned k = 0; name && k < COUNT(names) && is_private; k++)
+			privates |= (unsigned)!strcmp(name, names[k]) << k;
 		for (unsigned k = 0; name && k < COUNT(prefixes); k++) {
 			size_t length = strlen(prefixes[k]);
 
-			if (strncmp(name, prefixes[k], length) ||
-			    (!length && !is_public(&file->symbols[i])))
+			if (strncmp(name, prefixes[k], length) || (!length && is_private))
 				continue;
 			mallocs |= (unsigned)!strcmp(name + length, "malloc") << k;
 			frees |= (unsigned)!strcmp(name + length, "free") << k;
 		}
 	}
+	*has_private = privates == (1u << COUNT(names)) - 1;
 	return mallocs & frees;
 }
 
@@ -566,19 +549,6 @@ static const char *read_hook(const char *hook, char *name, size_t size)
 	return like->shape;
 }
 
-static void add_hook(struct patches *plan, const struct file *file, const char *hook)
-{
-	char wanted[PATCH_NAME_MAX];
-	const char *shape = read_hook(hook, wanted, sizeof(wanted));
-
-	for (size_t i = 0; shape && i < file->symbol_count; i++) {
-		const char *name = function_name(file, &file->symbols[i]);
-
-		if (name && !strcmp(name, wanted))
-			add_function(plan, file, &file->symbols[i], shape, true);
-	}
-}
-
 /*
  * Plans the functions of one file. If the program needs libraries that may contain an allocator,
  * returns its loader, which the caller frees. Otherwise returns NULL.
@@ -590,17 +560,27 @@ static char *plan_file(struct patches *plan, int fd, bool is_program, const char
 	struct file file = { .data = NULL };
 	uint32_t before = plan->count;
 	unsigned allocators;
+	bool has_private;
 	size_t head;
 
 	if (plan->modules == PATCH_MODULES_MAX || !map_file(&file, fd))
 		return NULL;
-	for (size_t i = 0; i < hook_count; i++)
-		add_hook(plan, &file, hooks[i]);
-	allocators = find_allocators(&file);
+	for (size_t i = 0; i < hook_count; i++) {
+		char wanted[PATCH_NAME_MAX];
+		const char *shape = read_hook(hooks[i], wanted, sizeof(wanted));
+
+		for (size_t k = 0; shape && k < file.symbol_count; k++) {
+			const char *name = function_name(&file, &file.symbols[k]);
+
+			if (name && !strcmp(name, wanted))
+				add_function(plan, &file, &file.symbols[k], shape, true);
+		}
+	}
+	allocators = find_allocators(&file, &has_private);
 	for (size_t i = 0; i < COUNT(prefixes); i++)
 		if (allocators >> i & 1)
 			add_allocator(plan, &file, prefixes[i], is_program, false);
-	if (has_private_allocator(&file))
+	if (has_private)
 		add_allocator(plan, &file, "", is_program, true);
 	if (plan->count > before) {
 		check_branches(&file, plan->patch + before, plan->count - before);
@@ -672,15 +652,6 @@ static void plan_libraries(struct patches *plan, const char *loader, const char 
 		;
 }
 
-/* Whether the plan contains a function of this name that --hook requested. */
-static bool has_hook(const struct patches *plan, const char *name)
-{
-	for (uint32_t i = 0; i < plan->count; i++)
-		if (plan->patch[i].is_asked && !strcmp(plan->patch[i].name, name))
-			return true;
-	return false;
-}
-
 int patches_plan(struct patches *plan, const char *path, const char *const *hooks, size_t count,
 		 struct error *err)
 {
@@ -698,12 +669,17 @@ int patches_plan(struct patches *plan, const char *path, const char *const *hook
 	loader = plan_path(plan, path, true, hooks, count);
 	if (loader)
 		plan_libraries(plan, loader, path, hooks, count);
-	for (size_t i = 0; i < count; i++)
-		if (read_hook(hooks[i], name, sizeof(name)) && !has_hook(plan, name))
+	for (size_t i = 0; i < count; i++) {
+		bool is_found = !read_hook(hooks[i], name, sizeof(name));
+
+		for (uint32_t k = 0; k < plan->count && !is_found; k++)
+			is_found = plan->patch[k].is_asked && !strcmp(plan->patch[k].name, name);
+		if (!is_found)
 			return error_set(err, EINVAL,
 					 "--hook=%s: neither %s nor a library that it is linked "
 					 "with has a symbol with this name",
 					 hooks[i], path);
+	}
 	return 0;
 }
 
@@ -744,28 +720,9 @@ static int take_request(int connection, const uint64_t secret[2])
 	return -1;
 }
 
-/* A file that crashes the planner (SIGBUS) ends it; later modules are then not planned. */
-static void serve_plans(int listener, const uint64_t secret[2], const char *const *hooks,
-			size_t count)
-{
-	static struct patches plan;
-
-	for (;;) {
-		cleanup_fd int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		cleanup_fd int fd = connection < 0 ? -1 : take_request(connection, secret);
-
-		if (connection < 0 && errno != EINTR && errno != ECONNABORTED)
-			_exit(1);
-		if (fd < 0)
-			continue;
-		plan.count = plan.modules = 0;
-		plan_file(&plan, fd, false, hooks, count);
-		send(connection, &plan, PATCHES_SIZE(plan.count), MSG_NOSIGNAL | MSG_DONTWAIT);
-	}
-}
-
 void patches_serve(struct control_page *control, const char *const *hooks, size_t count)
 {
+	static struct patches plan;
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	cleanup_fd int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
@@ -786,7 +743,24 @@ void patches_serve(struct control_page *control, const char *const *hooks, size_
 		dup2(listener, STDIN_FILENO);
 		/* close the caller's pipes, so that their readers see the end */
 		close_range(STDIN_FILENO + 1, ~0u, 0);
-		serve_plans(STDIN_FILENO, control->secret, hooks, count);
+		for (;;) {
+			cleanup_fd int connection = accept4(STDIN_FILENO, NULL, NULL, SOCK_CLOEXEC);
+			cleanup_fd int fd =
+				connection < 0 ? -1 : take_request(connection, control->secret);
+
+			if (connection < 0 && errno != EINTR && errno != ECONNABORTED)
+				_exit(1);
+			if (fd < 0)
+				continue;
+			plan.count = plan.modules = 0;
+			/*
+			 * a file that crashes this process (SIGBUS) ends the planning of later
+			 * modules
+			 */
+			plan_file(&plan, fd, false, hooks, count);
+			send(connection, &plan, PATCHES_SIZE(plan.count),
+			     MSG_NOSIGNAL | MSG_DONTWAIT);
+		}
 	}
 	control->has_planner = pid > 0;
 }

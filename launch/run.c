@@ -11,7 +11,6 @@
 #include "launch/command.h"
 #include "launch/inspect.h"
 #include "launch/labels.h"
-#include "launch/node.h"
 #include "launch/plan.h"
 #include "launch/session.h"
 #include "launch/signals.h"
@@ -59,26 +58,22 @@ const struct option_table attach_options = {
 };
 
 /*
- * Whether the one-screen help lists the option. Other options are rarely needed, or serve the
- * development of holdtrace.
+ * The one-screen help lists the usual options. Others are rarely needed, or serve the development
+ * of holdtrace.
  */
-static bool is_usual(const struct option_row *row)
+void run_print_options(FILE *to, bool is_all)
 {
 	static const char usual[] =
 		" output force backtrace events start fail-on report quiet help ";
-	char word[40];
 
-	snprintf(word, sizeof(word), " %s ", row->option);
-	return strstr(usual, word) != NULL;
-}
+	for (size_t i = 0; i < run_options.count; i++) {
+		const struct option_row *row = &run_options.rows[i];
+		char word[40];
 
-void run_print_options(FILE *to, bool is_all)
-{
-	for (size_t i = 0; i < run_options.count; i++)
-		if (run_options.rows[i].kind != OPTION_renamed &&
-		    (is_all || is_usual(&run_options.rows[i])))
-			options_print_row(to, &run_options.rows[i],
-					  is_all ? OPTION_FULL : OPTION_SHORT);
+		snprintf(word, sizeof(word), " %s ", row->option);
+		if (row->kind != OPTION_renamed && (is_all || strstr(usual, word)))
+			options_print_row(to, row, is_all ? OPTION_FULL : OPTION_SHORT);
+	}
 }
 
 /* Stores an option of settings.def. An option without an argument gets the value 1. */
@@ -98,35 +93,27 @@ static int take_setting(void *values, const struct option_row *row, const char *
 			 text, row->argument);
 }
 
-/* Refuses the environment variables of renamed options, which would have no effect. */
-static int check_old_variable(const struct option_row *row, struct error *err)
-{
-	char name[40];
-	int length = snprintf(name, sizeof(name), "HOLDTRACE_%s", row->option);
-
-	for (int i = 0; i < length; i++)
-		name[i] = (char)(name[i] == '-' ? '_' : toupper(name[i]));
-	return getenv(name)
-		       ? error_set(err, EINVAL, "environment: %s has no effect any more: see %s",
-				   name, row->text)
-		       : 0;
-}
-
 static int take_environment(struct run *run, struct error *err)
 {
 	labels_add_attributes(&run->session.control->settings);
 	for (size_t i = 0; i < ROWS; i++) {
 		const char *value = rows[i].environment ? getenv(rows[i].environment) : NULL;
+		char old[40];
 
-		if (rows[i].kind == OPTION_renamed && check_old_variable(&rows[i], err))
-			return -EINVAL;
+		/* the environment variable of a renamed option would have no effect */
+		snprintf(old, sizeof(old), "HOLDTRACE_%s", rows[i].option);
+		for (char *at = old; *at; at++)
+			*at = (char)(*at == '-' ? '_' : toupper(*at));
+		if (rows[i].kind == OPTION_renamed && getenv(old))
+			return error_set(err, EINVAL,
+					 "environment: %s has no effect any more: see %s", old,
+					 rows[i].text);
 		if (value && *value && take_setting(run, &rows[i], value, err))
 			return error_prefix(err, "environment, %s", rows[i].environment);
 	}
 	return 0;
 }
 
-/* Whether a hook or a class of resource has this name. */
 static bool is_event_name(const char *name, size_t length)
 {
 	if (length == 3 && strncmp(name, "all", length) == 0)
@@ -140,27 +127,6 @@ static bool is_event_name(const char *name, size_t length)
 		    strncmp(resource_table[i].type, name, length) == 0)
 			return true;
 	return false;
-}
-
-static int check_events(const char *list, struct error *err)
-{
-	struct suggest suggest;
-
-	for (size_t length; *list; list += length + (list[length] == ',')) {
-		length = strcspn(list, ",");
-		if (is_event_name(list, length))
-			continue;
-		suggest_begin(&suggest, list, length);
-		for (size_t i = 1; i < RESOURCE_COUNT; i++)
-			suggest_try(&suggest, resource_table[i].type);
-		for (size_t i = 0; i < HOOK_COUNT; i++)
-			suggest_try(&suggest, hook_table[i].name);
-		return error_set(err, EINVAL,
-				 "--events: \"%.*s\" is neither a class of resource nor a hooked "
-				 "function%s; holdtrace-hooks(7) lists them",
-				 (int)length, list, suggest_text(&suggest));
-	}
-	return 0;
 }
 
 static int check_output(const char *out, struct error *err)
@@ -221,7 +187,25 @@ static int check_settings(const struct settings *settings, bool is_node, struct 
 			settings->follow, has_directory ? " without their directories" : "");
 	if (check_file(settings, is_node, err))
 		return -EINVAL;
-	return check_events(settings->events, err);
+
+	const char *list = settings->events;
+	struct suggest suggest;
+
+	for (size_t length; *list; list += length + (list[length] == ',')) {
+		length = strcspn(list, ",");
+		if (is_event_name(list, length))
+			continue;
+		suggest_begin(&suggest, list, length);
+		for (size_t i = 1; i < RESOURCE_COUNT; i++)
+			suggest_try(&suggest, resource_table[i].type);
+		for (size_t i = 0; i < HOOK_COUNT; i++)
+			suggest_try(&suggest, hook_table[i].name);
+		return error_set(err, EINVAL,
+				 "--events: \"%.*s\" is neither a class of resource nor a hooked "
+				 "function%s; holdtrace-hooks(7) lists them",
+				 (int)length, list, suggest_text(&suggest));
+	}
+	return 0;
 }
 
 static int refuse_result(const char *path, int number, struct error *err)
@@ -411,22 +395,6 @@ static int run_over_traces(const struct run *run, const char *what, char *const 
 }
 
 /*
- * Returns the descriptor for the screen: standard error, the file of --report (created with mode
- * 0600), or -1 if no screen is wanted; -ENOENT if the file cannot be opened.
- */
-static int open_screen(const struct run *run)
-{
-	int fd;
-
-	if (!run->screen)
-		return run->quiet ? -1 : STDERR_FILENO;
-	fd = open(run->screen, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
-	if (fd < 0)
-		say("--report=%s: %s", run->screen, strerror(errno));
-	return fd < 0 ? -ENOENT : fd;
-}
-
-/*
  * Prints the results of the limits, and the screen. With --quiet, prints only the limits, and only
  * if a limit is broken or unknown. Returns the post-processor's status: 1 if a limit is broken.
  */
@@ -457,13 +425,19 @@ static int show_screen(const struct run *run, int to)
 }
 
 /*
- * Writes the screen. Returns the exit status: a broken limit takes precedence over a file that
- * cannot be written.
+ * Writes the screen to standard error or to the file of --report. Returns the exit status: a broken
+ * limit takes precedence over a file that cannot be written.
  */
 static int write_screen(const struct run *run)
 {
-	int to = open_screen(run), status = show_screen(run, to == -ENOENT ? -1 : to);
+	int to = run->quiet ? -1 : STDERR_FILENO, status;
 
+	if (run->screen) {
+		to = open(run->screen, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
+		if (to < 0)
+			say("--report=%s: %s", run->screen, strerror(errno));
+	}
+	status = show_screen(run, to);
 	if (status == -ENODATA)
 		say("no screen: the trace went to %s, which cannot be read again",
 		    run->session.control->settings.out);
@@ -473,7 +447,7 @@ static int write_screen(const struct run *run)
 		return status;
 	if (to >= 0)
 		close(to);
-	return !status && to == -ENOENT ? STATUS_OWN_FAILURE : status;
+	return !status && to < 0 ? STATUS_OWN_FAILURE : status;
 }
 
 static int write_page(const struct run *run)

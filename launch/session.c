@@ -2,10 +2,12 @@
 #include "launch/session.h"
 
 #include "base/cleanup.h"
+#include "base/hash_table.h"
 #include "base/memory.h"
 #include "collect/make.h"
 #include "collect/shared.h"
 #include "contract.h"
+#include "launch/labels.h"
 #include "launch/place.h"
 #include "launch/signals.h"
 
@@ -13,6 +15,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/futex.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -20,6 +23,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SETTLE_STEPS 100 /* limit of waits for the collector, 20 ms each */
 
@@ -51,51 +55,14 @@ int session_create(struct session *session, struct error *err)
 	return status ? status : move_above_standard(&session->fd, err);
 }
 
-/*
- * Called in the child: executes the collector, with the descriptors at their present numbers, but
- * without the libraries that are preloaded into the program. (tcmalloc's libunwind closes
- * descriptors that the collector has opened.) Never returns.
- */
-static void become_collector(const char *path, int control, int sink, int report)
-{
-	char control_text[16], sink_text[16], report_text[16];
-
-	fcntl(control, F_SETFD, 0);
-	fcntl(report, F_SETFD, 0);
-	snprintf(control_text, sizeof(control_text), "%d", control);
-	snprintf(sink_text, sizeof(sink_text), "%d", sink);
-	snprintf(report_text, sizeof(report_text), "%d", report);
-	unsetenv("LD_PRELOAD");
-	execl(path, "holdtrace-collect", control_text, sink_text, report_text, (char *)NULL);
-	_exit(127);
-}
-
-static int wait_until_ready(struct session *session, struct error *err)
-{
-	struct control_page *control = session->control;
-	const struct timespec step = { .tv_nsec = 50000000 };
-
-	for (;;) {
-		uint32_t state = __atomic_load_n(&control->state, __ATOMIC_ACQUIRE);
-		int status;
-
-		if (state == CONTROL_FAILED)
-			return error_set(err, EIO, "%.*s", (int)sizeof(control->failure),
-					 control->failure);
-		if (state != CONTROL_STARTING)
-			return 0;
-		if (waitpid(session->collector, &status, WNOHANG) == session->collector &&
-		    __atomic_load_n(&control->state, __ATOMIC_ACQUIRE) == CONTROL_STARTING)
-			return error_set(err, EIO, "the collector ended before it was ready");
-		syscall(SYS_futex, &control->state, FUTEX_WAIT, CONTROL_STARTING, &step, NULL, 0);
-	}
-}
-
 int session_collect(struct session *session, struct error *err)
 {
 	cleanup_free char *path = NULL;
-	const char *out = session->control->settings.out;
+	const struct timespec step = { .tv_nsec = 50000000 };
+	struct control_page *control = session->control;
+	const char *out = control->settings.out;
 	int status = place_find(PART_COLLECTOR, &path, err), sink = -1;
+	char numbers[3][16];
 
 	if (status)
 		return status;
@@ -116,9 +83,36 @@ int session_collect(struct session *session, struct error *err)
 	session->collector = fork();
 	if (session->collector < 0)
 		return error_system(err, errno, "cannot start the collector");
-	if (!session->collector)
-		become_collector(path, session->fd, sink, session->reports);
-	return wait_until_ready(session, err);
+	if (!session->collector) {
+		/*
+		 * keep the descriptors at their present numbers, but drop the libraries that are
+		 * preloaded into the program: tcmalloc's libunwind closes descriptors that the
+		 * collector has opened
+		 */
+		fcntl(session->fd, F_SETFD, 0);
+		fcntl(session->reports, F_SETFD, 0);
+		snprintf(numbers[0], sizeof(*numbers), "%d", session->fd);
+		snprintf(numbers[1], sizeof(*numbers), "%d", sink);
+		snprintf(numbers[2], sizeof(*numbers), "%d", session->reports);
+		unsetenv("LD_PRELOAD");
+		execl(path, "holdtrace-collect", numbers[0], numbers[1], numbers[2], (char *)NULL);
+		_exit(127);
+	}
+
+	/* wait until the collector is ready */
+	for (;;) {
+		uint32_t state = __atomic_load_n(&control->state, __ATOMIC_ACQUIRE);
+
+		if (state == CONTROL_FAILED)
+			return error_set(err, EIO, "%.*s", (int)sizeof(control->failure),
+					 control->failure);
+		if (state != CONTROL_STARTING)
+			return 0;
+		if (waitpid(session->collector, NULL, WNOHANG) == session->collector &&
+		    __atomic_load_n(&control->state, __ATOMIC_ACQUIRE) == CONTROL_STARTING)
+			return error_set(err, EIO, "the collector ended before it was ready");
+		syscall(SYS_futex, &control->state, FUTEX_WAIT, CONTROL_STARTING, &step, NULL, 0);
+	}
 }
 
 void session_name(const struct session *session, char text[SESSION_TEXT_MAX])
@@ -133,7 +127,11 @@ void session_name(const struct session *session, char text[SESSION_TEXT_MAX])
 		 strcmp(control->settings.follow, "no") == 0 ? mark : "");
 }
 
-bool session_join(struct session *session, const char *name)
+/*
+ * Replaces the run by that of another process of this user, whose collector does not end as long as
+ * the session exists. name: as session_name() wrote it. Returns false if that run has ended.
+ */
+static bool join_run(struct session *session, const char *name)
 {
 	const char *place = strchr(name, ':');
 	struct control_page *control;
@@ -239,15 +237,6 @@ pid_t session_start(const struct session *session, const char *path, char **argv
 	return error_system(err, number, "%s: cannot be run", argv[0]);
 }
 
-/* Whether the previous stream has the same path: a bundle has all its streams in one file. */
-static bool is_known(const struct session *session, const char *path)
-{
-	size_t count = session->stream_count, length = strcspn(path, "\n");
-	const char *last = count ? session->streams[count - 1].path : "";
-
-	return length && strlen(last) == length && !strncmp(last, path, length);
-}
-
 unsigned session_running(const struct session *session)
 {
 	return __atomic_load_n(&session->control->alive, __ATOMIC_ACQUIRE);
@@ -282,14 +271,6 @@ static bool wait_for_word(const struct session *session, const uint32_t *word, u
 	return true;
 }
 
-void session_wait_for_all(struct session *session)
-{
-	unsigned running;
-
-	while (!session->has_ended && (running = session_running(session)) != 0)
-		session->has_ended = !wait_for_word(session, &session->control->alive, running);
-}
-
 void session_tell(struct session *session, pid_t pid, int status)
 {
 	struct control_page *control = session->control;
@@ -307,37 +288,6 @@ void session_tell(struct session *session, pid_t pid, int status)
 		session->has_ended = !wait_for_word(session, &control->settled, 0);
 }
 
-/*
- * Reads the list that the collector writes. Each line has the number of a stream, its pid and its
- * path.
- */
-static int read_streams(struct session *session, struct error *err)
-{
-	cleanup_file FILE *reports = fdopen(dup(session->reports), "r");
-	cleanup_free char *line = NULL;
-	size_t room = 0;
-
-	if (!reports)
-		return error_system(err, errno, "cannot read the list of traces");
-	for (size_t i = 0; i < session->stream_count; i++)
-		free(session->streams[i].path);
-	session->stream_count = 0;
-	rewind(reports);
-	while (getline(&line, &room, reports) > 0) {
-		struct session_stream stream = { 0 };
-		int path = 0;
-
-		if (sscanf(line, "%u %d %n", &stream.number, &stream.pid, &path) < 2 || !path ||
-		    is_known(session, line + path))
-			continue;
-		stream.path = memory_text_part(line + path, strcspn(line + path, "\n"));
-		session->streams = memory_resize(session->streams,
-						 (session->stream_count + 1) * sizeof(stream));
-		session->streams[session->stream_count++] = stream;
-	}
-	return 0;
-}
-
 int session_wait(struct session *session, struct error *err)
 {
 	const struct control_page *control = session->control;
@@ -350,7 +300,34 @@ int session_wait(struct session *session, struct error *err)
 		is_alive = wait_for_word(session, &control->detached, complete);
 	if (!is_alive && control->state == CONTROL_RUNNING)
 		return error_set(err, EIO, "the collector was killed: the traces end at that time");
-	return read_streams(session, err);
+
+	cleanup_file FILE *reports = fdopen(dup(session->reports), "r");
+	cleanup_free char *line = NULL;
+	size_t room = 0;
+
+	if (!reports)
+		return error_system(err, errno, "cannot read the list of traces");
+	for (size_t i = 0; i < session->stream_count; i++)
+		free(session->streams[i].path);
+	session->stream_count = 0;
+	rewind(reports);
+	while (getline(&line, &room, reports) > 0) {
+		size_t count = session->stream_count;
+		const char *last = count ? session->streams[count - 1].path : "";
+		struct session_stream stream = { 0 };
+		int path = 0;
+
+		line[strcspn(line, "\n")] = '\0';
+		/* a bundle has all its streams in one file */
+		if (sscanf(line, "%u %d %n", &stream.number, &stream.pid, &path) < 2 || !path ||
+		    (*last && !strcmp(last, line + path)))
+			continue;
+		stream.path = memory_text(line + path);
+		session->streams = memory_resize(session->streams,
+						 (session->stream_count + 1) * sizeof(stream));
+		session->streams[session->stream_count++] = stream;
+	}
+	return 0;
 }
 
 void session_destroy(struct session *session)
@@ -366,4 +343,73 @@ void session_destroy(struct session *session)
 		munmap(session->control, sizeof(*session->control));
 	if (session->fd >= 0)
 		close(session->fd);
+}
+
+/* ---- all ranks of a node ---- */
+
+/* Opens and locks the file. Another user must not be able to choose the run, so it must be ours. */
+static int open_locked(struct node *node, struct error *err)
+{
+	struct stat facts = { .st_nlink = 0 };
+
+	/* the file may be removed while we wait for the lock */
+	while (!facts.st_nlink) {
+		if (node->fd >= 0)
+			close(node->fd);
+		node->fd = open(node->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (node->fd < 0 || fstat(node->fd, &facts))
+			return error_system(err, errno, "--node: %s", node->path);
+		if (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() || facts.st_mode & 077)
+			return error_set(err, EPERM, "--node: %s: belongs to another user",
+					 node->path);
+		while (flock(node->fd, LOCK_EX) && errno == EINTR)
+			;
+		if (fstat(node->fd, &facts))
+			return error_system(err, errno, "--node: %s", node->path);
+	}
+	return 0;
+}
+
+int node_enter(struct node *node, struct session *session, struct error *err)
+{
+	char name[SESSION_TEXT_MAX] = "";
+	int rc;
+
+	cleanup_free char *here = getcwd(NULL, 0);
+	cleanup_free char *text = memory_format("%s\n%s\n%s", labels_job(), here ? here : "",
+						session->control->settings.out);
+	const char *directory = getenv("XDG_RUNTIME_DIR");
+
+	node->path = memory_format("%s/holdtrace-node-%u-%016" PRIx64,
+				   directory && *directory ? directory : "/tmp",
+				   (unsigned)geteuid(), hash_bytes(0, text, strlen(text)));
+	rc = open_locked(node, err);
+	if (rc == 0 && read(node->fd, name, sizeof(name) - 1) > 0 && !join_run(session, name))
+		/* all ranks so far have ended: do not overwrite their file */
+		session->control->settings.force = 0;
+	return rc;
+}
+
+void node_announce(struct node *node, const struct session *session)
+{
+	char name[SESSION_TEXT_MAX];
+
+	session_name(session, name);
+	/* if this fails, the other ranks create runs of their own */
+	if (!session->joined && (ftruncate(node->fd, 0) ||
+				 pwrite(node->fd, name, strlen(name), 0) != (ssize_t)strlen(name)))
+		unlink(node->path);
+	close(node->fd);
+	node->fd = -1;
+}
+
+void node_leave(struct node *node, struct session *session)
+{
+	unsigned running;
+
+	/* wait until no process of the run is running, or the collector has ended */
+	while (!session->has_ended && (running = session_running(session)) != 0)
+		session->has_ended = !wait_for_word(session, &session->control->alive, running);
+	unlink(node->path);
+	free(node->path);
 }

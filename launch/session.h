@@ -46,15 +46,6 @@ int session_create(struct session *session, struct error *err);
 int session_collect(struct session *session, struct error *err);
 
 /*
- * Replaces the run by that of another process of this user, whose collector does not end as long as
- * the session exists. name: as session_name() wrote it. Returns false if that run has ended.
- */
-bool session_join(struct session *session, const char *name);
-
-/* Waits until no process of the run is running, or the collector has ended. */
-void session_wait_for_all(struct session *session);
-
-/*
  * Starts the program with the library first in LD_PRELOAD. session NULL: runs it untraced, without
  * any variable of the run in its environment. path: the file to execute; argv: the arguments that
  * the program sees. Returns the process id, or a negative errno if the program could not be
@@ -92,5 +83,26 @@ unsigned session_attached(const struct session *session);
 unsigned session_running(const struct session *session);
 
 void session_destroy(struct session *session);
+
+/*
+ * One collector and one file for all ranks of a node (--node). The first rank writes the name of
+ * its run to a file that only the user can read; the other ranks join this run.
+ */
+struct node {
+	char *path;
+	int fd; /* the file, which is locked until the run is announced; -1: not open */
+};
+
+/*
+ * Waits for a rank that is creating the run, and joins its run. If there is none, the caller
+ * creates it, while other ranks wait. Returns 0 or a negative errno.
+ */
+int node_enter(struct node *node, struct session *session, struct error *err);
+
+/* Lets other ranks join the run of this session, unless it has itself joined another one. */
+void node_announce(struct node *node, const struct session *session);
+
+/* Waits until no process of the run is running, and removes the file. */
+void node_leave(struct node *node, struct session *session);
 
 #endif

@@ -68,27 +68,6 @@ void signals_hide(const char *name)
 		memset((void *)from, 0, to - from);
 }
 
-/*
- * The main loop of the witness: reads a signal number and answers whether that signal is pending.
- * Ends when the launcher ends.
- */
-static void be_witness(int socket, int other)
-{
-	unsigned char word;
-
-	signals_hide("signal-witness");
-	close(other);
-	dup2(socket, STDIN_FILENO);
-	/* close the caller's pipes, so that their readers see the end */
-	close_range(STDIN_FILENO + 1, ~0u, 0);
-	while (read(STDIN_FILENO, &word, 1) == 1) {
-		word = take_pending(word);
-		if (write(STDIN_FILENO, &word, 1) != 1)
-			break;
-	}
-	_exit(0);
-}
-
 /* Whether this signal was sent to the group since the last call with the same signal. */
 static bool was_for_group(int number)
 {
@@ -104,6 +83,7 @@ static bool was_for_group(int number)
 void signals_hold(void)
 {
 	const struct sigaction nothing = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
+	unsigned char word;
 	int ends[2];
 
 	sigemptyset(&held);
@@ -125,8 +105,23 @@ void signals_hold(void)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return;
 	witness = fork();
-	if (!witness)
-		be_witness(ends[1], ends[0]);
+	if (!witness) {
+		/*
+		 * answer whether each signal whose number is read is pending, until the launcher
+		 * ends
+		 */
+		signals_hide("signal-witness");
+		close(ends[0]);
+		dup2(ends[1], STDIN_FILENO);
+		/* close the caller's pipes, so that their readers see the end */
+		close_range(STDIN_FILENO + 1, ~0u, 0);
+		while (read(STDIN_FILENO, &word, 1) == 1) {
+			word = take_pending(word);
+			if (write(STDIN_FILENO, &word, 1) != 1)
+				break;
+		}
+		_exit(0);
+	}
 	close(ends[1]);
 	asked = ends[0];
 }
@@ -194,17 +189,6 @@ static void forward_signal(const siginfo_t *info, pid_t program)
 		kill(program, info->si_signo);
 }
 
-static void put_mark(pid_t program, const char *text)
-{
-	cleanup_free struct ctl_run *run = NULL;
-	cleanup_free char *answer = NULL;
-	struct error err = { 0 };
-
-	if (ctl_find(program, &run, &err) ||
-	    ctl_ask(run, program, CONTROL_MARK, text, &answer, &err))
-		say("--mark-on=%s: no mark: %s", text, err.text);
-}
-
 int signals_wait(pid_t program, const char *mark)
 {
 	int number = !mark ? 0 : !strcmp(mark, "USR1") ? SIGUSR1 : SIGUSR2;
@@ -214,10 +198,17 @@ int signals_wait(pid_t program, const char *mark)
 	       !end.si_pid) {
 		if (sigwaitinfo(&held, &info) <= 0 || info.si_signo == SIGCHLD)
 			continue;
-		if (info.si_signo == number)
-			put_mark(program, mark);
-		else
+		if (info.si_signo == number) {
+			cleanup_free struct ctl_run *run = NULL;
+			cleanup_free char *answer = NULL;
+			struct error err = { 0 };
+
+			if (ctl_find(program, &run, &err) ||
+			    ctl_ask(run, program, CONTROL_MARK, mark, &answer, &err))
+				say("--mark-on=%s: no mark: %s", mark, err.text);
+		} else {
 			forward_signal(&info, program);
+		}
 	}
 	sigprocmask(SIG_SETMASK, &mask_before, NULL);
 	if (asked >= 0)

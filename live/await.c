@@ -11,29 +11,22 @@
 
 #define MUTEX_KINDS 512u /* upper bound of the value that glibc stores as the kind of a mutex */
 
-static const char *const words[] = {
-	[AWAIT_NOTHING] = "runs",
-	[AWAIT_MUTEX] = "mutex",
-	[AWAIT_RWLOCK] = "rwlock",
-	[AWAIT_CONDITION] = "condition",
-	[AWAIT_SEMAPHORE] = "semaphore",
-	[AWAIT_BARRIER] = "barrier",
-	[AWAIT_JOIN] = "join",
-	[AWAIT_ONCE] = "once",
-	[AWAIT_GIL] = "gil",
-	[AWAIT_FUTEX] = "futex",
-	[AWAIT_FILE_LOCK] = "file-lock",
-	[AWAIT_FILE] = "fd",
-	[AWAIT_FILES] = "fds",
-	[AWAIT_CHILD] = "child",
-	[AWAIT_TIME] = "time",
-	[AWAIT_SIGNAL] = "signal",
-	[AWAIT_CALL] = "call",
+static const struct {
+	const char *word, *text;
+} kinds[] = {
+#define AWAIT(kind, ...) [AWAIT_##kind] = { __VA_ARGS__ },
+#include "live/await.def"
+#undef AWAIT
 };
 
 const char *await_word(enum await_kind kind)
 {
-	return words[kind];
+	return kinds[kind].word;
+}
+
+const char *await_text(enum await_kind kind)
+{
+	return kinds[kind].text;
 }
 
 /* ---- system calls ---- */
@@ -303,36 +296,11 @@ static void find_owner(struct await *await, const struct live_process *process,
 	}
 }
 
-/*
- * Finds the process of the owner, which may be another process that shares the lock. In another pid
- * namespace that process cannot be found. The owner of a private futex is always in this process,
- * so if it is not among the threads, it has ended.
- */
-static void place_owner(struct await *await, const struct live_process *process,
-			const struct live_thread *thread)
-{
-	char path[64], line[128];
-	cleanup_file FILE *status = NULL;
-
-	if (thread_by(process, (uint32_t)await->owner))
-		return;
-	await->has_ended = thread->call.argument[1] & FUTEX_PRIVATE_FLAG;
-	await->is_elsewhere = !process->has_our_numbers && !await->has_ended;
-	if (!process->has_our_numbers)
-		return;
-	snprintf(path, sizeof(path), "/proc/%d/status", await->owner);
-	status = fopen(path, "re");
-	await->has_ended = true;
-	while (status && fgets(line, sizeof(line), status))
-		if (sscanf(line, "Tgid: %d", &await->owner_pid) == 1)
-			await->has_ended = false;
-}
-
 void await_find(struct await *await, const struct live_process *process,
 		const struct live_thread *thread, const char *const *names, size_t count)
 {
-	char path[64];
-	ssize_t length;
+	char path[64], line[128];
+	cleanup_file FILE *status = NULL;
 
 	*await = (struct await){ .fd = -1 };
 	if (thread->call.number >= 0)
@@ -346,9 +314,8 @@ void await_find(struct await *await, const struct live_process *process,
 	 */
 	if (await->kind == AWAIT_FILE || await->kind == AWAIT_FILE_LOCK) {
 		await->fd = (int)thread->call.argument[0];
-		snprintf(path, sizeof(path), "/proc/%d/fd/%d", process->subject.pid, await->fd);
-		length = readlink(path, await->path, sizeof(await->path) - 1);
-		await->path[length > 0 ? length : 0] = 0;
+		snprintf(path, sizeof(path), "fd/%d", await->fd);
+		proc_link(process->subject.pid, 0, path, await->path, sizeof(await->path));
 	}
 	if (await->kind != AWAIT_FUTEX)
 		return;
@@ -356,8 +323,23 @@ void await_find(struct await *await, const struct live_process *process,
 	if (await->kind == AWAIT_CALL || await->kind == AWAIT_TIME || await->kind == AWAIT_FILES)
 		return;
 	find_owner(await, process, thread);
-	if (await->owner)
-		place_owner(await, process, thread);
+	if (!await->owner || thread_by(process, (uint32_t)await->owner))
+		return;
+	/*
+	 * The owner may be in another process that shares the lock. In another pid namespace that
+	 * process cannot be found. The owner of a private futex is always in this process, so if it
+	 * is not among the threads, it has ended.
+	 */
+	await->has_ended = thread->call.argument[1] & FUTEX_PRIVATE_FLAG;
+	await->is_elsewhere = !process->has_our_numbers && !await->has_ended;
+	if (!process->has_our_numbers)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/status", await->owner);
+	status = fopen(path, "re");
+	await->has_ended = true;
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "Tgid: %d", &await->owner_pid) == 1)
+			await->has_ended = false;
 }
 
 /* ---- deadlock cycles ---- */

@@ -11,23 +11,9 @@
 #include "live/running.h"
 
 enum await_kind {
-	AWAIT_NOTHING, /* the thread runs, or the kind of wait is unknown */
-	AWAIT_MUTEX,
-	AWAIT_RWLOCK,
-	AWAIT_CONDITION,
-	AWAIT_SEMAPHORE,
-	AWAIT_BARRIER,
-	AWAIT_JOIN,
-	AWAIT_ONCE,
-	AWAIT_GIL,   /* the global interpreter lock of Python */
-	AWAIT_FUTEX, /* another futex, or a lock that does not belong to pthread */
-	AWAIT_FILE_LOCK,
-	AWAIT_FILE,  /* input or output on one descriptor */
-	AWAIT_FILES, /* several descriptors */
-	AWAIT_CHILD,
-	AWAIT_TIME,
-	AWAIT_SIGNAL,
-	AWAIT_CALL, /* another system call */
+#define AWAIT(kind, ...) AWAIT_##kind,
+#include "live/await.def"
+#undef AWAIT
 };
 
 #define AWAIT_MAY_HOLD_MAX 4u
@@ -64,8 +50,9 @@ struct await {
 void await_find(struct await *await, const struct live_process *process,
 		const struct live_thread *thread, const char *const *names, size_t count);
 
-/* Returns the kind as a word: "mutex", "child" ...; "runs" for AWAIT_NOTHING. */
+/* Names of a kind: as a word, "mutex", "child" ...; as a text, "waits for mutex", "sleeps" ... */
 const char *await_word(enum await_kind kind);
+const char *await_text(enum await_kind kind);
 
 /*
  * Finds the deadlock cycle that begins with threads[start]. Each thread of the cycle waits for a

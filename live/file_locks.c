@@ -60,39 +60,31 @@ static void add_lock(struct file_locks *locks, const char *line, int pid, int fd
 		*added = lock;
 }
 
-static void read_descriptors(struct file_locks *locks, int pid)
-{
-	char name[64];
-	size_t count;
-	cleanup_free int32_t *numbers = NULL;
-
-	snprintf(name, sizeof(name), "/proc/%d/fdinfo", pid);
-	numbers = proc_numbers(name, &count);
-	for (size_t i = 0; i < count && locks->left; i++, locks->left--) {
-		cleanup_free char *text = NULL;
-
-		snprintf(name, sizeof(name), "fdinfo/%d", numbers[i]);
-		text = proc_text(pid, 0, name);
-		for (const char *line = text; line && (line = strstr(line, "\nlock:")) != NULL;) {
-			line += strlen("\nlock:");
-			add_lock(locks, line, pid, numbers[i]);
-		}
-	}
-}
-
 static void read_locks(struct file_locks *locks, bool scans)
 {
 	cleanup_file FILE *file = fopen("/proc/locks", "re");
-	size_t count;
+	size_t count, fd_count;
 	cleanup_free int32_t *pids = proc_numbers("/proc", &count);
-	char line[256];
+	char line[256], name[64];
 
 	*locks = (struct file_locks){ 0 };
 	while (file && fgets(line, sizeof(line), file))
 		add_lock(locks, line, 0, -1);
 	locks->left = scans && count <= PROCESSES_MAX ? DESCRIPTORS_MAX : 0;
-	for (size_t i = 0; i < count && locks->left; i++)
-		read_descriptors(locks, pids[i]);
+	for (size_t i = 0; i < count && locks->left; i++) {
+		snprintf(name, sizeof(name), "/proc/%d/fdinfo", pids[i]);
+		cleanup_free int32_t *fds = proc_numbers(name, &fd_count);
+
+		for (size_t k = 0; k < fd_count && locks->left; k++, locks->left--) {
+			snprintf(name, sizeof(name), "fdinfo/%d", fds[k]);
+			cleanup_free char *text = proc_text(pids[i], 0, name);
+
+			for (const char *at = text; at && (at = strstr(at, "\nlock:")) != NULL;) {
+				at += strlen("\nlock:");
+				add_lock(locks, at, pids[i], fds[k]);
+			}
+		}
+	}
 }
 
 /* ---- the lock that a thread waits for: the whole file by flock(), a range by fcntl() ---- */
@@ -209,7 +201,7 @@ static bool find_owner(const struct file_locks *locks, const struct live_process
 	if (!held)
 		return false;
 	await->owner_pid = held->pid;
-	live_read_name(held->pid, 0, await->owner_name);
+	proc_name(held->pid, 0, await->owner_name, sizeof(await->owner_name));
 	for (size_t i = 0; i < locks->count; i++) {
 		const struct file_lock *lock = &locks->items[i];
 

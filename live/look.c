@@ -2,9 +2,11 @@
 #include "live/look.h"
 
 #include "arena.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/human.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "live/await.h"
 #include "live/python.h"
 #include "naming/waiters.h"
@@ -27,25 +29,15 @@ struct sought {
 	size_t waiter; /* index of the thread that waits */
 };
 
-static int compare_sought(const void *one, const void *other)
+ORDER_FUNCTION(compare_sought, struct sought, ORDER(a->address, b->address))
+
+/* Whether thread `other` holds, or may hold, the lock that the thread waits for. */
+static bool is_for(const struct await *await, const struct live_thread *other)
 {
-	uint64_t a = ((const struct sought *)one)->address;
-	uint64_t b = ((const struct sought *)other)->address;
-
-	return (a > b) - (a < b);
-}
-
-static void add_holder(struct await *await, int own_tid)
-{
-	size_t shown = await->may_hold_count < AWAIT_MAY_HOLD_MAX ? await->may_hold_count
-								  : AWAIT_MAY_HOLD_MAX;
-
-	for (size_t i = 0; i < shown; i++)
-		if (await->may_hold[i] == own_tid)
-			return;
-	if (shown < AWAIT_MAY_HOLD_MAX)
-		await->may_hold[shown] = own_tid;
-	await->may_hold_count++;
+	for (size_t i = 0; i < await->may_hold_count && i < AWAIT_MAY_HOLD_MAX; i++)
+		if (await->may_hold[i] == other->own_tid)
+			return true;
+	return await->owner && await->owner == other->own_tid;
 }
 
 /* Adds the thread to the possible holders of each lock whose address is on its stack. */
@@ -58,27 +50,23 @@ static void search_stack(const struct live_thread *thread, struct await *awaits,
 
 	for (size_t at = (8 - stack->from % 8) % 8; at + 8 <= stack->size; at += 8) {
 		uint64_t word;
-		size_t low = 0, high = count;
 
 		memcpy(&word, stack->bytes + at, sizeof(word));
 		if (word - first > range)
 			continue;
-		while (low < high) {
-			size_t middle = (low + high) / 2;
+		for (size_t i = ARRAY_SEARCH(count, k, sought[k].address < word);
+		     i < count && sought[i].address == word; i++) {
+			struct await *await = &awaits[sought[i].waiter];
 
-			if (sought[middle].address < word)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		for (; low < count && sought[low].address == word; low++) {
-			struct await *await = &awaits[sought[low].waiter];
-
-			if (sought[low].waiter == last || await == own ||
+			if (sought[i].waiter == last || await == own ||
 			    (own->kind == AWAIT_FUTEX && own->address == await->address))
 				continue;
-			last = sought[low].waiter;
-			add_holder(await, thread->own_tid);
+			last = sought[i].waiter;
+			if (is_for(await, thread))
+				continue;
+			if (await->may_hold_count < AWAIT_MAY_HOLD_MAX)
+				await->may_hold[await->may_hold_count] = thread->own_tid;
+			await->may_hold_count++;
 		}
 	}
 }
@@ -109,15 +97,6 @@ static void holders_find(const struct live_process *process, struct await *await
 }
 
 /* ---- cycles ---- */
-
-/* Whether thread `other` holds, or may hold, the lock that the thread waits for. */
-static bool is_for(const struct await *await, const struct live_thread *other)
-{
-	for (size_t i = 0; i < await->may_hold_count && i < AWAIT_MAY_HOLD_MAX; i++)
-		if (await->may_hold[i] == other->own_tid)
-			return true;
-	return await->owner && await->owner == other->own_tid;
-}
 
 /* Whether the thread may be in a cycle of the threads that in_cycle still contains. */
 static bool may_stay(const struct live_process *process, const struct await *awaits,
@@ -168,30 +147,6 @@ static bool holders_find_cycles(const struct live_process *process, const struct
 
 #define SYMBOLS_MAX 12	      /* frames that are searched for the public function of a wait */
 #define SETTLE_NS   100000000 /* a cycle without a running thread in this time is a deadlock */
-
-static void map_modules(struct look *look)
-{
-	const struct live_process *process = &look->process;
-
-	space_begin_process(&look->space);
-	if (process->program)
-		space_add_program(&look->space, process->program);
-	for (size_t i = 0; i < process->subject.maps.count; i++) {
-		const struct mapping *mapping = &process->subject.maps.items[i];
-		const struct trace_mapping module = {
-			.from = maps_base(&process->subject.maps, mapping),
-			.to = mapping->to,
-			.path = mapping->path,
-			.has_tail = true,
-			.code = mapping->from,
-			.offset = mapping->offset,
-			.build_id = "",
-		};
-
-		if (*mapping->path == '/' && mapping->flags & MAPPING_EXECUTE)
-			space_map(&look->space, &module);
-	}
-}
 
 /* Whether the path is that of a C library, in any version. */
 static bool is_libc(const char *path)
@@ -278,16 +233,6 @@ static void settle_inferred(struct look *look)
 	memset(look->is_inferred, 0, look->process.thread_count * sizeof(*look->is_inferred));
 }
 
-/*
- * A thread that waits for the GIL wakes every 5 ms to ask for it, but it cannot get it as long as
- * the holder, which is in the same cycle, does not move.
- */
-static bool is_unmoved(const struct look *look, size_t i)
-{
-	return look->awaits[i].kind == AWAIT_GIL ||
-	       live_is_unmoved(look->process.subject.pid, &look->process.threads[i]);
-}
-
 static void find_rings(struct look *look, bool stopped)
 {
 	size_t count = look->process.thread_count;
@@ -302,8 +247,9 @@ static void find_rings(struct look *look, bool stopped)
 		find_file_ring(look);
 	for (size_t i = 0; i < count; i++)
 		may_be |= await_ring(&look->process, look->awaits, i, ring, count) > 0;
+	/* stopping a thread may have woken it */
 	for (size_t i = 0; may_be && i < count; i++)
-		live_look_again(look->process.subject.pid, &look->process.threads[i]);
+		live_read_status(look->process.subject.pid, &look->process.threads[i]);
 	if (may_be)
 		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS }, NULL);
 	for (size_t i = 0; may_be && i < count; i++) {
@@ -311,11 +257,16 @@ static void find_rings(struct look *look, bool stopped)
 		bool stands = length > 0;
 
 		/*
-		 * counts each cycle once, for its thread with the lowest index, and only if none of
-		 * its threads has run
+		 * Counts each cycle once, for its thread with the lowest index, and only if none of
+		 * its threads has run. A thread that waits for the GIL wakes every 5 ms to ask for
+		 * it, but it cannot get it as long as the holder, which is in the same cycle, does
+		 * not move.
 		 */
 		for (size_t k = 0; stands && k < length; k++)
-			stands = ring[k] >= ring[0] && is_unmoved(look, ring[k]);
+			stands = ring[k] >= ring[0] &&
+				 (look->awaits[ring[k]].kind == AWAIT_GIL ||
+				  live_is_unmoved(look->process.subject.pid,
+						  &look->process.threads[ring[k]]));
 		look->rings += stands;
 		for (size_t k = 0; stands && k < length; k++)
 			look->is_in_ring[ring[k]] = true;
@@ -335,7 +286,27 @@ static int name_all(struct look *look, bool stops, struct error *err)
 	look->is_in_ring = memory_zalloc(count, sizeof(*look->is_in_ring));
 	look->is_inferred = memory_zalloc(count, sizeof(*look->is_inferred));
 	look->files.root = look->process.root;
-	map_modules(look);
+
+	const struct live_process *process = &look->process;
+
+	space_begin_process(&look->space);
+	if (process->program)
+		space_add_program(&look->space, process->program);
+	for (size_t i = 0; i < process->subject.maps.count; i++) {
+		const struct mapping *mapping = &process->subject.maps.items[i];
+		const struct trace_mapping module = {
+			.from = maps_base(&process->subject.maps, mapping),
+			.to = mapping->to,
+			.path = mapping->path,
+			.has_tail = true,
+			.code = mapping->from,
+			.offset = mapping->offset,
+			.build_id = "",
+		};
+
+		if (*mapping->path == '/' && mapping->flags & MAPPING_EXECUTE)
+			space_map(&look->space, &module);
+	}
 	status = naming_create(&look->naming, &look->space, &look->files, err);
 	if (status)
 		return status;
@@ -430,12 +401,16 @@ static void put_name(struct out *out, const char *name)
 	out_char(out, '"');
 }
 
-/* Writes, for example: , which thread 7 "name" or thread 8 "other" may hold */
-static void put_may_hold(struct out *out, const struct look *look, const struct await *await)
+static void put_owner(struct out *out, const struct look *look, const struct await *await)
 {
-	size_t count = await->may_hold_count, shown = 0;
+	const struct live_thread *owner = look_owner(look, await);
+	const char *verb = await->kind == AWAIT_JOIN ? " thread" : ", held by thread";
+	size_t count = await->kind == AWAIT_FUTEX ? await->may_hold_count : 0, shown = 0;
+	const struct trace_node *python;
+	struct naming_line line;
+	size_t length;
 
-	if (!count && look_is_held_up(await))
+	if (await->kind == AWAIT_FUTEX && !count && look_is_held_up(await))
 		out_text(out, ", holder unknown");
 	for (; shown < count && shown < AWAIT_MAY_HOLD_MAX; shown++) {
 		const struct await one = { .owner = await->may_hold[shown] };
@@ -448,28 +423,6 @@ static void put_may_hold(struct out *out, const struct look *look, const struct 
 		out_format(out, " or %zu other%s", count - shown, count - shown == 1 ? "" : "s");
 	if (count)
 		out_text(out, " may hold");
-}
-
-/* Writes, for example: at store t.py:5 */
-static void put_python_line(struct out *out, const struct look *look, size_t thread)
-{
-	struct naming_line line;
-	size_t length;
-
-	if (!look->python[thread] ||
-	    !naming_site(look->naming, look->python[thread], &line, 1, &length))
-		return;
-	out_text(out, " at ");
-	out_name(out, line.text, strlen(line.text), ESCAPE_ALL);
-}
-
-static void put_owner(struct out *out, const struct look *look, const struct await *await)
-{
-	const struct live_thread *owner = look_owner(look, await);
-	const char *verb = await->kind == AWAIT_JOIN ? " thread" : ", held by thread";
-
-	if (await->kind == AWAIT_FUTEX)
-		put_may_hold(out, look, await);
 	if (await->readers)
 		out_format(out, ", held by %u reader%s", await->readers,
 			   await->readers == 1 ? "" : "s");
@@ -485,7 +438,11 @@ static void put_owner(struct out *out, const struct look *look, const struct awa
 	if (owner) {
 		out_char(out, ' ');
 		put_name(out, owner->name);
-		put_python_line(out, look, (size_t)(owner - look->process.threads));
+		python = look->python[owner - look->process.threads];
+		if (python && naming_site(look->naming, python, &line, 1, &length)) {
+			out_text(out, " at ");
+			out_name(out, line.text, strlen(line.text), ESCAPE_ALL);
+		}
 	} else if (await->is_elsewhere) {
 		out_text(out, " of another process");
 	} else if (await->owner_pid) {
@@ -498,30 +455,10 @@ static void put_owner(struct out *out, const struct look *look, const struct awa
 /* Writes what a thread waits for: the text between `thread 7 "name"' and the owner. */
 static void put_await(struct out *out, const struct await *await, const struct live_thread *thread)
 {
-	static const char *const verbs[] = {
-		[AWAIT_NOTHING] = "runs",
-		[AWAIT_MUTEX] = "waits for mutex",
-		[AWAIT_RWLOCK] = "waits for rwlock",
-		[AWAIT_CONDITION] = "waits for a condition at",
-		[AWAIT_SEMAPHORE] = "waits for semaphore",
-		[AWAIT_BARRIER] = "waits at a barrier at",
-		[AWAIT_JOIN] = "joins",
-		[AWAIT_GIL] = "waits for the GIL of Python",
-		[AWAIT_ONCE] = "waits for a pthread_once() call of another thread at",
-		[AWAIT_FUTEX] = "waits for futex",
-		[AWAIT_FILE_LOCK] = "waits for the lock of fd",
-		[AWAIT_FILE] = "waits for fd",
-		[AWAIT_FILES] = "polls descriptors",
-		[AWAIT_CHILD] = "waits for a child",
-		[AWAIT_TIME] = "sleeps",
-		[AWAIT_SIGNAL] = "waits for a signal",
-		[AWAIT_CALL] = "is in system call",
-	};
-
 	if (await->kind == AWAIT_NOTHING && thread->state != 'R')
 		out_format(out, "is in state %c", thread->state);
 	else
-		out_text(out, verbs[await->kind]);
+		out_text(out, await_text(await->kind));
 	if (await->address)
 		out_format(out, " 0x%llx", (unsigned long long)await->address);
 	if (await->kind == AWAIT_FUTEX && strcmp(await->futex, "futex") != 0)

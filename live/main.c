@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STATUS_USAGE 2
-
 /*
  * The sub-commands. holdtrace runs this program with the name of the sub-command as first argument.
  */
@@ -63,5 +61,5 @@ int main(int argc, char **argv)
 	}
 	fprintf(stderr, "holdtrace-live: run it through holdtrace: holdtrace waits PID, holdtrace "
 			"top PID\n");
-	return STATUS_USAGE;
+	return LIVE_USAGE;
 }

@@ -7,11 +7,14 @@
 #include "control/control.h"
 #include "htr_table.h"
 #include "live/live.h"
+#include "notes.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -20,38 +23,164 @@
 #include <unistd.h>
 
 #define PART_SIZE (64u << 10)
+#define SETTLE_NS 2000000
+#define LIST_PART 4096		/* maximum number of bytes of the list that one read() returns */
+#define LOOK_NS	  1000000000ull /* time between two checks for replaced files */
+#define LIST_MS	  1000		/* time between two requests to the collector for new files */
 
-static int begin_stream(struct follow *follow, size_t stream, struct error *err)
+/* ---- a process ---- */
+
+void watched_lock(struct watched *watched)
 {
-	void *reader = NULL;
+	__atomic_fetch_add(&watched->lookers, 1, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&watched->mutex);
+	__atomic_fetch_sub(&watched->lookers, 1, __ATOMIC_RELAXED);
+}
+
+void watched_unlock(struct watched *watched)
+{
+	pthread_mutex_unlock(&watched->mutex);
+}
+
+static void on_move(void *user, const struct ledger_move *move)
+{
+	struct watched *watched = user;
+	struct watched_site *site = ARRAY_AT(&watched->sites, move->site);
+
+	site->count += (uint64_t)(int64_t)move->count;
+	site->bytes += move->is_acquisition ? move->bytes : -move->bytes;
+	site->variance += move->is_acquisition ? move->variance : -move->variance;
+	if (move->is_acquisition && !move->is_no_call)
+		site->acquired += (uint64_t)move->count;
+}
+
+/*
+ * Reads and processes one event. Holds the lock only to process it, so that other threads can take
+ * the lock while this one waits for the event.
+ */
+static int take_event(struct watched *watched, struct error *err)
+{
+	const struct event *event;
+	int status = trace_next(watched->trace, &event, err);
+
+	if (status <= 0)
+		return status;
+	/*
+	 * let threads that wait for the mutex run first: they would starve if this thread locked it
+	 * again immediately
+	 */
+	while (__atomic_load_n(&watched->lookers, __ATOMIC_RELAXED))
+		sched_yield();
+	pthread_mutex_lock(&watched->mutex);
+	if (event->kind == EVENT_PROCESS) {
+		watched->pid = event->process->pid;
+		watched->stream = event->process->stream;
+		if (!watched->start_ns)
+			watched->start_ns = event->process->start_ns;
+		snprintf(watched->name, sizeof(watched->name), "%s",
+			 event->process->name ? event->process->name : "");
+	}
+	if (event->kind == EVENT_STREAM)
+		space_begin_process(&watched->space);
+	if (event->kind == EVENT_MAPPING)
+		space_map(&watched->space, event->mapping);
+	if (event->kind == EVENT_NOTE) {
+		const char *count = event_argument(event, "count");
+		const char *executable = event_argument(event, "executable");
+
+		if (!strcmp(event->function->name, NOTE_DROPPED) && count)
+			watched->lost += strtoull(count, NULL, 10);
+		else if (!strcmp(event->function->name, NOTE_UNPROVEN))
+			watched->is_unproven = true;
+		else if (!strcmp(event->function->name, NOTE_END))
+			watched->has_ended = true;
+		else if (!strcmp(event->function->name, NOTE_PROCESS) && executable)
+			space_add_program(&watched->space, executable);
+	}
+	watched->events += event->kind == EVENT_CALL;
+	if (event_is_call(event) && event->time_ns > watched->time_ns)
+		watched->time_ns = event->time_ns;
+	if (event_is_call(event))
+		ledger_event(watched->ledger, event);
+	watched->damages = trace_tally(watched->trace)->damages;
+	pthread_mutex_unlock(&watched->mutex);
+	return status;
+}
+
+static void *read_stream(void *context)
+{
+	struct watched *watched = context;
+	struct error err = { 0 };
+	const struct trace_options options = { .taken = &watched->taken };
+	int status = trace_open_fd(&watched->trace, watched->input, &options, &err);
+
+	while (status >= 0 && (status = take_event(watched, &err)) > 0)
+		;
+	watched_lock(watched);
+	watched->is_finished = true;
+	if (status < 0)
+		watched->error = err;
+	watched_unlock(watched);
+	close(watched->input);
+	return NULL;
+}
+
+/* Starts a thread that reads a stream from a descriptor, which it then owns. */
+static int watched_start(struct watched **result, int input, struct error *err)
+{
+	struct watched *watched = memory_zalloc(1, sizeof(*watched));
+	int status;
+
+	watched->input = input;
+	pthread_mutex_init(&watched->mutex, NULL);
+	space_init(&watched->space);
+	watched->ledger = ledger_create(false);
+	ledger_listen(watched->ledger, on_move, watched);
+	status = naming_create(&watched->naming, &watched->space, NULL, err);
+	if (!status)
+		status = -pthread_create(&watched->thread, NULL, read_stream, watched);
+	if (status) {
+		free(watched);
+		return error_system(err, -status, "stream");
+	}
+	*result = watched;
+	return 0;
+}
+
+/* Waits for the reading thread. The stream must have ended. */
+static void watched_free(struct watched *watched)
+{
+	pthread_join(watched->thread, NULL);
+	if (watched->trace)
+		trace_close(watched->trace);
+	naming_destroy(watched->naming);
+	ledger_destroy(watched->ledger);
+	space_free(&watched->space);
+	free(watched->sites.items);
+	free(watched);
+}
+
+/* ---- the streams of a file ---- */
+
+static int begin_stream(struct run_file *file, size_t stream, struct error *err)
+{
+	struct watched **place;
 	int ends[2], status;
 
 	if (pipe2(ends, O_CLOEXEC))
 		return error_system(err, errno, "cannot make a pipe");
-	status = follow->begins(follow->user, ends[0], &reader, err);
+	place = ARRAY_ADD(&file->run->processes);
+	status = watched_start(place, ends[0], err);
 	if (status) {
+		file->run->processes.count--;
 		close(ends[0]);
 		close(ends[1]);
 		return status;
 	}
-	follow->streams[stream] = (struct follow_stream){ .input = ends[1], .reader = reader };
-	if (follow->count <= stream)
-		follow->count = stream + 1;
-	return 0;
-}
-
-static int write_all(struct follow_stream *stream, const uint8_t *bytes, size_t size)
-{
-	for (size_t done = 0; done < size;) {
-		ssize_t wrote = write(stream->input, bytes + done, size - done);
-
-		if (wrote < 0 && errno == EINTR)
-			continue;
-		/* the reader found damage, which it reports, and closed the pipe */
-		if (wrote < 0)
-			return -errno;
-		done += (size_t)wrote;
-	}
+	(*place)->file = file;
+	file->streams[stream] = (struct run_stream){ .input = ends[1], .reader = *place };
+	if (file->stream_count <= stream)
+		file->stream_count = stream + 1;
 	return 0;
 }
 
@@ -59,25 +188,32 @@ static int write_all(struct follow_stream *stream, const uint8_t *bytes, size_t 
  * Writes the next `size` bytes of the file to the pipe of the stream. The file must have these
  * bytes.
  */
-static int pass_on(struct follow *follow, size_t number, uint64_t size, struct error *err)
+static int pass_on(struct run_file *file, size_t number, uint64_t size, struct error *err)
 {
-	struct follow_stream *stream =
-		number < FOLLOW_STREAMS_MAX ? &follow->streams[number] : NULL;
+	struct run_stream *stream = number < RUN_STREAMS_MAX ? &file->streams[number] : NULL;
 	uint8_t bytes[PART_SIZE];
 
 	while (size) {
-		ssize_t got = pread(follow->fd, bytes, size < PART_SIZE ? size : PART_SIZE,
-				    (off_t)follow->offset);
+		ssize_t got = pread(file->fd, bytes, size < PART_SIZE ? size : PART_SIZE,
+				    (off_t)file->offset);
+		size_t done = 0;
 
 		if (got <= 0)
 			return got ? error_system(err, errno, "cannot read") : 0;
-		if (stream && stream->input >= 0 && write_all(stream, bytes, (size_t)got)) {
-			close(stream->input);
-			stream->input = -1;
+		while (stream && stream->input >= 0 && done < (size_t)got) {
+			ssize_t wrote = write(stream->input, bytes + done, (size_t)got - done);
+
+			if (wrote >= 0) {
+				done += (size_t)wrote;
+			} else if (errno != EINTR) {
+				/* the reader found damage, which it reports, and closed the pipe */
+				close(stream->input);
+				stream->input = -1;
+			}
 		}
 		if (stream)
 			stream->next += (uint64_t)got;
-		follow->offset += (uint64_t)got;
+		file->offset += (uint64_t)got;
 		size -= (uint64_t)got;
 	}
 	return 0;
@@ -87,133 +223,76 @@ static int pass_on(struct follow *follow, size_t number, uint64_t size, struct e
  * Reads the header of the piece (a part of one stream) at the current offset. Returns 1 if the
  * whole piece is in the file, 0 if not yet, or a negative errno.
  */
-static int look_at_piece(const struct follow *follow, uint64_t size, struct htr_piece *piece,
+static int look_at_piece(const struct run_file *file, uint64_t size, struct htr_piece *piece,
 			 struct error *err)
 {
 	uint8_t bytes[HTR_SIZE_piece];
 
-	if (size - follow->offset < HTR_SIZE_piece ||
-	    pread(follow->fd, bytes, sizeof(bytes), (off_t)follow->offset) != HTR_SIZE_piece)
+	if (size - file->offset < HTR_SIZE_piece ||
+	    pread(file->fd, bytes, sizeof(bytes), (off_t)file->offset) != HTR_SIZE_piece)
 		return 0;
 	htr_get_piece(bytes, piece);
 	if (piece->magic != HTR_MAGIC_PIECE ||
 	    piece->check != checksum(0, bytes + 8, HTR_SIZE_piece - 8))
 		return error_set(err, EBADMSG, "is damaged at byte %llu",
-				 (unsigned long long)follow->offset);
-	return piece->size <= size - follow->offset - HTR_SIZE_piece;
+				 (unsigned long long)file->offset);
+	return piece->size <= size - file->offset - HTR_SIZE_piece;
 }
 
-static int pump_pieces(struct follow *follow, uint64_t size, struct error *err)
+static int pump_pieces(struct run_file *file, uint64_t size, struct error *err)
 {
 	struct htr_piece piece;
 	int status;
 
-	while ((status = look_at_piece(follow, size, &piece, err)) > 0) {
-		struct follow_stream *stream =
-			piece.stream < FOLLOW_STREAMS_MAX ? &follow->streams[piece.stream] : NULL;
+	while ((status = look_at_piece(file, size, &piece, err)) > 0) {
+		struct run_stream *stream =
+			piece.stream < RUN_STREAMS_MAX ? &file->streams[piece.stream] : NULL;
 
-		follow->offset += HTR_SIZE_piece;
-		follow->left_out += !stream && !piece.place;
+		file->offset += HTR_SIZE_piece;
+		file->left_out += !stream && !piece.place;
 		status = stream && !piece.place && !stream->next
-				 ? begin_stream(follow, piece.stream, err)
+				 ? begin_stream(file, piece.stream, err)
 				 : 0;
 		if (!status)
-			status = pass_on(follow, piece.stream, piece.size, err);
+			status = pass_on(file, piece.stream, piece.size, err);
 		if (status)
 			return status;
 	}
 	return status;
 }
 
-static int recognise(struct follow *follow, struct error *err)
-{
-	uint8_t bytes[HTR_SIZE_bundle];
-	const unsigned char *at = bytes;
-
-	if (pread(follow->fd, bytes, sizeof(bytes), 0) != sizeof(bytes))
-		return 0;
-	follow->is_known = true;
-	follow->is_bundle = htr_get_qword(&at) == HTR_MAGIC_BUNDLE;
-	if (!follow->is_bundle)
-		return begin_stream(follow, 0, err);
-	follow->offset = HTR_SIZE_bundle;
-	return 0;
-}
-
-/*
- * Opens the file. The members `begins` and `user` must be set before. Returns 0 or a negative
- * errno.
- */
-static int follow_open(struct follow *follow, const char *path, struct error *err)
-{
-	struct stat status;
-
-	follow->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (follow->fd < 0)
-		return error_system(err, errno, "%s", path);
-	if (fstat(follow->fd, &status) || !S_ISREG(status.st_mode)) {
-		close(follow->fd);
-		return error_set(err, EINVAL, "%s is not a regular file, and cannot be followed",
-				 path);
-	}
-	for (size_t i = 0; i < FOLLOW_STREAMS_MAX; i++)
-		follow->streams[i].input = -1;
-	return 0;
-}
-
 /*
  * Writes the new bytes of the file to the pipes. Blocks while a pipe is full, but never waits for
  * the writer of the file.
  */
-static int follow_pump(struct follow *follow, struct error *err)
+static int pump_file(struct run_file *file, struct error *err)
 {
 	/* the writer holds a lock on the file until the file is complete */
-	bool is_complete = flock(follow->fd, LOCK_SH | LOCK_NB) == 0;
+	bool is_complete = flock(file->fd, LOCK_SH | LOCK_NB) == 0;
+	uint8_t bytes[HTR_SIZE_bundle];
+	const unsigned char *at = bytes;
 	struct stat status;
 	int result = 0;
 
 	if (is_complete)
-		flock(follow->fd, LOCK_UN);
+		flock(file->fd, LOCK_UN);
 	/* called after flock(): if the file was complete then, this size is final */
-	if (fstat(follow->fd, &status))
+	if (fstat(file->fd, &status))
 		return error_system(err, errno, "trace");
-	if (!follow->is_known)
-		result = recognise(follow, err);
-	if (!result && follow->is_known && follow->is_bundle)
-		result = pump_pieces(follow, (uint64_t)status.st_size, err);
-	else if (!result && follow->is_known && (uint64_t)status.st_size > follow->offset)
-		result = pass_on(follow, 0, (uint64_t)status.st_size - follow->offset, err);
-	follow->is_complete = is_complete;
-	return result;
-}
-
-/* Closes all pipes, so that the readers reach the end of their streams. */
-static void follow_close(struct follow *follow)
-{
-	for (size_t i = 0; i < follow->count; i++)
-		if (follow->streams[i].input >= 0)
-			close(follow->streams[i].input);
-	close(follow->fd);
-}
-
-#define SETTLE_NS 2000000
-#define LIST_PART 4096		/* maximum number of bytes of the list that one read() returns */
-#define LOOK_NS	  1000000000ull /* time between two checks for replaced files */
-#define LIST_MS	  1000		/* time between two requests to the collector for new files */
-
-static int start_reader(void *user, int output, void **reader, struct error *err)
-{
-	struct run_file *file = user;
-	struct watched **place = ARRAY_ADD(&file->run->processes);
-	int status = watched_start(place, output, err);
-
-	if (status) {
-		file->run->processes.count--;
-		return status;
+	if (!file->is_known && pread(file->fd, bytes, sizeof(bytes), 0) == sizeof(bytes)) {
+		file->is_known = true;
+		file->is_bundle = htr_get_qword(&at) == HTR_MAGIC_BUNDLE;
+		if (file->is_bundle)
+			file->offset = HTR_SIZE_bundle;
+		else
+			result = begin_stream(file, 0, err);
 	}
-	(*place)->owner = file;
-	*reader = *place;
-	return 0;
+	if (!result && file->is_known && file->is_bundle)
+		result = pump_pieces(file, (uint64_t)status.st_size, err);
+	else if (!result && file->is_known && (uint64_t)status.st_size > file->offset)
+		result = pass_on(file, 0, (uint64_t)status.st_size - file->offset, err);
+	file->is_complete = is_complete;
+	return result;
 }
 
 /* ---- files ---- */
@@ -229,26 +308,38 @@ static bool has_moved(const struct run_file *file)
 
 static int begin_file(struct run_file *file, struct error *err)
 {
-	struct stat facts;
-	int status;
+	struct stat status;
 
-	file->follow = (struct follow){ .begins = start_reader, .user = file };
-	status = follow_open(&file->follow, file->path, err);
-	if (!status && fstat(file->follow.fd, &facts) == 0) {
-		file->inode = facts.st_ino;
-		file->device = facts.st_dev;
+	*file = (struct run_file){ .run = file->run, .path = file->path };
+	for (size_t i = 0; i < RUN_STREAMS_MAX; i++)
+		file->streams[i].input = -1;
+	file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (file->fd < 0)
+		return error_system(err, errno, "%s", file->path);
+	if (fstat(file->fd, &status) || !S_ISREG(status.st_mode)) {
+		close(file->fd);
+		file->fd = -1;
+		return error_set(err, EINVAL, "%s is not a regular file, and cannot be followed",
+				 file->path);
 	}
-	return status;
+	file->inode = status.st_ino;
+	file->device = status.st_dev;
+	return 0;
 }
 
+/* Closes the pipes, and waits until the readers have reached the ends of their streams. */
 static void end_file(struct run_file *file)
 {
 	struct run *run = file->run;
 	size_t kept = 0;
 
-	follow_close(&file->follow);
+	for (size_t i = 0; i < file->stream_count; i++)
+		if (file->streams[i].input >= 0)
+			close(file->streams[i].input);
+	if (file->fd >= 0)
+		close(file->fd);
 	for (size_t i = 0; i < run->processes.count; i++)
-		if (run->processes.items[i]->owner == file)
+		if (run->processes.items[i]->file == file)
 			watched_free(run->processes.items[i]);
 		else
 			run->processes.items[kept++] = run->processes.items[i];
@@ -366,34 +457,34 @@ static int begin_list(struct run *run, const struct lister *plan, struct error *
 	return error_set(err, EAGAIN, "cannot start a thread");
 }
 
-static int open_process(struct run *run, int pid, struct error *err)
-{
-	struct lister lister = { .pid = pid };
-	int status = ctl_find(pid, &lister.run, err);
-
-	if (!status)
-		status = ctl_paths(lister.run, pid, &lister.told, err);
-	if (!status && !*lister.told)
-		status = error_set(err, ENOENT,
-				   "the run of process %d does not write to a trace file", pid);
-	for (const char *at = lister.told, *end; !status && (end = strchr(at, '\n')); at = end + 1)
-		status = add_file(run, at, (size_t)(end - at), err);
-	if (!status)
-		status = begin_list(run, &lister, err);
-	if (status) {
-		free(lister.run);
-		free(lister.told);
-	}
-	return status;
-}
-
 int run_open(struct run *run, char *const *names, struct error *err)
 {
 	int status = 0;
 
 	*run = (struct run){ .list = -1 };
-	if (names[0] && !names[1] && ctl_is_process(names[0]))
-		return open_process(run, atoi(names[0]), err);
+	if (names[0] && !names[1] && ctl_is_process(names[0])) {
+		int pid = atoi(names[0]);
+		struct lister lister = { .pid = pid };
+
+		status = ctl_find(pid, &lister.run, err);
+
+		if (!status)
+			status = ctl_paths(lister.run, pid, &lister.told, err);
+		if (!status && !*lister.told)
+			status = error_set(err, ENOENT,
+					   "the run of process %d does not write to a trace file",
+					   pid);
+		for (const char *at = lister.told, *end; !status && (end = strchr(at, '\n'));
+		     at = end + 1)
+			status = add_file(run, at, (size_t)(end - at), err);
+		if (!status)
+			status = begin_list(run, &lister, err);
+		if (status) {
+			free(lister.run);
+			free(lister.told);
+		}
+		return status;
+	}
 	for (; !status && *names; names++) {
 		const char *mark = strrchr(*names, '#'); /* in FILE#N */
 
@@ -456,14 +547,14 @@ int run_pump(struct run *run, struct error *err)
 		status = begin_file(run->files[i], err);
 	}
 	for (size_t i = 0; !status && i < run->file_count; i++)
-		status = follow_pump(&run->files[i]->follow, err);
+		status = pump_file(run->files[i], err);
 	return status;
 }
 
 bool run_is_complete(const struct run *run)
 {
 	for (size_t i = 0; i < run->file_count; i++)
-		if (!run->files[i]->follow.is_complete || has_moved(run->files[i]))
+		if (!run->files[i]->is_complete || has_moved(run->files[i]))
 			return false;
 	return run->list < 0;
 }
@@ -473,7 +564,7 @@ uint64_t run_left_out(const struct run *run)
 	uint64_t count = run->left_out.count + run->unnamed;
 
 	for (size_t i = 0; i < run->file_count; i++)
-		count += run->files[i]->follow.left_out;
+		count += run->files[i]->left_out;
 	return count;
 }
 
@@ -481,7 +572,7 @@ uint64_t run_left_out(const struct run *run)
  * Whether the reader has processed all bytes of the stream that were written to its pipe, or has
  * ended.
  */
-static bool is_settled(const struct follow_stream *stream)
+static bool is_settled(const struct run_stream *stream)
 {
 	struct watched *watched = stream->reader;
 	bool is_finished;
@@ -499,8 +590,8 @@ void run_settle(struct run *run)
 	const struct timespec pause = { .tv_nsec = SETTLE_NS };
 
 	for (size_t i = 0; i < run->file_count; i++)
-		for (size_t k = 0; k < run->files[i]->follow.count; k++)
-			while (!is_settled(&run->files[i]->follow.streams[k]))
+		for (size_t k = 0; k < run->files[i]->stream_count; k++)
+			while (!is_settled(&run->files[i]->streams[k]))
 				nanosleep(&pause, NULL);
 }
 

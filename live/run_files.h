@@ -7,60 +7,104 @@
  * them.
  */
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "account/ledger.h"
 #include "base/array.h"
 #include "base/error.h"
-#include "live/watched.h"
+#include "naming/naming.h"
+#include "trace/trace.h"
+
+struct run_file;
+
+#define WATCHED_TICKS 32u /* number of values in `curve` */
+
+/* The sums of a call site in one process. */
+struct watched_site {
+	uint64_t acquired;	/* number of acquisitions since the start */
+	uint64_t count, bytes;	/* live objects, their bytes */
+	double variance;	/* variance of bytes, if they are estimates */
+	uint64_t seen_acquired; /* seen_...: values at the previous tick (sample.h); ..._rate: rates
+				   since that tick */
+	uint64_t seen_count, seen_bytes;
+	float acquired_rate, growth_rate; /* acquisitions per second; growth per second, in bytes
+					     or, if the class has no bytes, in objects */
+	uint64_t base_count, base_bytes;  /* values at the baseline */
+	/*
+	 * live amount at each of the last ticks, in bytes or objects; tick N is at index N %
+	 * WATCHED_TICKS
+	 */
+	float curve[WATCHED_TICKS];
+};
 
 /*
- * Reads a trace file while it is being written, and writes the bytes of each of its streams to a
- * pipe of that stream. A reader of a pipe blocks until more bytes arrive, so each reader needs its
- * own thread.
+ * One process of a run, with the state after the last event of its stream. A thread reads the
+ * stream and updates the ledger; other threads access the members between watched_lock() and
+ * watched_unlock().
  */
-
-#define FOLLOW_STREAMS_MAX 256u
-
-struct follow_stream {
-	/*
-	 * end of the pipe to which the stream is written; -1: not open, or the reader closed its
-	 * end
-	 */
+struct watched {
+	pthread_mutex_t mutex;
+	unsigned lookers; /* number of threads that wait for the mutex */
+	pthread_t thread;
 	int input;
-	void *reader;  /* set by begins() */
+	const struct run_file *file;
+	struct trace *trace;
+	struct ledger *ledger;
+	struct address_space space;
+	struct naming *naming;
+	ARRAY_OF(struct watched_site) sites; /* indexed by call site of the ledger */
+	uint32_t pid, stream;
+	/* the collector has not confirmed that the pid in the stream is the pid of the process */
+	bool is_unproven;
+	char name[64];
+	uint64_t ticks; /* number of ticks (sample.h) */
+	uint64_t events, seen_events, lost;
+	uint64_t start_ns;	   /* start of the process; 0: unknown */
+	uint64_t time_ns, seen_ns; /* time_ns: time of the last event; seen_ns: value of time_ns at
+				      the previous tick */
+	double event_rate;
+	uint64_t damages;
+	uint64_t taken;	       /* number of input bytes that were processed completely */
+	uint32_t told_unknown; /* bit set of the limits that were reported as unknown */
+	bool is_unknown;       /* result of the last check: a limit is unknown */
+	bool has_ended;	       /* the process has ended, according to the stream */
+	bool is_finished;      /* the stream has ended */
+	struct error error;    /* why the reader stopped before the regular end of the stream */
+};
+
+void watched_lock(struct watched *watched);
+void watched_unlock(struct watched *watched);
+
+#define RUN_FILES_MAX	128u
+#define RUN_STREAMS_MAX 256u /* of each file */
+
+/* A stream of a file. Its bytes are written to a pipe, which a thread reads. */
+struct run_stream {
+	int input; /* end of the pipe; -1: not open, or the reader closed its end */
+	struct watched *reader;
 	uint64_t next; /* bytes written to the pipe so far */
 };
 
-struct follow {
-	int fd;
-	bool is_bundle, is_known; /* is_bundle: the file has several streams; is_known: is_bundle
-				     was read from the file */
-	bool is_complete;	  /* the writer has closed the file */
-	uint64_t offset; /* position in the file up to which bytes were written to the pipes */
-	struct follow_stream streams[FOLLOW_STREAMS_MAX];
-	size_t count;
-	uint64_t left_out; /* number of streams beyond FOLLOW_STREAMS_MAX, which are not followed */
-	/*
-	 * Called for each new stream. output: the descriptor to read, which the callee then owns;
-	 * *reader: stored in the stream. Returns 0 or a negative errno.
-	 */
-	int (*begins)(void *user, int output, void **reader, struct error *err);
-	void *user;
-};
-
-#define RUN_FILES_MAX 128u
-
 struct run;
 
+/* A trace file, which is read while it is being written. */
 struct run_file {
 	struct run *run;
-	struct follow follow;
 	char *path;
+	int fd;
 	dev_t device;
 	ino_t inode;
+	/* is_bundle: the file has several streams; is_known: is_bundle was read from the file */
+	bool is_bundle, is_known;
+	bool is_complete; /* the writer has closed the file */
+	uint64_t offset;  /* position in the file up to which bytes were written to the pipes */
+	struct run_stream streams[RUN_STREAMS_MAX];
+	size_t stream_count;
+	uint64_t left_out; /* number of streams beyond RUN_STREAMS_MAX, which are not followed */
 };
 
 struct run {

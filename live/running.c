@@ -35,12 +35,9 @@ static int refuse_process(int number, int pid, struct error *err)
 /* Returns the target of a link in /proc/PID, or NULL if it is unknown. The caller frees it. */
 static char *read_link(int pid, const char *name)
 {
-	char path[64], target[PATH_MAX];
-	ssize_t length;
+	char target[PATH_MAX];
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	length = readlink(path, target, sizeof(target) - 1);
-	return length > 0 ? memory_text_part(target, (size_t)length) : NULL;
+	return proc_link(pid, 0, name, target, sizeof(target)) ? memory_text(target) : NULL;
 }
 
 static bool is_same(int pid, const char *link)
@@ -53,15 +50,7 @@ static bool is_same(int pid, const char *link)
 
 /* ---- threads ---- */
 
-void live_read_name(int pid, int tid, char name[LIVE_NAME_MAX])
-{
-	cleanup_free char *text = proc_text(pid, tid, "comm");
-
-	snprintf(name, LIVE_NAME_MAX, "%.*s", text ? (int)strcspn(text, "\n") : 0,
-		 text ? text : "");
-}
-
-static void read_status(int pid, struct live_thread *thread)
+void live_read_status(int pid, struct live_thread *thread)
 {
 	cleanup_free char *text = proc_text(pid, thread->tid, "status");
 	const char *state = proc_value(text, "State");
@@ -81,7 +70,7 @@ static int read_thread(struct live_process *process, int tid, uint64_t now)
 
 	memset(thread, 0, sizeof(*thread));
 	thread->tid = tid;
-	read_status(process->subject.pid, thread);
+	live_read_status(process->subject.pid, thread);
 	thread->own_tid = proc_own_number(process->subject.pid, tid);
 	if (!thread->own_tid)
 		thread->own_tid = tid;
@@ -91,27 +80,11 @@ static int read_thread(struct live_process *process, int tid, uint64_t now)
 	thread->start = (struct frames_thread){ .tid = tid,
 						.pc = thread->call.pc,
 						.stack.from = thread->call.sp };
-	live_read_name(process->subject.pid, tid, thread->name);
+	proc_name(process->subject.pid, tid, thread->name, sizeof(thread->name));
 	ran = proc_ran_ns(process->subject.pid, tid);
 	thread->asleep_ns = thread->call.number >= 0 && ran && now > ran ? now - ran : 0;
 	process->thread_count++;
 	return status;
-}
-
-static int read_threads(struct live_process *process, struct error *err)
-{
-	uint64_t now = proc_ran_ns(getpid(), getpid());
-	size_t count;
-	cleanup_free int32_t *threads = proc_threads(process->subject.pid, &count);
-	int status = 0;
-
-	if (!count)
-		return refuse_process(ESRCH, process->subject.pid, err);
-	process->left_out = count > LIVE_THREADS_MAX ? count - LIVE_THREADS_MAX : 0;
-	process->threads = memory_zalloc(count - process->left_out, sizeof(*process->threads));
-	for (size_t i = 0; !status && i < count - process->left_out; i++)
-		status = read_thread(process, threads[i], now);
-	return status ? refuse_process(-status, process->subject.pid, err) : 0;
 }
 
 /*
@@ -121,11 +94,8 @@ static int read_threads(struct live_process *process, struct error *err)
 static int check_class(const struct live_process *process, struct error *err)
 {
 	unsigned char head[EI_NIDENT] = { 0 };
-	char path[64];
-	cleanup_fd int fd = -1;
+	cleanup_fd int fd = proc_open(process->subject.pid, 0, "exe");
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", process->subject.pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0 || read(fd, head, sizeof(head)) != sizeof(head) || head[EI_CLASS] == OWN_CLASS)
 		return 0;
 	return error_set(err, ENOTSUP,
@@ -137,20 +107,31 @@ static int check_class(const struct live_process *process, struct error *err)
 int live_look(struct live_process *process, int pid, struct error *err)
 {
 	cleanup_free char *root = read_link(pid, "root");
+	cleanup_free int32_t *threads = NULL;
 	char name[32];
+	uint64_t now;
+	size_t count;
 	int status;
 
 	*process = (struct live_process){ 0 };
 	subject_begin(&process->subject, pid);
-	live_read_name(pid, pid, process->name);
+	proc_name(pid, pid, process->name, sizeof(process->name));
 	process->has_our_numbers = is_same(pid, "ns/pid");
 	if (!root || strcmp(root, "/") != 0 || !is_same(pid, "ns/mnt"))
 		process->root = memory_format("/proc/%d/root", pid);
 	status = check_class(process, err);
-	if (!status)
-		status = read_threads(process, err);
 	if (status)
 		return status;
+	now = proc_ran_ns(getpid(), getpid());
+	threads = proc_threads(pid, &count);
+	if (!count)
+		return refuse_process(ESRCH, pid, err);
+	process->left_out = count > LIVE_THREADS_MAX ? count - LIVE_THREADS_MAX : 0;
+	process->threads = memory_zalloc(count - process->left_out, sizeof(*process->threads));
+	for (size_t i = 0; !status && i < count - process->left_out; i++)
+		status = read_thread(process, threads[i], now);
+	if (status)
+		return refuse_process(-status, pid, err);
 	status = maps_read(&process->subject.maps, pid);
 	if (status == -ENODATA)
 		return error_set(err, ESRCH,
@@ -385,16 +366,11 @@ int live_unwind(struct live_process *process, struct error *err)
 	return child < 0 ? error_system(err, errno, "cannot start a child") : 0;
 }
 
-void live_look_again(int pid, struct live_thread *thread)
-{
-	read_status(pid, thread);
-}
-
 bool live_is_unmoved(int pid, const struct live_thread *thread)
 {
 	struct live_thread now = { .tid = thread->tid };
 
-	read_status(pid, &now);
+	live_read_status(pid, &now);
 	if (proc_call(pid, thread->tid, &now.call) || now.call.number < 0)
 		return false;
 	return now.switches == thread->switches && now.call.number == thread->call.number &&

@@ -62,9 +62,6 @@ struct live_process {
 int live_look(struct live_process *process, int pid, struct error *err);
 void live_free(struct live_process *process);
 
-/* Reads the name of a thread, or of the process if tid is 0; "": unknown. */
-void live_read_name(int pid, int tid, char name[LIVE_NAME_MAX]);
-
 /*
  * Copies the stacks of sleeping threads whose backtrace is not complete. stops: stops each such
  * thread to read its registers, too, and skips threads that must not be stopped. Returns the number
@@ -79,11 +76,8 @@ size_t live_read_stacks(struct live_process *process, bool stops);
  */
 int live_unwind(struct live_process *process, struct error *err);
 
-/*
- * Reads the number of a thread's context switches again, because stopping the thread may have woken
- * it.
- */
-void live_look_again(int pid, struct live_thread *thread);
+/* Reads a thread's state and number of context switches. */
+void live_read_status(int pid, struct live_thread *thread);
 
 /*
  * Whether a thread still sleeps in the same call and has not run since its context switches were

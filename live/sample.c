@@ -166,22 +166,6 @@ static const struct trace_node *backtrace_of(const struct sample_row *row)
 			       : NULL;
 }
 
-static void name_row(struct sample_row *row)
-{
-	struct naming_line lines[PLACE_FRAMES];
-	size_t used = 0, count;
-
-	watched_lock(row->watched);
-	naming_site(row->watched->naming, backtrace_of(row), lines, PLACE_FRAMES, &count);
-	if (!count)
-		snprintf(row->site_text, sizeof(row->site_text), "%s",
-			 sites_at(ledger_sites(row->watched->ledger), row->site)->function->name);
-	watched_unlock(row->watched);
-	for (size_t i = 0; i < count && used < sizeof(row->site_text); i++)
-		used += (size_t)snprintf(row->site_text + used, sizeof(row->site_text) - used,
-					 "%s%s", i ? " <- " : "", lines[i].text);
-}
-
 /*
  * Writes the texts of the rows' call sites and merges rows with equal texts, because processes of
  * the same program have the same call sites. Returns the number of rows that are left.
@@ -197,8 +181,20 @@ static size_t merge_rows(struct sample_row *rows, size_t count)
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct sample_row *sum = rows, *row = &rows[i];
+		struct naming_line lines[PLACE_FRAMES];
+		size_t used = 0, frames;
 
-		name_row(row);
+		watched_lock(row->watched);
+		naming_site(row->watched->naming, backtrace_of(row), lines, PLACE_FRAMES, &frames);
+		if (!frames)
+			snprintf(row->site_text, sizeof(row->site_text), "%s",
+				 sites_at(ledger_sites(row->watched->ledger), row->site)
+					 ->function->name);
+		watched_unlock(row->watched);
+		for (size_t k = 0; k < frames && used < sizeof(row->site_text); k++)
+			used += (size_t)snprintf(row->site_text + used,
+						 sizeof(row->site_text) - used, "%s%s",
+						 k ? " <- " : "", lines[k].text);
 		while (sum < rows + kept &&
 		       (strcmp(sum->type, row->type) || strcmp(sum->site_text, row->site_text)))
 			sum++;
@@ -257,30 +253,6 @@ static uint64_t add_resident(struct watched *const *processes, size_t count)
 	return sum;
 }
 
-static void add_process(struct sample *sample, struct list *list, struct watched *watched,
-			bool since_base)
-{
-	watched_lock(watched);
-	sample->events += watched->events;
-	sample->event_rate += watched->event_rate;
-	sample->dropped += watched->lost;
-	sample->damages += watched->damages;
-	sample->ended += watched->has_ended || watched->is_finished;
-	sample->running += !watched->has_ended && !watched->is_finished;
-	if (watched->ticks > sample->ticks)
-		sample->ticks = watched->ticks < WATCHED_TICKS ? watched->ticks : WATCHED_TICKS;
-	if (ledger_sample(watched->ledger) > sample->sample)
-		sample->sample = ledger_sample(watched->ledger);
-	/* the age of the run is the time from the start of its first process to the last event */
-	if (watched->start_ns && (!sample->start_ns || watched->start_ns < sample->start_ns))
-		sample->start_ns = watched->start_ns;
-	if (watched->time_ns > sample->end_ns)
-		sample->end_ns = watched->time_ns;
-	add_classes(sample, watched);
-	add_rows(list, watched, since_base);
-	watched_unlock(watched);
-}
-
 void sample_take(struct sample *sample, struct watched *const *processes, size_t count,
 		 const struct sample_options *options)
 {
@@ -289,8 +261,33 @@ void sample_take(struct sample *sample, struct watched *const *processes, size_t
 	size_t kept = 0;
 
 	*sample = (struct sample){ .resident_bytes = add_resident(processes, count) };
-	for (size_t i = 0; i < count; i++)
-		add_process(sample, &list, processes[i], options->since_base);
+	for (size_t i = 0; i < count; i++) {
+		struct watched *watched = processes[i];
+
+		watched_lock(watched);
+		sample->events += watched->events;
+		sample->event_rate += watched->event_rate;
+		sample->dropped += watched->lost;
+		sample->damages += watched->damages;
+		sample->ended += watched->has_ended || watched->is_finished;
+		sample->running += !watched->has_ended && !watched->is_finished;
+		if (watched->ticks > sample->ticks)
+			sample->ticks =
+				watched->ticks < WATCHED_TICKS ? watched->ticks : WATCHED_TICKS;
+		if (ledger_sample(watched->ledger) > sample->sample)
+			sample->sample = ledger_sample(watched->ledger);
+		/*
+		 * the run begins with the start of its first process, and ends with the last event
+		 */
+		if (watched->start_ns &&
+		    (!sample->start_ns || watched->start_ns < sample->start_ns))
+			sample->start_ns = watched->start_ns;
+		if (watched->time_ns > sample->end_ns)
+			sample->end_ns = watched->time_ns;
+		add_classes(sample, watched);
+		add_rows(&list, watched, options->since_base);
+		watched_unlock(watched);
+	}
 	for (size_t i = 0; i < list.count; i++) {
 		const struct sample_row *row = &list.items[i];
 

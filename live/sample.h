@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "live/watched.h"
+#include "live/run_files.h"
 
 #define SAMPLE_CLASSES	48u
 #define SAMPLE_ROWS_MAX 200u

@@ -70,12 +70,6 @@ int screen_begin(struct screen *screen)
 	return 0;
 }
 
-void screen_end(struct screen *screen)
-{
-	if (screen == shown)
-		screen_restore();
-}
-
 void screen_restore(void)
 {
 	if (!shown)
@@ -85,8 +79,10 @@ void screen_restore(void)
 	shown = NULL;
 }
 
-/* Decodes the key that is encoded by the first `size` bytes of the input. A lone ESC ends the
- * program. */
+/*
+ * Decodes the key that is encoded by the first `size` bytes of the input. A lone ESC ends the
+ * program.
+ */
 static int decode(const char *bytes, size_t size)
 {
 	if (bytes[0] != '\033')
@@ -152,12 +148,6 @@ int screen_key(struct screen *screen, int timeout_ms)
 	return take_key(screen);
 }
 
-void screen_draw_begin(struct out *out)
-{
-	out_text(out, HOME);
-}
-
-/* Draws the text of a line, without a newline. */
 static void draw_text(const struct screen *screen, struct out *out, const char *text,
 		      bool is_marked)
 {
@@ -195,15 +185,14 @@ static void draw_text(const struct screen *screen, struct out *out, const char *
 		out_text(out, PLAIN);
 }
 
-void screen_draw_line(const struct screen *screen, struct out *out, const char *text,
-		      bool is_marked)
+void screen_draw(const struct screen *screen, struct out *out, char *text, size_t marked,
+		 char *last, size_t count)
 {
-	draw_text(screen, out, text, is_marked);
-	out_text(out, "\r\n");
-}
-
-void screen_draw_end(const struct screen *screen, struct out *out, char *last, size_t count)
-{
+	out_text(out, HOME);
+	for (size_t i = 0; text && *text && i + count < screen->height; i++) {
+		draw_text(screen, out, strsep(&text, "\n"), i == marked);
+		out_text(out, "\r\n");
+	}
 	out_text(out, CLEAR_BELOW);
 	for (size_t row = screen->height - count + 1; last && row <= screen->height; row++) {
 		out_format(out, "\033[%zuH", row);

@@ -48,9 +48,8 @@ struct screen {
  * there is no terminal or it cannot move its cursor (TERM=dumb).
  */
 int screen_begin(struct screen *screen);
-void screen_end(struct screen *screen);
 
-/* Restores the terminal if a screen is active. For a caller that exits immediately. */
+/* Restores the terminal if a screen is active. */
 void screen_restore(void);
 
 /*
@@ -59,13 +58,12 @@ void screen_restore(void);
 int screen_key(struct screen *screen, int timeout_ms);
 
 /*
- * Draws a picture line by line from the top. screen_draw_end() clears the rest of the screen and
- * draws the `count` lines of `last` at its bottom. Lines are cut at the width of the screen;
- * control characters are escaped. is_marked: shows the line in reverse video, without other styles.
+ * Draws the lines of `text` from the top, clears the rest of the screen, and draws the `count`
+ * lines of `last` at its bottom. Both texts are changed. Lines are cut at the width of the screen;
+ * control characters are escaped. marked: number of the line that is shown in reverse video,
+ * without other styles; SIZE_MAX: none.
  */
-void screen_draw_begin(struct out *out);
-void screen_draw_line(const struct screen *screen, struct out *out, const char *text,
-		      bool is_marked);
-void screen_draw_end(const struct screen *screen, struct out *out, char *last, size_t count);
+void screen_draw(const struct screen *screen, struct out *out, char *text, size_t marked,
+		 char *last, size_t count);
 
 #endif

@@ -83,11 +83,17 @@ static void look_at(struct top_picture *picture, int pid)
 	look_free(&look);
 }
 
-static void find_waits(struct top *top)
+/* ---- pictures ---- */
+
+static void tick_picture(struct top *top)
 {
 	struct top_picture *picture = &top->picture;
+	uint64_t now = clock_ns();
 	size_t looks = 0;
 
+	sample_tick(top->run.processes.items, top->run.processes.count,
+		    top->ticked_ns ? (double)(now - top->ticked_ns) / 1e9 : 0);
+	top->ticked_ns = now;
 	picture->wait_count = picture->held_up = picture->rings = picture->inferred = 0;
 	picture->has_waits = !top->no_waits;
 	for (size_t i = 0; picture->has_waits && i < top->run.processes.count; i++) {
@@ -103,19 +109,6 @@ static void find_waits(struct top *top)
 	}
 }
 
-/* ---- pictures ---- */
-
-static void tick_picture(struct top *top)
-{
-	uint64_t now = clock_ns();
-
-	sample_tick(top->run.processes.items, top->run.processes.count,
-		    top->ticked_ns ? (double)(now - top->ticked_ns) / 1e9 : 0);
-	top->ticked_ns = now;
-	find_waits(top);
-}
-
-/* Moves the selection by a number of rows. */
 static void select_row(struct top_picture *picture, long by)
 {
 	long last = (long)picture->sample.row_count - 1, row = (long)picture->selected + by;
@@ -141,7 +134,7 @@ static void draw_picture(struct top *top, struct out *out)
 {
 	struct top_picture *picture = &top->picture;
 	const struct screen *screen = &top->screen;
-	size_t marked, lines = 0, key_lines = 1;
+	size_t marked, key_lines = 1;
 	struct out text, keys;
 
 	out_open(&text, -1);
@@ -162,10 +155,7 @@ static void draw_picture(struct top *top, struct out *out)
 		top_put_text(&text, picture, screen, &marked);
 	}
 	out_char(&text, 0);
-	screen_draw_begin(out);
-	for (char *at = text.buffer; at && *at && lines + key_lines < screen->height; lines++)
-		screen_draw_line(screen, out, strsep(&at, "\n"), lines == marked);
-	screen_draw_end(screen, out, keys.buffer, key_lines);
+	screen_draw(screen, out, text.buffer, marked, keys.buffer, key_lines);
 	text.used = keys.used = 0;
 	out_close(&text);
 	out_close(&keys);
@@ -289,14 +279,6 @@ static bool take_key(struct top *top, int key)
 	return true;
 }
 
-/* Returns the number of rows to sample: enough for the screen and the next page. */
-static size_t rows_of(const struct top *top)
-{
-	size_t rows = top->picture.first + top->screen.height + PAGE_ROWS;
-
-	return rows < SAMPLE_ROWS_MAX ? rows : SAMPLE_ROWS_MAX;
-}
-
 static int run_screen(struct top *top, struct out *out, struct error *err)
 {
 	uint64_t next = 0, restarts = 0;
@@ -317,8 +299,11 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 			tick_picture(top);
 			next = clock_ns() + top->interval.value;
 		}
-		if (!has_rows)
-			top->options.rows = rows_of(top);
+		if (!has_rows) {
+			size_t rows = top->picture.first + top->screen.height + PAGE_ROWS;
+
+			top->options.rows = rows < SAMPLE_ROWS_MAX ? rows : SAMPLE_ROWS_MAX;
+		}
 		if (!status &&
 		    (is_due || key == 's' || key == 'c' || key == 'b' || key == KEY_RESIZE))
 			take_picture(top);
@@ -407,27 +392,10 @@ static int check_class(struct top *top, struct error *err)
 		word, list);
 }
 
-static int run_top(struct top *top, struct error *err)
-{
-	struct out out;
-	int status;
-
-	out_open(&out, STDOUT_FILENO);
-	if (!top->is_batch && screen_begin(&top->screen) == 0) {
-		status = run_screen(top, &out, err);
-		screen_end(&top->screen);
-	} else {
-		top->options.rows = top->options.rows ? top->options.rows : ROWS_DEFAULT;
-		status = run_batch(top, &out, err);
-	}
-	sample_free(&top->picture.sample);
-	out_close(&out);
-	return status;
-}
-
 int live_top(int argc, char **argv, struct error *err)
 {
 	struct top *top = memory_zalloc(1, sizeof(*top));
+	struct out out;
 	int first, status;
 
 	first = take_options(top, argc, argv, err);
@@ -441,8 +409,16 @@ int live_top(int argc, char **argv, struct error *err)
 		free(top);
 		return LIVE_USAGE;
 	}
-	if (!status)
-		status = run_top(top, err);
+	out_open(&out, STDOUT_FILENO);
+	if (!status && !top->is_batch && screen_begin(&top->screen) == 0) {
+		status = run_screen(top, &out, err);
+		screen_restore();
+	} else if (!status) {
+		top->options.rows = top->options.rows ? top->options.rows : ROWS_DEFAULT;
+		status = run_batch(top, &out, err);
+	}
+	sample_free(&top->picture.sample);
+	out_close(&out);
 	run_free(&top->run);
 	free(top);
 	return status ? LIVE_FAILURE : 0;

@@ -37,7 +37,6 @@ static const char *human_change(struct human *human, double amount, bool is_byte
 	return human->text;
 }
 
-/* Writes a size or a count, which may be negative. */
 static const char *human_amount(struct human *human, int64_t number, bool is_bytes)
 {
 	if (number < 0)
@@ -174,14 +173,6 @@ static void put_head(const struct view *view)
 	out_text(out, picture->is_frozen ? "  FROZEN\n" : "\n");
 }
 
-static void put_class(const struct view *view, const char *type)
-{
-	size_t length = name_start(type, strlen(type), CLASS_WIDTH);
-
-	out_name(view->out, type, length, ESCAPE_ALL);
-	out_format(view->out, "%*s", (int)(CLASS_WIDTH - name_columns(type, length)), "");
-}
-
 /* Draws a bar: the share of a call site in the live amount of its class. */
 static void put_share(const struct view *view, const struct sample_row *row, size_t width)
 {
@@ -208,6 +199,8 @@ static void put_numbers(const struct view *view, const struct sample_row *row, b
 	const char *texts[COLUMNS] = { "live",	     "objects",	 "growth/s", "curve",
 				       "acquired/s", "acquired", "peak",     "share" };
 	enum screen_style usual = row ? STYLE_PLAIN : STYLE_HEAD;
+	const char *type = row ? row->type : "class";
+	size_t length = name_start(type, strlen(type), CLASS_WIDTH);
 	struct human live, count, growth, rate, acquired, peak;
 
 	if (row) {
@@ -224,7 +217,8 @@ static void put_numbers(const struct view *view, const struct sample_row *row, b
 		texts[LIVE] = "since base";
 	}
 	put_style(view, row ? STYLE_CLASS : STYLE_HEAD);
-	put_class(view, row ? row->type : "class");
+	out_name(view->out, type, length, ESCAPE_ALL);
+	out_format(view->out, "%*s", (int)(CLASS_WIDTH - name_columns(type, length)), "");
 	for (enum column i = 0; i < COLUMNS; i++) {
 		bool is_drawn = i == CURVE || i == SHARE;
 		bool is_sorted = !is_class && i == orders[options->order].column;
@@ -314,19 +308,6 @@ static void put_site(const struct view *view, const char *text)
 	out_char(view->out, '\n');
 }
 
-static void put_backtrace(const struct view *view, const struct sample_row *row)
-{
-	struct naming_line lines[LINES_MAX];
-	size_t count = sample_backtrace(row, lines, LINES_MAX);
-
-	for (size_t i = 0; i < count; i++) {
-		naming_cut(lines[i].text, view->width - view->site_at - 2);
-		out_format(view->out, "%*s", (int)view->site_at + 2, "");
-		out_name(view->out, lines[i].text, strlen(lines[i].text), ESCAPE_ALL);
-		out_char(view->out, '\n');
-	}
-}
-
 static size_t count_lines(const struct out *out)
 {
 	size_t lines = 0;
@@ -378,8 +359,17 @@ void top_put_text(struct out *out, const struct top_picture *picture, const stru
 			*marked = count_lines(out);
 		put_numbers(&view, row, false);
 		put_site(&view, row->site_text);
-		if (screen && i == picture->selected && picture->shows_backtrace)
-			put_backtrace(&view, row);
+		if (screen && i == picture->selected && picture->shows_backtrace) {
+			struct naming_line frames[LINES_MAX];
+			size_t count = sample_backtrace(row, frames, LINES_MAX);
+
+			for (size_t k = 0; k < count; k++) {
+				naming_cut(frames[k].text, view.width - view.site_at - 2);
+				out_format(out, "%*s", (int)view.site_at + 2, "");
+				out_name(out, frames[k].text, strlen(frames[k].text), ESCAPE_ALL);
+				out_char(out, '\n');
+			}
+		}
 	}
 }
 
@@ -513,8 +503,25 @@ static void put_class_metric(struct out *out, const char *name, const struct sam
 	out_format(out, "} %llu\n", (unsigned long long)value);
 }
 
-static void put_class_metrics(struct out *out, const struct sample *sample)
+void top_put_metrics(struct out *out, const struct top_picture *picture)
 {
+	const struct sample *sample = &picture->sample;
+
+	put_metric(out, "holdtrace_processes", "gauge", "Running traced processes.",
+		   sample->running);
+	if (sample->resident_bytes)
+		put_metric(out, "holdtrace_resident_bytes", "gauge",
+			   "Resident memory of the running traced processes.",
+			   sample->resident_bytes);
+	put_metric(out, "holdtrace_events", "counter", "Recorded events.", sample->events);
+	put_metric(out, "holdtrace_dropped_events", "counter", "Dropped events.", sample->dropped);
+	if (picture->has_waits) {
+		put_metric(out, "holdtrace_waiting_threads", "gauge",
+			   "Threads that wait for a lock that is held.", picture->held_up);
+		put_metric(out, "holdtrace_deadlocks", "gauge",
+			   "Cycles of threads that wait for each other.", picture->rings);
+	}
+
 	const struct sample_row *end = sample->classes + sample->class_count, *class;
 
 	put_family(out, "holdtrace_live_objects", "gauge", "Live objects.");
@@ -539,27 +546,6 @@ static void put_class_metrics(struct out *out, const struct sample *sample)
 	put_family(out, "holdtrace_acquired", "counter", "Calls that acquired an object.");
 	for (class = sample->classes; class < end; class ++)
 		put_class_metric(out, "holdtrace_acquired_total", class, class->acquired);
-}
-
-void top_put_metrics(struct out *out, const struct top_picture *picture)
-{
-	const struct sample *sample = &picture->sample;
-
-	put_metric(out, "holdtrace_processes", "gauge", "Running traced processes.",
-		   sample->running);
-	if (sample->resident_bytes)
-		put_metric(out, "holdtrace_resident_bytes", "gauge",
-			   "Resident memory of the running traced processes.",
-			   sample->resident_bytes);
-	put_metric(out, "holdtrace_events", "counter", "Recorded events.", sample->events);
-	put_metric(out, "holdtrace_dropped_events", "counter", "Dropped events.", sample->dropped);
-	if (picture->has_waits) {
-		put_metric(out, "holdtrace_waiting_threads", "gauge",
-			   "Threads that wait for a lock that is held.", picture->held_up);
-		put_metric(out, "holdtrace_deadlocks", "gauge",
-			   "Cycles of threads that wait for each other.", picture->rings);
-	}
-	put_class_metrics(out, sample);
 	put_family(out, "holdtrace_site_live_bytes", "gauge",
 		   "Bytes of live objects at the largest call sites.");
 	for (size_t i = 0; i < sample->row_count; i++) {

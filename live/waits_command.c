@@ -34,7 +34,7 @@ const struct option_table live_waits_options = {
 
 /* ---- text ---- */
 
-static void put_head(struct out *out, const struct look *look)
+static void put_text(struct out *out, const struct look *look)
 {
 	const struct live_process *process = &look->process;
 
@@ -64,11 +64,6 @@ static void put_head(struct out *out, const struct look *look)
 			   "ended\n",
 			   look_count(look, look_is_orphaned),
 			   look_count(look, look_is_orphaned) == 1 ? "" : "s");
-}
-
-static void put_text(struct out *out, const struct look *look)
-{
-	put_head(out, look);
 	/* order: threads in a cycle, threads that wait for a held lock, all others */
 	for (unsigned wanted = 0; wanted < 3; wanted++)
 		for (size_t i = 0; i < look->process.thread_count; i++) {
@@ -137,32 +132,6 @@ static void add_lines(struct json *json, const struct look *look, const char *ke
 	json_end(json);
 }
 
-static void add_thread(struct json *json, const struct look *look, size_t i)
-{
-	const struct live_thread *thread = &look->process.threads[i];
-	const char state[2] = { thread->state, 0 };
-
-	json_begin(json, '{');
-	json_add_unsigned(json, "tid", (uint64_t)thread->own_tid);
-	json_add_text(json, "name", thread->name);
-	json_add_text(json, "state", state);
-	json_key(json, "wait_s");
-	if (thread->asleep_ns)
-		json_real(json, (double)thread->asleep_ns / 1e9);
-	else
-		json_null(json);
-	json_add_bool(json, "in_deadlock", look->is_in_ring[i]);
-	json_add_bool(json, "in_inferred_deadlock", look->is_inferred[i]);
-	add_await(json, look, &look->awaits[i]);
-	if (look->python[i]) {
-		json_add_bool(json, "holds_gil", look->holds_gil[i]);
-		add_lines(json, look, "python", look->python[i]);
-	}
-	add_lines(json, look, "backtrace", look->backtraces[i]);
-	json_add_text(json, "not_stopped", thread->objection);
-	json_end(json);
-}
-
 static void put_json(struct out *out, const struct look *look)
 {
 	struct json json;
@@ -179,8 +148,30 @@ static void put_json(struct out *out, const struct look *look)
 	json_end(&json);
 	json_add_unsigned(&json, "threads_not_shown", look->process.left_out);
 	json_open(&json, "threads", '[');
-	for (size_t i = 0; i < look->process.thread_count; i++)
-		add_thread(&json, look, i);
+	for (size_t i = 0; i < look->process.thread_count; i++) {
+		const struct live_thread *thread = &look->process.threads[i];
+		const char state[2] = { thread->state, 0 };
+
+		json_begin(&json, '{');
+		json_add_unsigned(&json, "tid", (uint64_t)thread->own_tid);
+		json_add_text(&json, "name", thread->name);
+		json_add_text(&json, "state", state);
+		json_key(&json, "wait_s");
+		if (thread->asleep_ns)
+			json_real(&json, (double)thread->asleep_ns / 1e9);
+		else
+			json_null(&json);
+		json_add_bool(&json, "in_deadlock", look->is_in_ring[i]);
+		json_add_bool(&json, "in_inferred_deadlock", look->is_inferred[i]);
+		add_await(&json, look, &look->awaits[i]);
+		if (look->python[i]) {
+			json_add_bool(&json, "holds_gil", look->holds_gil[i]);
+			add_lines(&json, look, "python", look->python[i]);
+		}
+		add_lines(&json, look, "backtrace", look->backtraces[i]);
+		json_add_text(&json, "not_stopped", thread->objection);
+		json_end(&json);
+	}
 	json_end(&json);
 	json_end(&json);
 	json_finish(&json);

@@ -27,20 +27,41 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The actions of `holdtrace watch` when a limit is broken (--then). */
+enum verdict { KEPT, UNKNOWN, BROKEN };
 
 struct step {
 	const struct action *action;
 	const char *text, *with;
 };
 
-struct act {
-	int pid; /* process id of the command line */
-	struct ctl_run *run;
-	const char *analyst; /* path of the post-processor */
-	struct step *steps;
-	size_t count;
+#define PUMP_NS 200000000
+#define LOOK_NS 1000000000ull /* time between two examinations of threads */
+#define ASK_NS	1000000000ull /* time between two runs of the checker */
+/* this multiple of the duration of the last check is added to ASK_NS */
+#define ASK_SHARE  4
+#define ANSWER_MAX 65536
+
+struct watch {
+	struct option_values values;
+#define OPTION(kind, name, ...) option_##kind name;
+#include "live/watch.def"
+#undef OPTION
+	option_text check;   /* path of the post-processor, which is the checker */
+	int pid;	     /* process id of the command line */
+	struct ctl_run *ctl; /* the run of that process */
+	struct step *steps;  /* the actions (--then) */
+	size_t step_count;
+	const struct watched *broken; /* process that has broken a limit */
+	struct run run;
+	struct limits limits;
+	char *fail_on;	   /* the limits as an argument of the post-processor */
+	uint64_t left_out; /* number of files that are left out so far */
+	size_t next;	   /* index of the process that is examined first */
+	uint64_t ask_ns;   /* time of the next check */
+	uint64_t look_ns;  /* time of the next examination of threads */
 };
+
+/* ---- the actions of `holdtrace watch` when a limit is broken (--then) ---- */
 
 /* The process that broke a limit. */
 struct breaker {
@@ -51,35 +72,35 @@ struct breaker {
 };
 
 /* The actions. with: the text that follows the action's word, or "". */
-static int take_snapshot(const struct act *act, const struct breaker *breaker, const char *with,
+static int take_snapshot(const struct watch *watch, const struct breaker *breaker, const char *with,
 			 struct error *err)
 {
 	cleanup_free char *paths = NULL;
 	int left_out;
 
 	(void)with;
-	if (ctl_paths(act->run, breaker->pid, &paths, err))
+	if (ctl_paths(watch->ctl, breaker->pid, &paths, err))
 		return -err->number;
 	left_out = ctl_cut(paths, err);
 	ctl_print(paths);
 	return left_out;
 }
 
-static int keep_traces(const struct act *act, const struct breaker *breaker, const char *with,
+static int keep_traces(const struct watch *watch, const struct breaker *breaker, const char *with,
 		       struct error *err)
 {
 	(void)with;
-	return ctl_keep(act->run, breaker->pid, NULL, err);
+	return ctl_keep(watch->ctl, breaker->pid, NULL, err);
 }
 
-static int stop_recording(const struct act *act, const struct breaker *breaker, const char *with,
-			  struct error *err)
+static int stop_recording(const struct watch *watch, const struct breaker *breaker,
+			  const char *with, struct error *err)
 {
 	cleanup_free char *answer = NULL;
 
 	(void)breaker;
 	(void)with;
-	return ctl_ask(act->run, 0, CONTROL_STOP, "", &answer, err);
+	return ctl_ask(watch->ctl, 0, CONTROL_STOP, "", &answer, err);
 }
 
 /* Returns the number of a signal by its name as in kill(1), with or without SIG. */
@@ -93,10 +114,10 @@ static int find_signal(const char *name)
 	return 0;
 }
 
-static int send_signal(const struct act *act, const struct breaker *breaker, const char *with,
+static int send_signal(const struct watch *watch, const struct breaker *breaker, const char *with,
 		       struct error *err)
 {
-	(void)act;
+	(void)watch;
 	if (breaker->handle < 0)
 		return error_set(err, ESRCH, "process %d has ended", breaker->pid);
 	return syscall(SYS_pidfd_send_signal, breaker->handle, find_signal(with), NULL, 0)
@@ -105,13 +126,13 @@ static int send_signal(const struct act *act, const struct breaker *breaker, con
 }
 
 /* Runs a shell command with the process id in the environment variable PID. */
-static int run_command(const struct act *act, const struct breaker *breaker, const char *with,
+static int run_command(const struct watch *watch, const struct breaker *breaker, const char *with,
 		       struct error *err)
 {
 	char number[16];
 	int status;
 
-	(void)act;
+	(void)watch;
 	snprintf(number, sizeof(number), "%d", breaker->pid);
 	setenv("PID", number, 1);
 	fflush(stdout);
@@ -128,7 +149,7 @@ static int run_command(const struct act *act, const struct breaker *breaker, con
  * Prints the report of the run. If the process that broke the limit has ended, the process id of
  * the command line identifies the run.
  */
-static int print_report(const struct act *act, const struct breaker *breaker, const char *with,
+static int print_report(const struct watch *watch, const struct breaker *breaker, const char *with,
 			struct error *err)
 {
 	char number[16];
@@ -138,11 +159,11 @@ static int print_report(const struct act *act, const struct breaker *breaker, co
 	pid_t child;
 
 	(void)with;
-	snprintf(number, sizeof(number), "%d", breaker->handle < 0 ? act->pid : breaker->pid);
+	snprintf(number, sizeof(number), "%d", breaker->handle < 0 ? watch->pid : breaker->pid);
 	fflush(stdout);
 	child = fork();
 	if (child == 0) {
-		execv(act->analyst, words);
+		execv(watch->check, words);
 		_exit(LIVE_FAILURE);
 	}
 	if (child < 0)
@@ -154,7 +175,7 @@ static int print_report(const struct act *act, const struct breaker *breaker, co
 
 static const struct action {
 	const char *word;
-	int (*function)(const struct act *act, const struct breaker *breaker, const char *with,
+	int (*function)(const struct watch *watch, const struct breaker *breaker, const char *with,
 			struct error *err);
 	bool needs_process; /* refuses to act if the process was not identified for certain */
 } actions[] = {
@@ -163,7 +184,7 @@ static const struct action {
 	{ "signal:", send_signal, true },     { "|", run_command, true },
 };
 
-static int take_action(struct step *step, const char *text, struct error *err)
+static int take_action(struct watch *watch, const char *text, struct error *err)
 {
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		const struct action *action = &actions[i];
@@ -175,7 +196,7 @@ static int take_action(struct step *step, const char *text, struct error *err)
 			continue;
 		if (action->function == send_signal && !find_signal(text + length))
 			return error_set(err, EINVAL, "%s: unknown signal", text);
-		*step = (struct step){ .action = action, .text = text, .with = text + length };
+		watch->steps[watch->step_count++] = (struct step){ action, text, text + length };
 		return 0;
 	}
 	return error_set(
@@ -184,35 +205,11 @@ static int take_action(struct step *step, const char *text, struct error *err)
 		text);
 }
 
-/*
- * Asks the collector for the process of a stream, since the collector has its pid from the kernel.
- * The pid in the trace may be forged, or come from another pid namespace.
- */
-static struct breaker identify_process(const struct act *act, int pid, uint32_t stream)
+static int take_actions(struct watch *watch, struct error *err)
 {
-	struct breaker breaker = { .pid = pid, .handle = -1 };
-
-	switch (ctl_process(act->run, stream, &breaker.pid, &breaker.handle, &breaker.doubt)) {
-	case 0:
-		break;
-	case -ESRCH: /* the whole run has ended */
-		breaker.doubt = (struct error){ 0 };
-		break;
-	default:
-		breaker.pid = 0;
-	}
-	return breaker;
-}
-
-/* Parses the texts of --then. Returns 0 or a negative errno; call act_free() in any case. */
-static int act_plan(struct act *act, int pid, const char *analyst, const option_list *texts,
-		    struct error *err)
-{
-	act->pid = pid;
-	act->analyst = analyst;
-	act->steps = memory_zalloc(texts->count, sizeof(*act->steps));
-	for (; act->count < texts->count; act->count++)
-		if (take_action(&act->steps[act->count], texts->items[act->count], err))
+	watch->steps = memory_zalloc(watch->then.count, sizeof(*watch->steps));
+	for (size_t i = 0; i < watch->then.count; i++)
+		if (take_action(watch, watch->then.items[i], err))
 			return -EINVAL;
 	return 0;
 }
@@ -221,18 +218,32 @@ static int act_plan(struct act *act, int pid, const char *analyst, const option_
  * Performs all actions in order, even if one fails. pid, stream: the process that broke the limit.
  * Returns an exit status.
  */
-static int act_on(const struct act *act, uint32_t pid, uint32_t stream)
+static int act_on(const struct watch *watch, uint32_t pid, uint32_t stream)
 {
-	struct breaker breaker = identify_process(act, (int)pid, stream);
+	struct breaker breaker = { .pid = (int)pid, .handle = -1 };
 	int status = LIVE_FOUND;
 
+	/*
+	 * ask the collector for the process of the stream, since the collector has its pid from the
+	 * kernel: the pid in the trace may be forged, or come from another pid namespace
+	 */
+	switch (ctl_process(watch->ctl, stream, &breaker.pid, &breaker.handle, &breaker.doubt)) {
+	case 0:
+		break;
+	case -ESRCH: /* the whole run has ended */
+		breaker.doubt = (struct error){ 0 };
+		break;
+	default:
+		breaker.pid = 0;
+	}
+
 	signal(SIGPIPE, SIG_DFL); /* the command of --then expects the default action */
-	for (size_t i = 0; i < act->count; i++) {
-		const struct step *step = &act->steps[i];
+	for (size_t i = 0; i < watch->step_count; i++) {
+		const struct step *step = &watch->steps[i];
 		struct error err = breaker.doubt;
 
 		if ((!err.number || !step->action->needs_process) &&
-		    !step->action->function(act, &breaker, step->with, &err))
+		    !step->action->function(watch, &breaker, step->with, &err))
 			continue;
 		print_message(stderr, "holdtrace: watch: --then=%s: %s", step->text, err.text);
 		status = LIVE_FAILURE;
@@ -241,38 +252,6 @@ static int act_on(const struct act *act, uint32_t pid, uint32_t stream)
 		close(breaker.handle);
 	return fflush(stdout) ? LIVE_FAILURE : status;
 }
-
-static void act_free(struct act *act)
-{
-	free(act->run);
-	free(act->steps);
-}
-
-#define PUMP_NS 200000000
-#define LOOK_NS 1000000000ull /* time between two examinations of threads */
-#define ASK_NS	1000000000ull /* time between two runs of the checker */
-/* this multiple of the duration of the last check is added to ASK_NS */
-#define ASK_SHARE  4
-#define ANSWER_MAX 65536
-
-enum verdict { KEPT, UNKNOWN, BROKEN };
-
-struct watch {
-	struct option_values values;
-#define OPTION(kind, name, ...) option_##kind name;
-#include "live/watch.def"
-#undef OPTION
-	option_text check; /* path of the post-processor, which is the checker */
-	struct act act;
-	const struct watched *broken; /* process that has broken a limit */
-	struct run run;
-	struct limits limits;
-	char *fail_on;	   /* the limits as an argument of the post-processor */
-	uint64_t left_out; /* number of files that are left out so far */
-	size_t next;	   /* index of the process that is examined first */
-	uint64_t ask_ns;   /* time of the next check */
-	uint64_t look_ns;  /* time of the next examination of threads */
-};
 
 static const struct option_row rows[] = {
 	/* set by the launcher, not shown in help */
@@ -290,12 +269,28 @@ const struct option_table live_watch_options = {
 
 /* ---- when to run the checker ---- */
 
-/* Returns the live amount of the class to which the limit applies, or of all classes. */
-static uint64_t amount_of(struct watched *watched, const struct limit_row *row)
+static bool may_break(struct watched *watched, const struct limit *limit, bool looks)
 {
-	uint64_t amount = 0;
+	const struct limit_row *row = limit->row;
+	struct look look;
+	uint64_t amount;
+	bool may;
 
-	for (uint32_t i = 0; i < ledger_class_count(watched->ledger); i++) {
+	if (row->live == LIMIT_DEADLOCK) {
+		if (watched->has_ended || !looks || watched->is_unproven)
+			return watched->has_ended;
+		may = look_take(&look, (int)watched->pid, false, NULL) == 0 &&
+		      look_is_traced(&look) && look.rings;
+		look_free(&look);
+		return may;
+	}
+	if (row->live == LIMIT_LATER)
+		return true;
+	watched_lock(watched);
+	/* the live amount of the class to which the limit applies, or of all classes */
+	amount = row->live == LIMIT_DROPPED ? watched->lost : 0;
+	for (uint32_t i = 0; row->live != LIMIT_DROPPED && i < ledger_class_count(watched->ledger);
+	     i++) {
 		const struct ledger_sum *sum = ledger_sum(watched->ledger, i);
 
 		if (*row->class && strcmp(ledger_class(watched->ledger, i)->type, row->class) != 0)
@@ -304,30 +299,8 @@ static uint64_t amount_of(struct watched *watched, const struct limit_row *row)
 			  : row->unit == LIMIT_BYTES ? sum->bytes
 						     : sum->count;
 	}
-	return amount;
-}
-
-static bool may_break(struct watched *watched, const struct limit *limit, bool looks)
-{
-	struct look look;
-	bool may;
-
-	if (limit->row->live == LIMIT_DEADLOCK) {
-		if (watched->has_ended || !looks || watched->is_unproven)
-			return watched->has_ended;
-		may = look_take(&look, (int)watched->pid, false, NULL) == 0 &&
-		      look_is_traced(&look) && look.rings;
-		look_free(&look);
-		return may;
-	}
-	if (limit->row->live == LIMIT_LATER)
-		return true;
-	watched_lock(watched);
-	may = limit_is_broken(limit, limit->row->live == LIMIT_DROPPED
-					     ? watched->lost
-					     : amount_of(watched, limit->row));
 	watched_unlock(watched);
-	return may;
+	return limit_is_broken(limit, amount);
 }
 
 /* ---- the checker's result ---- */
@@ -581,7 +554,7 @@ static int watch_process(struct watch *watch, char **names, struct error *err)
 {
 	bool is_broken = false, has_unknown = false;
 	uint32_t pid = 0, stream = 0;
-	int status = ctl_find(watch->act.pid, &watch->act.run, err);
+	int status = ctl_find(watch->pid, &watch->ctl, err);
 
 	if (!status)
 		status = run_open(&watch->run, names, err);
@@ -599,7 +572,7 @@ static int watch_process(struct watch *watch, char **names, struct error *err)
 		status = LIVE_UNKNOWN;
 	run_free(&watch->run);
 	if (!status && is_broken)
-		status = act_on(&watch->act, pid, stream);
+		status = act_on(watch, pid, stream);
 	fflush(stdout);
 	return status < 0 ? LIVE_FAILURE : status;
 }
@@ -618,10 +591,12 @@ int live_watch(int argc, char **argv, struct error *err)
 		first = error_set(err, EINVAL,
 				  "expected --when=LIMIT and one process id of the run: holdtrace "
 				  "watch --when='fd>900' PID");
-	if (first > 0 && take_limits(&watch, err) == 0 &&
-	    act_plan(&watch.act, atoi(*names), watch.check, &watch.then, err) == 0)
+	if (first > 0 && take_limits(&watch, err) == 0 && take_actions(&watch, err) == 0) {
+		watch.pid = atoi(*names);
 		status = watch_process(&watch, names, err);
-	act_free(&watch.act);
+	}
+	free(watch.ctl);
+	free(watch.steps);
 	free(watch.fail_on);
 	free(watch.when.items);
 	free(watch.then.items);
