@@ -158,27 +158,6 @@ static void describe(struct descriptor *descriptor, const struct event *event)
 	}
 }
 
-static void identify(struct descriptors *descriptors, struct descriptor *descriptor,
-		     const struct event *event)
-{
-	const char *kind = kind_of(event->function->name, false);
-	const struct hook *hook = event->related ? event->function->hook : NULL;
-
-	if (kind)
-		descriptor->kind = kind;
-	if (!take_over(descriptors, descriptor, event))
-		describe(descriptor, event);
-	/* the path may show a more specific kind, such as a terminal or a device */
-	if (descriptor->what && !strcmp(descriptor->kind, "file") && *descriptor->what == '/')
-		descriptor->kind = kind_of(descriptor->what, true);
-	/* the call may have opened a stream and its descriptor */
-	descriptor->stream = !hook				    ? NULL
-			     : hook->resource == RESOURCE_DIRECTORY ? "DIR"
-			     : hook->resource == RESOURCE_FILE	    ? "FILE"
-								    : NULL;
-	descriptor->stream_object = event->related;
-}
-
 /* Processes bind() and connect(): describes the socket by the address. */
 static void name_socket(struct descriptor *descriptor, const struct event *event)
 {
@@ -309,7 +288,24 @@ void descriptors_event(struct descriptors *descriptors, const struct event *even
 	descriptor = find_or_add(descriptors, event->object);
 	if (event->type == CALL_TYPE_ALLOC) {
 		open_descriptor(descriptors, descriptor, &step);
-		identify(descriptors, descriptor, event);
+
+		const char *kind = kind_of(event->function->name, false);
+		const struct hook *hook = event->related ? event->function->hook : NULL;
+
+		if (kind)
+			descriptor->kind = kind;
+		if (!take_over(descriptors, descriptor, event))
+			describe(descriptor, event);
+		/* the path may show a more specific kind, such as a terminal or a device */
+		if (descriptor->what && !strcmp(descriptor->kind, "file") &&
+		    *descriptor->what == '/')
+			descriptor->kind = kind_of(descriptor->what, true);
+		/* the call may have opened a stream and its descriptor */
+		descriptor->stream = !hook				    ? NULL
+				     : hook->resource == RESOURCE_DIRECTORY ? "DIR"
+				     : hook->resource == RESOURCE_FILE	    ? "FILE"
+									    : NULL;
+		descriptor->stream_object = event->related;
 		return;
 	}
 	/*

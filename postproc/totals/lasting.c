@@ -20,31 +20,6 @@ void lasting_free(struct lasting *lasting)
 	free(lasting->items.items);
 }
 
-static void take_call(struct lasting *lasting, const struct event *event, uint32_t kind,
-		      const char *what, const char *name, bool is_creation)
-{
-	const char *text = name && *name == '/' ? name + 1 : name;
-	uint64_t key = name ? hash_bytes(0, text, strlen(text)) : event->object;
-	struct map_entry *entry = map_put(&lasting->index, kind, key);
-	struct lasting_item *item;
-
-	if (!entry->value) {
-		*ARRAY_ADD(&lasting->items) = (struct lasting_item){
-			.what = what,
-			.name = name ? pool_text(&lasting->pool, name, strlen(name)) : NULL,
-			.number = event->object,
-		};
-		entry->value = (uint32_t)lasting->items.count;
-	}
-	item = &lasting->items.items[entry->value - 1];
-	if (is_creation && event->time_ns >= item->created_ns) {
-		item->created_ns = event->time_ns;
-		item->bytes = name ? 0 : event->size;
-	}
-	if (!is_creation && event->time_ns > item->removed_ns)
-		item->removed_ns = event->time_ns;
-}
-
 void lasting_event(struct lasting *lasting, const struct event *event)
 {
 	static const char *const words[RESOURCE_COUNT] = {
@@ -72,6 +47,26 @@ void lasting_event(struct lasting *lasting, const struct event *event)
 		is_creation &= (event_number(event, "flags") & O_CREAT) != 0;
 		is_removal = is_unlink;
 	}
-	if (is_creation || is_removal)
-		take_call(lasting, event, known, words[known], name, is_creation);
+	if (is_creation || is_removal) {
+		const char *text = name && *name == '/' ? name + 1 : name;
+		uint64_t key = name ? hash_bytes(0, text, strlen(text)) : event->object;
+		struct map_entry *entry = map_put(&lasting->index, known, key);
+		struct lasting_item *item;
+
+		if (!entry->value) {
+			*ARRAY_ADD(&lasting->items) = (struct lasting_item){
+				.what = words[known],
+				.name = name ? pool_text(&lasting->pool, name, strlen(name)) : NULL,
+				.number = event->object,
+			};
+			entry->value = (uint32_t)lasting->items.count;
+		}
+		item = &lasting->items.items[entry->value - 1];
+		if (is_creation && event->time_ns >= item->created_ns) {
+			item->created_ns = event->time_ns;
+			item->bytes = name ? 0 : event->size;
+		}
+		if (!is_creation && event->time_ns > item->removed_ns)
+			item->removed_ns = event->time_ns;
+	}
 }

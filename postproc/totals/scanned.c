@@ -64,22 +64,6 @@ static const char *text_of(struct scanned *scanned, const struct event *event, c
 }
 
 /*
- * Stores which blocks are unreachable in this scan, so that the next scan does not report them as
- * new.
- */
-static void keep_lost(struct scanned *scanned)
-{
-	if (!scanned->is_done)
-		return;
-	map_clear(&scanned->lost_before);
-	for (size_t i = 0; i < scanned->blocks.count; i++)
-		if (scanned->blocks.items[i].fate >= SCANNED_LOST)
-			map_set(&scanned->lost_before, 0, scanned->blocks.items[i].address, 1);
-	scanned->cut_before = scanned->cut;
-	scanned->has_before = true;
-}
-
-/*
  * Whether the note belongs to the newest scan for which the process was stopped. On the first such
  * note, discards the result of the previous scan.
  */
@@ -91,60 +75,23 @@ static bool is_of_result(struct scanned *scanned, const struct event *event)
 		return false;
 	if (scanned->number == number)
 		return true;
-	keep_lost(scanned);
+	/*
+	 * store which blocks are unreachable in this scan, so that the next scan does not report
+	 * them as new
+	 */
+	if (scanned->is_done) {
+		map_clear(&scanned->lost_before);
+		for (size_t i = 0; i < scanned->blocks.count; i++)
+			if (scanned->blocks.items[i].fate >= SCANNED_LOST)
+				map_set(&scanned->lost_before, 0, scanned->blocks.items[i].address,
+					1);
+		scanned->cut_before = scanned->cut;
+		scanned->has_before = true;
+	}
 	forget_result(scanned);
 	scanned->number = number;
 	scanned->cut = scanned->next_cut;
 	return true;
-}
-
-static void take_scan(struct scanned *scanned, const struct event *event)
-{
-	const char *state = event_argument(event, "state");
-
-	if (!state)
-		return;
-	if (!strcmp(state, "cut")) {
-		scanned->next = event_number(event, "number");
-		scanned->next_cut = event->index;
-		scanned->has_next = true;
-		return;
-	}
-	if (!strcmp(state, "failed")) {
-		scanned->failure = text_of(scanned, event, "reason");
-		return;
-	}
-	if (strcmp(state, "done") != 0 || !is_of_result(scanned, event))
-		return;
-	scanned->is_done = true;
-	scanned->failure = NULL;
-	scanned->doubt = text_of(scanned, event, "doubt");
-	scanned->pause_ns = event_number(event, "pause");
-	scanned->took_ns = event_number(event, "took");
-	scanned->read_bytes = event_number(event, "read");
-	scanned->unread_bytes = event_number(event, "unread");
-}
-
-/* Adds a root. Roots are numbered in order; a root with an unexpected number is ignored. */
-static void take_root(struct scanned *scanned, const struct event *event)
-{
-	struct scanned_root *root;
-
-	if (!is_of_result(scanned, event) || event_number(event, "root") != scanned->roots.count)
-		return;
-	root = ARRAY_ADD(&scanned->roots);
-	*root = (struct scanned_root){
-		.kind = text_of(scanned, event, "kind"),
-		.name = text_of(scanned, event, "name"),
-		.module = text_of(scanned, event, "module"),
-		.function = text_of(scanned, event, "function"),
-		.thread_name = text_of(scanned, event, "thread-name"),
-		.thread = (uint32_t)event_number(event, "thread"),
-		.offset = event_number(event, "offset"),
-		.at = event_number(event, "at"),
-		.retained = event_number(event, "retained"),
-		.retained_count = (uint32_t)event_number(event, "blocks"),
-	};
 }
 
 static enum scanned_fate fate_of(const char *word)
@@ -212,12 +159,53 @@ void scanned_note(struct scanned *scanned, const struct event *event)
 			if (!strncmp(event->arguments[i].name, "0x", 2))
 				take_block(scanned, event->arguments[i].name,
 					   event->arguments[i].value);
-	if (!strcmp(name, NOTE_ROOT))
-		take_root(scanned, event);
+	if (!strcmp(name, NOTE_ROOT)) {
+		struct scanned_root *root;
+
+		if (is_of_result(scanned, event) &&
+		    event_number(event, "root") == scanned->roots.count) {
+			root = ARRAY_ADD(&scanned->roots);
+			*root = (struct scanned_root){
+				.kind = text_of(scanned, event, "kind"),
+				.name = text_of(scanned, event, "name"),
+				.module = text_of(scanned, event, "module"),
+				.function = text_of(scanned, event, "function"),
+				.thread_name = text_of(scanned, event, "thread-name"),
+				.thread = (uint32_t)event_number(event, "thread"),
+				.offset = event_number(event, "offset"),
+				.at = event_number(event, "at"),
+				.retained = event_number(event, "retained"),
+				.retained_count = (uint32_t)event_number(event, "blocks"),
+			};
+		}
+	}
 	if (!strcmp(name, NOTE_HANDLE))
 		take_handle(scanned, event);
-	if (!strcmp(name, NOTE_SCAN))
-		take_scan(scanned, event);
+	if (!strcmp(name, NOTE_SCAN)) {
+		const char *state = event_argument(event, "state");
+
+		if (!state)
+			return;
+		if (!strcmp(state, "cut")) {
+			scanned->next = event_number(event, "number");
+			scanned->next_cut = event->index;
+			scanned->has_next = true;
+			return;
+		}
+		if (!strcmp(state, "failed")) {
+			scanned->failure = text_of(scanned, event, "reason");
+			return;
+		}
+		if (strcmp(state, "done") != 0 || !is_of_result(scanned, event))
+			return;
+		scanned->is_done = true;
+		scanned->failure = NULL;
+		scanned->doubt = text_of(scanned, event, "doubt");
+		scanned->pause_ns = event_number(event, "pause");
+		scanned->took_ns = event_number(event, "took");
+		scanned->read_bytes = event_number(event, "read");
+		scanned->unread_bytes = event_number(event, "unread");
+	}
 }
 
 /* ---- queries ---- */

@@ -29,25 +29,6 @@ static uint64_t duration_of(const struct event *event)
 	return event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0;
 }
 
-/* Adds a call that waited or may have waited. */
-static void add_wait(struct summary *summary, uint32_t index, const struct event *event)
-{
-	struct summary_fold *fold = summary->fold;
-	struct waits_call call = {
-		.enter_ns = event->enter_ns,
-		.duration_ns = duration_of(event),
-		.thread = event->thread,
-		.site = sites_of(&fold->sites, (uint8_t)index, event),
-	};
-
-	/* these hooks record a call only if it waited */
-	summary->classes[index].waits.is_sure |=
-		event->function->hook->resource == RESOURCE_FUTEX ||
-		event->function->hook->resource == RESOURCE_CALL;
-	waits_add(&summary->classes[index].waits, waits_object(&fold->waits, index, event->object),
-		  &call);
-}
-
 /* Processes a call that neither acquired nor released an object. The class is that of the hook. */
 static void use(struct summary *summary, const struct event *event)
 {
@@ -83,8 +64,22 @@ static void use(struct summary *summary, const struct event *event)
 		return;
 	}
 	if (event->has_tail && !event->part && hook->resource != RESOURCE_LOCK &&
-	    (event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_WAIT))
-		add_wait(summary, index, event);
+	    (event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_WAIT)) {
+		struct summary_fold *fold = summary->fold;
+		struct waits_call call = {
+			.enter_ns = event->enter_ns,
+			.duration_ns = duration_of(event),
+			.thread = event->thread,
+			.site = sites_of(&fold->sites, (uint8_t)index, event),
+		};
+
+		/* these hooks record a call only if it waited */
+		summary->classes[index].waits.is_sure |=
+			event->function->hook->resource == RESOURCE_FUTEX ||
+			event->function->hook->resource == RESOURCE_CALL;
+		waits_add(&summary->classes[index].waits,
+			  waits_object(&fold->waits, index, event->object), &call);
+	}
 }
 
 /* ---- calls ---- */
@@ -120,47 +115,13 @@ static void note_start(struct summary_process *process, const struct event *even
 		process->start_ns = event->time_ns;
 }
 
-/*
- * Notes a child that was created by vfork or posix_spawn, with its program. The child of a vfork
- * calls exec before vfork returns; this exec call is recorded with the tid of the thread that
- * called vfork.
- */
-static void note_spawned(struct summary *summary, const struct event *event)
-{
-	struct summary_fold *fold = summary->fold;
-	const struct hook *hook = event->function->hook;
-	struct summary_spawned *spawned;
-	const char *path;
-
-	if (!hook || (hook->resource != RESOURCE_PROCESS && !(event->flags & CALL_OF_CHILD)))
-		return;
-	path = event_argument(event, "path");
-	if (event->flags & CALL_OF_CHILD && hook_is_exec(hook)) {
-		fold->executed = event->flags & CALL_FAILED ? NULL : path ? path : "a program";
-		fold->executed = fold->executed ? copy(summary, fold->executed) : NULL;
-		fold->executor = event->thread;
-	}
-	if (event->type != CALL_TYPE_ALLOC || hook->resource != RESOURCE_PROCESS ||
-	    event->flags & CALL_FAILED)
-		return;
-	if (!strcmp(hook->name, "vfork") && fold->executor == event->thread)
-		path = fold->executed;
-	else if (strncmp(hook->name, "posix_spawn", strlen("posix_spawn")) != 0)
-		return;
-	fold->executed = NULL;
-	if (!path)
-		return;
-	spawned = ARRAY_ADD(&summary->spawned);
-	*spawned =
-		(struct summary_spawned){ (uint32_t)event->object,
-					  (uint32_t)summary->processes.count, copy(summary, path) };
-}
-
 void summary_count(struct summary *summary, const struct event *event)
 {
 	struct summary_fold *fold = summary->fold;
 	struct summary_process *process = &fold->process;
 	const struct hook *hook = event->function->hook;
+	struct summary_spawned *spawned;
+	const char *path;
 
 	touched_event(&summary->touched, event);
 	process->events++;
@@ -189,7 +150,33 @@ void summary_count(struct summary *summary, const struct event *event)
 	if (event->type == CALL_TYPE_NONE && event->moment == MOMENT_HALF &&
 	    !(event->flags & CALL_OF_CHILD) && hook && hook_is_exec(hook))
 		process->became = copy(summary, event_argument(event, "path"));
-	note_spawned(summary, event);
+	/*
+	 * note a child that was created by vfork or posix_spawn, with its program. The child of a
+	 * vfork calls exec before vfork returns; this exec call is recorded with the tid of the
+	 * thread that called vfork.
+	 */
+	if (!hook || (hook->resource != RESOURCE_PROCESS && !(event->flags & CALL_OF_CHILD)))
+		return;
+	path = event_argument(event, "path");
+	if (event->flags & CALL_OF_CHILD && hook_is_exec(hook)) {
+		fold->executed = event->flags & CALL_FAILED ? NULL : path ? path : "a program";
+		fold->executed = fold->executed ? copy(summary, fold->executed) : NULL;
+		fold->executor = event->thread;
+	}
+	if (event->type != CALL_TYPE_ALLOC || hook->resource != RESOURCE_PROCESS ||
+	    event->flags & CALL_FAILED)
+		return;
+	if (!strcmp(hook->name, "vfork") && fold->executor == event->thread)
+		path = fold->executed;
+	else if (strncmp(hook->name, "posix_spawn", strlen("posix_spawn")) != 0)
+		return;
+	fold->executed = NULL;
+	if (!path)
+		return;
+	spawned = ARRAY_ADD(&summary->spawned);
+	*spawned =
+		(struct summary_spawned){ (uint32_t)event->object,
+					  (uint32_t)summary->processes.count, copy(summary, path) };
 }
 
 static const char *describe_call(void *user, const struct event *event)
@@ -198,36 +185,6 @@ static const char *describe_call(void *user, const struct event *event)
 	char text[DESCRIPTORS_TEXT_SIZE];
 
 	return copy(summary, descriptors_say_event(&summary->descriptors, event, text));
-}
-
-static void on_call(struct summary *summary, const struct event *event)
-{
-	summary_count(summary, event);
-	if (event->type == CALL_TYPE_ALLOC && event->resource->known == RESOURCE_PROCESS)
-		summary_note_fork(summary, event);
-	ledger_event(summary->ledger, event);
-	/* most calls are about memory: they have nothing to do with descriptors */
-	if (event->resource->known != RESOURCE_MEMORY) {
-		enum descriptor_misuse misuse;
-		struct descriptor *of;
-
-		descriptors_event(&summary->descriptors, event, &misuse, &of);
-		/* use() counts the failed calls */
-		if (misuse == DESCRIPTOR_CLOSED_TWICE && !(event->flags & CALL_FAILED))
-			summary->classes[ledger_class_of(summary->ledger, RESOURCE_FD)]
-				.bad_closes++;
-		if (misuse && summary->causes)
-			causes_misuse(summary->causes, event, misuse, of);
-	}
-	locks_event(&summary->locks, event);
-	if (!gil_event(&summary->gil, event))
-		wakes_event(&summary->signals, event);
-	wakes_event(&summary->calls, event);
-	if (event->leave_ns > event->enter_ns || event->operation == OPERATION_END)
-		coverage_event(&summary->coverage, event);
-	lasting_event(&summary->lasting, event);
-	if (event->type == CALL_TYPE_NONE)
-		use(summary, event);
 }
 
 /* ---- notes ---- */
@@ -678,7 +635,32 @@ void summary_event(struct summary *summary, const struct event *event)
 {
 	switch (event->kind) {
 	case EVENT_CALL:
-		on_call(summary, event);
+		summary_count(summary, event);
+		if (event->type == CALL_TYPE_ALLOC && event->resource->known == RESOURCE_PROCESS)
+			summary_note_fork(summary, event);
+		ledger_event(summary->ledger, event);
+		/* most calls are about memory: they have nothing to do with descriptors */
+		if (event->resource->known != RESOURCE_MEMORY) {
+			enum descriptor_misuse misuse;
+			struct descriptor *of;
+
+			descriptors_event(&summary->descriptors, event, &misuse, &of);
+			/* use() counts the failed calls */
+			if (misuse == DESCRIPTOR_CLOSED_TWICE && !(event->flags & CALL_FAILED))
+				summary->classes[ledger_class_of(summary->ledger, RESOURCE_FD)]
+					.bad_closes++;
+			if (misuse && summary->causes)
+				causes_misuse(summary->causes, event, misuse, of);
+		}
+		locks_event(&summary->locks, event);
+		if (!gil_event(&summary->gil, event))
+			wakes_event(&summary->signals, event);
+		wakes_event(&summary->calls, event);
+		if (event->leave_ns > event->enter_ns || event->operation == OPERATION_END)
+			coverage_event(&summary->coverage, event);
+		lasting_event(&summary->lasting, event);
+		if (event->type == CALL_TYPE_NONE)
+			use(summary, event);
 		return;
 	case EVENT_NOTE:
 		on_note(summary, event);

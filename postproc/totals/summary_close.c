@@ -260,32 +260,6 @@ static void keep_hot(struct summary *summary, uint32_t class, const struct summa
 	hot->other = place_of(summary, sites, other);
 }
 
-static void close_waits(struct summary *summary, uint32_t index)
-{
-	const struct waits_object *object = waits_hottest(&summary->fold->waits, index, 1000);
-	struct summary_hot hot = { 0 };
-
-	if (!object)
-		return;
-	hot.object = object->object;
-	hot.ns = waits_ns(&object->times, 1000);
-	hot.first = place_of(summary, &summary->fold->sites, object->first);
-	keep_hot(summary, index, &hot, &summary->fold->sites, object->waiter, object->other);
-}
-
-static void close_signals(struct summary *summary)
-{
-	const struct summary_class *conditions = summary_class_of(summary, RESOURCE_CONDITION);
-	const struct wakes *signals = &summary->signals;
-
-	if (!conditions)
-		return;
-	wakes_finish(&summary->signals, summary->fold->process.end_ns);
-	for (size_t i = 1; i < signals->stats.count; i++)
-		summary->classes[conditions - summary->classes].vain +=
-			signals->stats.items[i].vain;
-}
-
 static void add_longest(struct summary_calls *sum, const struct summary_calls *other)
 {
 	struct summary_calls sums = *sum;
@@ -603,38 +577,6 @@ static bool find_holder(const struct summary *summary, const struct fold_open *o
 	return has_found;
 }
 
-/*
- * Whether the wait may have kept the program from ending: the program was killed or was still
- * running, or its main thread waits. If the program ended by itself, other threads may be idle
- * threads of a pool.
- */
-static bool kept_from_end(const struct summary *summary, const struct fold_open *open)
-{
-	const struct summary_process *process = &summary->fold->process;
-
-	return process->end == SUMMARY_KILLED || process->end == SUMMARY_LEFT ||
-	       process->end == SUMMARY_DETACHED || open->thread == process->pid;
-}
-
-/*
- * If no thread waited when the last signal before the wait was sent, adds that signal to `blocked`.
- */
-static void find_vain(struct summary *summary, const struct fold_open *open,
-		      struct summary_blocked *blocked)
-{
-	const struct wakes_token *vain = open->resource == RESOURCE_CONDITION
-						 ? wakes_vain(&summary->signals, open->object)
-						 : NULL;
-
-	if (!vain || vain->time_ns > open->enter_ns)
-		return;
-	blocked->vain_thread = vain->thread;
-	blocked->vain_ns = open->enter_ns - vain->time_ns;
-	blocked->is_lost_wakeup = kept_from_end(summary, open);
-	summary->lost_wakeups += blocked->is_lost_wakeup;
-	blocked->vain_backtrace = place_of(summary, &summary->signals.sites, vain->site);
-}
-
 static void find_notify(struct summary *summary, const struct fold_open *open,
 			struct summary_blocked *blocked)
 {
@@ -716,7 +658,26 @@ static void add_blocked(struct summary *summary, const struct fold_open *open)
 	}
 	blocked->is_hung = is_hung(summary, open, blocked);
 	summary->deadlocked += blocked->is_deadlock;
-	find_vain(summary, open, blocked);
+
+	/*
+	 * A signal that no thread waited for may have kept the program from ending: the program was
+	 * killed or was still running, or its main thread waits. If the program ended by itself,
+	 * other threads may be idle threads of a pool.
+	 */
+	const struct wakes_token *vain = open->resource == RESOURCE_CONDITION
+						 ? wakes_vain(&summary->signals, open->object)
+						 : NULL;
+	const struct summary_process *process = &summary->fold->process;
+
+	if (vain && vain->time_ns <= open->enter_ns) {
+		blocked->vain_thread = vain->thread;
+		blocked->vain_ns = open->enter_ns - vain->time_ns;
+		blocked->is_lost_wakeup =
+			process->end == SUMMARY_KILLED || process->end == SUMMARY_LEFT ||
+			process->end == SUMMARY_DETACHED || open->thread == process->pid;
+		summary->lost_wakeups += blocked->is_lost_wakeup;
+		blocked->vain_backtrace = place_of(summary, &summary->signals.sites, vain->site);
+	}
 	find_notify(summary, open, blocked);
 	if (has_holder)
 		blocked->holder_backtrace = place_of(summary, &summary->locks.sites, holder.site);
@@ -814,6 +775,8 @@ void summary_close_process(struct summary *summary)
 	size_t passed = summary->passed.count, blocked = summary->blocked.count;
 	size_t count = was_replaced ? 0 : summary->fold->open.count;
 	struct ledger_held held;
+	const struct wakes *signals = &summary->signals;
+	const struct summary_class *conditions;
 
 	learn_classes(summary);
 	close_held(summary);
@@ -821,11 +784,28 @@ void summary_close_process(struct summary *summary)
 		causes_process(summary->causes, pid, process->name);
 	close_locks(summary);
 	close_gil(summary);
-	close_signals(summary);
+	conditions = summary_class_of(summary, RESOURCE_CONDITION);
+	if (conditions) {
+		wakes_finish(&summary->signals, summary->fold->process.end_ns);
+		for (size_t i = 1; i < signals->stats.count; i++)
+			summary->classes[conditions - summary->classes].vain +=
+				signals->stats.items[i].vain;
+	}
 	close_calls(summary);
 	for (uint32_t i = 0; i < summary->class_count; i++) {
+		const struct waits_object *object = waits_hottest(&summary->fold->waits, i, 1000);
+
 		close_class(summary, i);
-		close_waits(summary, i);
+		if (object) {
+			struct summary_hot hot = {
+				.object = object->object,
+				.ns = waits_ns(&object->times, 1000),
+				.first = place_of(summary, &summary->fold->sites, object->first),
+			};
+
+			keep_hot(summary, i, &hot, &summary->fold->sites, object->waiter,
+				 object->other);
+		}
 	}
 	allocators_process(summary);
 	for (size_t i = 0; i < count; i++)
@@ -884,28 +864,6 @@ static int compare_processes(const void *left, const void *right)
 
 	return ORDER(a->start_ns, b->start_ns) ?: ORDER(a->stream, b->stream)
 					       ?: ORDER(a->pid, b->pid);
-}
-
-/*
- * Adds up the waits of event loops. Only when all processes have ended is it known which call sites
- * are event loops: a worker process may have waited once.
- */
-static void sum_polls(struct summary *summary)
-{
-	for (size_t i = 0; i < summary->polls.count; i++) {
-		const struct summary_poll *poll = &summary->polls.items[i];
-
-		if (wakes_is_loop(poll->hook, &poll->sums)) {
-			summary->called.idle += poll->calls.waits;
-			summary->called.idle_ns += poll->calls.ns;
-			for (size_t k = 0; k < summary->blocked.count; k++)
-				summary->blocked.items[k].is_idle |=
-					summary->blocked.items[k].backtrace == poll->backtrace;
-		} else {
-			add_longest(&summary->called, &poll->calls);
-		}
-	}
-	summary->polls.count = 0;
 }
 
 static void sum_processes(struct summary *summary)
@@ -1013,7 +971,24 @@ void summary_close_run(struct summary *summary)
 			summary->classes[i].held -=
 				summary_orphans(summary, &summary->children, summary->unwaited);
 	make_sites(summary);
-	sum_polls(summary);
+	/*
+	 * add up the waits of event loops. Only when all processes have ended is it known which
+	 * call sites are event loops: a worker process may have waited once.
+	 */
+	for (size_t i = 0; i < summary->polls.count; i++) {
+		const struct summary_poll *poll = &summary->polls.items[i];
+
+		if (wakes_is_loop(poll->hook, &poll->sums)) {
+			summary->called.idle += poll->calls.waits;
+			summary->called.idle_ns += poll->calls.ns;
+			for (size_t k = 0; k < summary->blocked.count; k++)
+				summary->blocked.items[k].is_idle |=
+					summary->blocked.items[k].backtrace == poll->backtrace;
+		} else {
+			add_longest(&summary->called, &poll->calls);
+		}
+	}
+	summary->polls.count = 0;
 	ARRAY_SORT(&summary->blocked, compare_blocked);
 	if (summary->sites.count)
 		qsort_r(summary->sites.items, summary->sites.count, sizeof(*summary->sites.items),

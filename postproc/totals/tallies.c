@@ -24,19 +24,6 @@ void *tally_make(struct tally *tally, int whose, uint32_t index)
 
 /* ---- places of the run ---- */
 
-static void make_room(struct tallies *tallies, size_t number)
-{
-	size_t count = tallies->first_count + tallies->first_count / 2 + 1024;
-	uint32_t *first;
-
-	if (count <= number)
-		count = number + 1;
-	first = memory_resize(tallies->first, count * sizeof(*first));
-	memset(first + tallies->first_count, 0, (count - tallies->first_count) * sizeof(*first));
-	tallies->first = first;
-	tallies->first_count = count;
-}
-
 static bool is_place(const struct tally_place *place, const struct site *site)
 {
 	return place->class == site->class && place->is_part == site->is_part &&
@@ -52,8 +39,18 @@ static uint32_t place_of(struct tallies *tallies, const struct site *site)
 		space_backtrace(tallies->space, site->backtrace, site->index);
 	uint32_t found;
 
-	if (backtrace->number >= tallies->first_count)
-		make_room(tallies, backtrace->number);
+	if (backtrace->number >= tallies->first_count) {
+		size_t count = tallies->first_count + tallies->first_count / 2 + 1024;
+		uint32_t *first;
+
+		if (count <= backtrace->number)
+			count = backtrace->number + 1;
+		first = memory_resize(tallies->first, count * sizeof(*first));
+		memset(first + tallies->first_count, 0,
+		       (count - tallies->first_count) * sizeof(*first));
+		tallies->first = first;
+		tallies->first_count = count;
+	}
 	found = tallies->first[backtrace->number];
 	while (found && !is_place(&tallies->places.items[found - 1], site))
 		found = tallies->places.items[found - 1].next;
