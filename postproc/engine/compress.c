@@ -54,23 +54,6 @@ static void make_room(struct spill_buffer *buffer, size_t size)
 	buffer->capacity = (uint32_t)capacity;
 }
 
-/* Moves the calls in memory to the file, as one chunk. */
-static void spill_chunk(struct spill_buffer *buffer, struct spill_file *spill, size_t chunk)
-{
-	struct link link = { .older = buffer->older, .size = buffer->size };
-
-	make_room(buffer, sizeof(link));
-	memcpy(buffer->bytes + buffer->size, &link, sizeof(link));
-	buffer->older = spill_append(spill, buffer->bytes, buffer->size + sizeof(link)) +
-			buffer->size + sizeof(link);
-	buffer->size = 0;
-	if (buffer->capacity > chunk + sizeof(link)) {
-		free(buffer->bytes);
-		buffer->bytes = NULL;
-		buffer->capacity = 0;
-	}
-}
-
 /* Adds a call to its group. chunk: maximum bytes of the group's calls in memory. */
 static int add_call(struct spill_buffer *buffer, struct spill_file *spill, size_t chunk,
 		    const struct event *event, bool with_arguments, struct error *err)
@@ -81,8 +64,20 @@ static int add_call(struct spill_buffer *buffer, struct spill_file *spill, size_
 		return error_set(err, EFBIG,
 				 "a call is too large to be grouped; leave out arguments (-a) or "
 				 "cut backtraces (-b)");
-	if (buffer->size && buffer->size + size > chunk)
-		spill_chunk(buffer, spill, chunk);
+	if (buffer->size && buffer->size + size > chunk) {
+		struct link link = { .older = buffer->older, .size = buffer->size };
+
+		make_room(buffer, sizeof(link));
+		memcpy(buffer->bytes + buffer->size, &link, sizeof(link));
+		buffer->older = spill_append(spill, buffer->bytes, buffer->size + sizeof(link)) +
+				buffer->size + sizeof(link);
+		buffer->size = 0;
+		if (buffer->capacity > chunk + sizeof(link)) {
+			free(buffer->bytes);
+			buffer->bytes = NULL;
+			buffer->capacity = 0;
+		}
+	}
 	make_room(buffer, size);
 	kept_put(buffer->bytes + buffer->size, event, with_arguments);
 	buffer->size += (uint32_t)size;

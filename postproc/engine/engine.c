@@ -59,30 +59,25 @@ static int end_stream(struct engine *engine, int rc, struct error *err)
 	return first_of(rc, end, &later, err);
 }
 
-/*
- * If a new run begins, stores its first process: all times of the run are relative to the start of
- * this process, even if it is not selected.
- */
-static void note_run(struct engine *engine, const struct trace_process *process)
-{
-	if (!process->has_tails ||
-	    (engine->first.has_tails &&
-	     !memcmp(engine->first.session, process->session, sizeof(process->session))))
-		return;
-	engine->first = *process;
-	if (!engine->result->run.start_ns)
-		engine->result->run =
-			(struct instant_base){ process->start_ns, process->realtime_ns };
-}
-
 static int on_event(struct engine *engine, const struct event *event, struct error *err)
 {
+	const struct trace_process *process = event->process;
 	bool is_merged = engine->options->is_merged;
 	bool wanted;
 	int rc = 0;
 
-	if (event->kind == EVENT_PROCESS)
-		note_run(engine, event->process);
+	/*
+	 * if a new run begins, store its first process: all times of the run are relative to the
+	 * start of this process, even if it is not selected
+	 */
+	if (event->kind == EVENT_PROCESS && process->has_tails &&
+	    (!engine->first.has_tails ||
+	     memcmp(engine->first.session, process->session, sizeof(process->session)) != 0)) {
+		engine->first = *process;
+		if (!engine->result->run.start_ns)
+			engine->result->run =
+				(struct instant_base){ process->start_ns, process->realtime_ns };
+	}
 	if (event->kind == EVENT_STREAM && !(is_merged && engine->stream.process)) {
 		rc = end_stream(engine, 0, err);
 		if (rc)

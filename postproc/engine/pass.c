@@ -45,22 +45,6 @@ static bool is_directory(const struct fold *fold)
 	return fold->options->writer->flags & FORMAT_DIRECTORY;
 }
 
-static void fold_create_views(struct fold *fold)
-{
-	const struct pass_options *options = fold->options;
-	bool with_arguments = !options->remove_arguments;
-
-	if (options->is_leaks)
-		leaks_create(&fold->leaks, with_arguments);
-	if (options->is_compressed)
-		compress_create(&fold->compress, with_arguments);
-	if (options->is_reordered)
-		spill_sort_init(&fold->sort, SPILL_TMPDIR, 0);
-	fold->is_sorting = options->is_reordered;
-	memset(&fold->heap, 0, sizeof(fold->heap));
-	fold->views = (struct writer_views){ &fold->heap, fold->leaks, fold->compress };
-}
-
 static int on_begin(void *user, const struct event *event, struct error *err)
 {
 	struct fold *fold = user;
@@ -75,8 +59,17 @@ static int on_begin(void *user, const struct event *event, struct error *err)
 					 .views = &fold->views,
 					 .words = options->words };
 	int rc = 0;
+	bool with_arguments = !options->remove_arguments;
 
-	fold_create_views(fold);
+	if (options->is_leaks)
+		leaks_create(&fold->leaks, with_arguments);
+	if (options->is_compressed)
+		compress_create(&fold->compress, with_arguments);
+	if (options->is_reordered)
+		spill_sort_init(&fold->sort, SPILL_TMPDIR, 0);
+	fold->is_sorting = options->is_reordered;
+	memset(&fold->heap, 0, sizeof(fold->heap));
+	fold->views = (struct writer_views){ &fold->heap, fold->leaks, fold->compress };
 	if (!is_directory(fold)) {
 		rc = output_open(options->output, event->process, err);
 		writer.out = &options->output->out;
@@ -88,23 +81,6 @@ static int on_begin(void *user, const struct event *event, struct error *err)
 }
 
 static int tell_call(struct fold *fold, const struct event *event, struct error *err);
-
-static void hold_back(struct fold *fold, const struct event *event)
-{
-	bool with_arguments = !fold->options->remove_arguments;
-	size_t size = kept_size(event, with_arguments);
-	uint64_t index = event->index < UINT32_MAX ? event->index : UINT32_MAX;
-	struct spill_key key = { 0 };
-
-	/*
-	 * the key is 0 for calls from packets, so these calls keep the order of the stream; the
-	 * times of neighbouring packets of a thread may be out of order by some ns
-	 */
-	if (event->process->is_text)
-		key.first = (uint64_t)event->time_ms << 32 | index;
-	kept_put((unsigned char *)spill_sort_reserve(&fold->sort, size), event, with_arguments);
-	spill_sort_commit(&fold->sort, key, size);
-}
 
 static int tell_held_back(struct fold *fold, struct error *err)
 {
@@ -151,30 +127,13 @@ static int fold_finish_views(struct fold *fold, struct error *err)
 	return rc;
 }
 
-/*
- * Closes the output. rc: result of the writer. If the writer failed, returns its error rather than
- * an error of closing.
- */
-static int fold_close_output(struct fold *fold, int rc, struct error *err)
-{
-	struct error closing = { 0 };
-	int closed;
-
-	if (is_directory(fold))
-		return rc;
-	fold->options->output->is_spoilt = rc != 0;
-	closed = output_close(fold->options->output, &closing);
-	if (rc || !closed)
-		return rc;
-	*err = closing;
-	return closed;
-}
-
 /* Prints the rest of the stream. */
 static int on_end(void *user, struct error *err)
 {
 	struct fold *fold = user;
 	int rc = fold->is_open ? fold_finish_views(fold, err) : 0;
+	struct error closing = { 0 };
+	int closed;
 
 	if (rc == 0 && fold->is_open)
 		rc = fold->options->writer->end(fold->writer_state, err);
@@ -188,7 +147,14 @@ static int on_end(void *user, struct error *err)
 	fold->leaks = NULL;
 	fold->compress = NULL;
 	fold->is_open = fold->is_sorting = false;
-	return fold_close_output(fold, rc, err);
+	if (is_directory(fold))
+		return rc;
+	fold->options->output->is_spoilt = rc != 0;
+	closed = output_close(fold->options->output, &closing);
+	if (rc || !closed)
+		return rc;
+	*err = closing;
+	return closed;
 }
 
 static int fold_write(struct fold *fold, const struct event *event, struct error *err)
@@ -222,6 +188,7 @@ tell_call(struct fold *fold, const struct event *event, struct error *err)
 static int on_event(void *user, const struct event *event, struct error *err)
 {
 	struct fold *fold = user;
+	struct spill_key key = { 0 };
 
 	if (!event_is_call(event))
 		return fold_write(fold, event, err);
@@ -229,7 +196,19 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	/* the views need calls from packets in the order of the stream: pass these on at once */
 	if (!fold->is_sorting || (!event->process->is_text && (fold->leaks || fold->compress)))
 		return tell_call(fold, event, err);
-	hold_back(fold, event);
+
+	bool with_arguments = !fold->options->remove_arguments;
+	size_t size = kept_size(event, with_arguments);
+	uint64_t index = event->index < UINT32_MAX ? event->index : UINT32_MAX;
+
+	/*
+	 * the key is 0 for calls from packets, so these calls keep the order of the stream; the
+	 * times of neighbouring packets of a thread may be out of order by some ns
+	 */
+	if (event->process->is_text)
+		key.first = (uint64_t)event->time_ms << 32 | index;
+	kept_put((unsigned char *)spill_sort_reserve(&fold->sort, size), event, with_arguments);
+	spill_sort_commit(&fold->sort, key, size);
 	return spill_error(&fold->sort.spill, err);
 }
 

@@ -220,20 +220,6 @@ static void select_thread_names(struct select_thread *part, const struct event *
 	thread->is_wanted = globs_match(&part->globs, name);
 }
 
-static bool has_wanted_process(struct select_thread *part, const struct event *event)
-{
-	const char *name = event->process->name ? event->process->name : "";
-	const char *slash = strrchr(name, '/');
-	char shortened[NAME_MAX_LENGTH + 1] = { 0 };
-
-	if (part->process != event->process) {
-		strncpy(shortened, slash ? slash + 1 : name, NAME_MAX_LENGTH);
-		part->process = event->process;
-		part->is_process = globs_match(&part->globs, shortened);
-	}
-	return part->is_process;
-}
-
 static bool select_thread_asks(struct select_thread *part, const struct event *event)
 {
 	const struct named_thread *thread;
@@ -243,42 +229,28 @@ static bool select_thread_asks(struct select_thread *part, const struct event *e
 		return event->thread == part->id;
 	thread = find_thread(part, event, event->pthread, &hash);
 	/* If the tid differs, the named thread has ended and this thread reuses its pthread_t. */
-	if (!thread || (thread->id && thread->id != event->thread))
-		return has_wanted_process(part, event);
+	if (!thread || (thread->id && thread->id != event->thread)) {
+		const char *name = event->process->name ? event->process->name : "";
+		const char *slash = strrchr(name, '/');
+		char shortened[NAME_MAX_LENGTH + 1] = { 0 };
+
+		if (part->process != event->process) {
+			strncpy(shortened, slash ? slash + 1 : name, NAME_MAX_LENGTH);
+			part->process = event->process;
+			part->is_process = globs_match(&part->globs, shortened);
+		}
+		return part->is_process;
+	}
 	return thread->is_wanted;
 }
 
 /* ---- --function and --module: results are cached by the id of the function or backtrace ---- */
-
-static bool select_function_asks(struct select_function *part, const struct function *function)
-{
-	uint8_t *known = ARRAY_AT(&part->known, function->id);
-
-	if (*known == ANSWER_UNKNOWN)
-		*known = globs_match(&part->globs, function->name) ? ANSWER_YES : ANSWER_NO;
-	return *known == ANSWER_YES;
-}
 
 static bool select_module_matches(const struct globs *globs, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return globs_match(globs, path) || (slash && globs_match(globs, slash + 1));
-}
-
-static void select_module_maps(struct select_module *part, const struct event *event)
-{
-	const struct trace_mapping *mapping = event->mapping;
-	struct module_range *range = ARRAY_ADD(&part->ranges);
-
-	range->process = event->process;
-	range->from = mapping->has_tail ? mapping->code : mapping->from;
-	range->to = mapping->to;
-	range->is_wanted = select_module_matches(&part->globs, mapping->path);
-	/*
-	 * discard the cached results: another module may have been mapped at these addresses before
-	 */
-	part->known.count = 0;
 }
 
 static bool is_in_module(const struct select_module *part, const struct event *event, uint64_t at)
@@ -578,8 +550,15 @@ static bool matches(struct select *select, const struct event *call)
 	bool answer = wants_context(select, call->context) &&
 		      (!select->module || is_called_from_range(select, call));
 
-	if (answer && options->functions)
-		answer = select_function_asks(&select->functions, call->function);
+	if (answer && options->functions) {
+		uint8_t *known = ARRAY_AT(&select->functions.known, call->function->id);
+
+		if (*known == ANSWER_UNKNOWN)
+			*known = globs_match(&select->functions.globs, call->function->name)
+					 ? ANSWER_YES
+					 : ANSWER_NO;
+		answer = *known == ANSWER_YES;
+	}
 	if (answer && options->paths)
 		answer = globs_match(&select->paths, event_target(call));
 	if (answer && options->thread)
@@ -663,32 +642,29 @@ static bool select_call(struct select *select, const struct event **event)
 	return answer;
 }
 
-/*
- * Decides whether the process of the stream is selected. The PINF packet or the header of a text
- * names the process; a stream that has neither is not selected.
- */
-static void select_process(struct select *select, const struct event *event)
-{
-	const struct trace_process *process = event->process;
-
-	if (process == select->process && event->kind != EVENT_PROCESS)
-		return;
-	select->process = process->has_process ? process : NULL;
-	select->is_other =
-		!process->has_process ||
-		(select->programs.count
-			 ? !process->name || !globs_match(&select->programs, process->name)
-			 : process->pid != select->pid);
-}
-
 bool select_event(struct select *select, const struct event **event)
 {
 	if (select->keeps_calls && event_is_call(*event)) {
 		count_call(select, *event, true);
 		return true;
 	}
-	if (select->options.process)
-		select_process(select, *event);
+	if (select->options.process) {
+		/*
+		 * decide whether the process of the stream is selected. The PINF packet or the
+		 * header of a text names the process; a stream that has neither is not selected.
+		 */
+		const struct trace_process *process = (*event)->process;
+
+		if (process != select->process || (*event)->kind == EVENT_PROCESS) {
+			select->process = process->has_process ? process : NULL;
+			select->is_other =
+				!process->has_process ||
+				(select->programs.count
+					 ? !process->name ||
+						   !globs_match(&select->programs, process->name)
+					 : process->pid != select->pid);
+		}
+	}
 	if (select->is_other)
 		return false;
 	switch ((*event)->kind) {
@@ -701,10 +677,23 @@ bool select_event(struct select *select, const struct event **event)
 		return !select->options.has_contexts ||
 		       (select->options.contexts & (*event)->call_context->bit) != 0;
 	case EVENT_MAPPING:
-		if (select->module)
+		if (select->module) {
 			add_range(select, (*event)->mapping);
-		else if (select->options.modules)
-			select_module_maps(&select->modules, *event);
+		} else if (select->options.modules) {
+			struct select_module *part = &select->modules;
+			const struct trace_mapping *mapping = (*event)->mapping;
+			struct module_range *range = ARRAY_ADD(&part->ranges);
+
+			range->process = (*event)->process;
+			range->from = mapping->has_tail ? mapping->code : mapping->from;
+			range->to = mapping->to;
+			range->is_wanted = select_module_matches(&part->globs, mapping->path);
+			/*
+			 * discard the cached results: another module may have been mapped at these
+			 * addresses before
+			 */
+			part->known.count = 0;
+		}
 		break;
 	case EVENT_STREAM:
 		select->ranges.count = 0;

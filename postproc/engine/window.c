@@ -55,22 +55,6 @@ static int name_landmark(struct window *window, int which, const char *option, c
 
 /* ---- the first reading ---- */
 
-static void find_mark(struct window *window, const struct event *event)
-{
-	const char *text = event_argument(event, "text");
-
-	for (unsigned i = 0; text && i < LANDMARKS; i++) {
-		struct landmark *landmark = &window->list[i];
-		bool is_first = !landmark->is_found || event->time_ns < landmark->ns;
-
-		if (landmark->is_time || landmark->is_peak || strcmp(landmark->name, text) != 0 ||
-		    !is_first)
-			continue;
-		landmark->ns = event->time_ns;
-		landmark->is_found = true;
-	}
-}
-
 static int on_begin(void *user, const struct event *event, struct error *err)
 {
 	struct window *window = user;
@@ -87,8 +71,20 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	struct window *window = user;
 
 	(void)err;
-	if (event->kind == EVENT_NOTE && !strcmp(event->function->name, NOTE_MARK))
-		find_mark(window, event);
+	if (event->kind == EVENT_NOTE && !strcmp(event->function->name, NOTE_MARK)) {
+		const char *text = event_argument(event, "text");
+
+		for (unsigned i = 0; text && i < LANDMARKS; i++) {
+			struct landmark *landmark = &window->list[i];
+			bool is_first = !landmark->is_found || event->time_ns < landmark->ns;
+
+			if (landmark->is_time || landmark->is_peak ||
+			    strcmp(landmark->name, text) != 0 || !is_first)
+				continue;
+			landmark->ns = event->time_ns;
+			landmark->is_found = true;
+		}
+	}
 	if (window->ledger && event_is_call(event))
 		ledger_event(window->ledger, event);
 	return 0;
