@@ -29,35 +29,6 @@ static bool is_same_row(const void *item, const void *key)
 	       !strcmp(row->call_site, wanted->call_site);
 }
 
-/* Adds a backtrace to the row of its call site, or makes a new row. */
-static void add_site(struct live *live, const struct summary *summary, struct naming *naming,
-		     const struct summary_site *site)
-{
-	char text[NAMING_SITE_MAX];
-	struct live_row wanted = { .site = site, .call_site = text }, *row;
-	const char *example, *other = site->example;
-	uint64_t hash;
-
-	naming_read_site(naming, site->backtrace, text, sizeof(text));
-	hash = hash_bytes(live->table.seed ^ site->class ^ (uint64_t)site->process << 32, text,
-			  strlen(text));
-	row = hash_table_find(&live->table, hash, is_same_row, &wanted);
-	if (!row) {
-		row = &live->items[live->count++];
-		*row = (struct live_row){ .site = site,
-					  .is_foreign = is_foreign(summary, site->process),
-					  .call_site = memory_text(text) };
-		hash_table_add(&live->table, hash, row);
-	}
-	example = row->site->example;
-	row->has_more_examples |=
-		site->has_more_examples || (example && other && strcmp(example, other) != 0);
-	row->count += site->count;
-	row->bytes += site->bytes;
-	row->sites++;
-	live->sites++;
-}
-
 /*
  * Sorts the rows again, because merging backtraces may have changed their sizes: system programs
  * last, then by class, then by size.
@@ -82,8 +53,33 @@ void live_collect(struct live *live, const struct summary *summary, struct namin
 	for (size_t i = 0; i < summary->sites.count; i++) {
 		const struct summary_site *site = &summary->sites.items[i];
 
-		if (!site->is_part && !suppress_find(suppress, naming, site->backtrace))
-			add_site(live, summary, naming, site);
+		if (!site->is_part && !suppress_find(suppress, naming, site->backtrace)) {
+			char text[NAMING_SITE_MAX];
+			struct live_row wanted = { .site = site, .call_site = text }, *row;
+			const char *example, *other = site->example;
+			uint64_t hash;
+
+			naming_read_site(naming, site->backtrace, text, sizeof(text));
+			hash = hash_bytes(live->table.seed ^ site->class ^
+						  (uint64_t)site->process << 32,
+					  text, strlen(text));
+			row = hash_table_find(&live->table, hash, is_same_row, &wanted);
+			if (!row) {
+				row = &live->items[live->count++];
+				*row = (struct live_row){ .site = site,
+							  .is_foreign = is_foreign(summary,
+										   site->process),
+							  .call_site = memory_text(text) };
+				hash_table_add(&live->table, hash, row);
+			}
+			example = row->site->example;
+			row->has_more_examples |= site->has_more_examples ||
+						  (example && other && strcmp(example, other) != 0);
+			row->count += site->count;
+			row->bytes += site->bytes;
+			row->sites++;
+			live->sites++;
+		}
 	}
 	ARRAY_SORT(live, compare_rows);
 	if (live->count)

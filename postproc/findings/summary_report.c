@@ -296,31 +296,6 @@ static size_t add_live(const struct summary *summary, const struct live *live,
 	return count;
 }
 
-/*
- * Fills the table `findings`: the problems of the run as sentences, those with the worst damage
- * first.
- */
-static void findings_put(const struct report_run *run, struct table *table)
-{
-	const struct summary *summary = run->summary;
-	struct findings_item items[FINDINGS_ITEMS + LEDGER_CLASSES];
-	struct suppress suppress = { 0 };
-	struct error err = { 0 };
-	struct live live;
-	size_t count;
-
-	/* an unreadable file of suppressions is an error only in the report `leaks` */
-	if (summary->processes.count && suppress_fill(&suppress, run->options, &err) == 0) {
-		live_collect(&live, summary, run->naming, &suppress);
-		count = findings_list(summary, &live.leaks, items);
-		count = add_live(summary, &live, items, count);
-		for (size_t i = 0; i < count; i++)
-			put_item(table, run, &live, &items[i]);
-		live_free(&live);
-	}
-	suppress_free(&suppress);
-}
-
 static void summary_report_put(struct table *table, const struct summary_class *class)
 {
 	const struct summary_peak *peak = &class->peak;
@@ -353,32 +328,31 @@ static void summary_report_put(struct table *table, const struct summary_class *
 	table_number(CELL(row, classes, released_before), class->earlier);
 }
 
-/*
- * Adds a row for one kind of memory that was in use before the attach, summed over all processes.
- */
-static void put_before(struct table *table, const struct summary *summary, enum before_kind kind)
-{
-	struct before_sum sum = { 0 };
-	struct table_cell *row;
-
-	for (size_t i = 0; i < summary->processes.count; i++)
-		before_add_up(&sum, &summary->processes.items[i].had[kind]);
-	if (!sum.ranges)
-		return;
-	row = table_add(table);
-	table_text(table, CELL(row, mapped_before, kind), before_word(kind));
-	table_number(CELL(row, mapped_before, ranges), sum.ranges);
-	table_number(CELL(row, mapped_before, bytes), sum.bytes);
-	table_number(CELL(row, mapped_before, unmapped), sum.lost);
-}
-
 static void summary_report_end(void *state, struct tables *tables)
 {
 	const struct report_run *run = state;
 	const struct summary *summary = run->summary;
 	struct table *table = tables_begin(tables, TABLE_findings);
+	struct findings_item items[FINDINGS_ITEMS + LEDGER_CLASSES];
+	struct suppress suppress = { 0 };
+	struct error err = { 0 };
+	struct live live;
+	size_t count;
 
-	findings_put(run, table);
+	/*
+	 * fill the table `findings`: the problems of the run as sentences, those with the worst
+	 * damage first
+	 */
+	/* an unreadable file of suppressions is an error only in the report `leaks` */
+	if (summary->processes.count && suppress_fill(&suppress, run->options, &err) == 0) {
+		live_collect(&live, summary, run->naming, &suppress);
+		count = findings_list(summary, &live.leaks, items);
+		count = add_live(summary, &live, items, count);
+		for (size_t i = 0; i < count; i++)
+			put_item(table, run, &live, &items[i]);
+		live_free(&live);
+	}
+	suppress_free(&suppress);
 	table = tables_begin(tables, TABLE_classes);
 	for (enum resource known = RESOURCE_NONE + 1; known < RESOURCE_COUNT; known++) {
 		const struct summary_class *class = summary_class_of(summary, known);
@@ -390,8 +364,20 @@ static void summary_report_end(void *state, struct tables *tables)
 		if (summary->classes[i].known == RESOURCE_NONE)
 			summary_report_put(table, &summary->classes[i]);
 	table = tables_begin(tables, TABLE_mapped_before);
-	for (enum before_kind kind = 0; kind < BEFORE_KINDS; kind++)
-		put_before(table, summary, kind);
+	for (enum before_kind kind = 0; kind < BEFORE_KINDS; kind++) {
+		struct before_sum sum = { 0 };
+		struct table_cell *row;
+
+		for (size_t i = 0; i < summary->processes.count; i++)
+			before_add_up(&sum, &summary->processes.items[i].had[kind]);
+		if (sum.ranges) {
+			row = table_add(table);
+			table_text(table, CELL(row, mapped_before, kind), before_word(kind));
+			table_number(CELL(row, mapped_before, ranges), sum.ranges);
+			table_number(CELL(row, mapped_before, bytes), sum.bytes);
+			table_number(CELL(row, mapped_before, unmapped), sum.lost);
+		}
+	}
 }
 
 /*

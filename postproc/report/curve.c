@@ -17,22 +17,6 @@ static void merge_step(struct curve_step *step, const struct curve_step *later)
 	step->most_ns = earlier.most_ns;
 }
 
-static void coarsen_curve(struct curve *curve, unsigned by)
-{
-	uint64_t first = curve->first >> by;
-	struct curve_step *steps = curve->steps;
-
-	for (uint64_t i = 0; i < CURVE_STEPS; i++) {
-		struct curve_step step = steps[i];
-		uint64_t to = ((curve->first + i) >> by) - first;
-
-		steps[i] = (struct curve_step){ 0 };
-		merge_step(&steps[to], &step);
-	}
-	curve->first = first;
-	curve->shift += by;
-}
-
 void curve_add(struct curve *curve, uint64_t time_ns, uint64_t amount)
 {
 	struct curve_step now = { amount, 0, amount, 0, true };
@@ -48,8 +32,20 @@ void curve_add(struct curve *curve, uint64_t time_ns, uint64_t amount)
 	}
 	while ((time_ns >> (curve->shift + by)) - (curve->first >> by) >= CURVE_STEPS)
 		by++;
-	if (by)
-		coarsen_curve(curve, by);
+	if (by) {
+		uint64_t first = curve->first >> by;
+		struct curve_step *steps = curve->steps;
+
+		for (uint64_t i = 0; i < CURVE_STEPS; i++) {
+			struct curve_step step = steps[i];
+			uint64_t to = ((curve->first + i) >> by) - first;
+
+			steps[i] = (struct curve_step){ 0 };
+			merge_step(&steps[to], &step);
+		}
+		curve->first = first;
+		curve->shift += by;
+	}
 	merge_step(&curve->steps[(time_ns >> curve->shift) - curve->first], &now);
 }
 

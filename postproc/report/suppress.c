@@ -155,23 +155,6 @@ struct suppress_sum {
 	uint64_t called;
 };
 
-static struct suppress_pattern *choose(struct suppress *suppress, const struct suppress_sum *sums)
-{
-	for (size_t i = 0; i < suppress->patterns.count; i++) {
-		struct suppress_pattern *pattern = &suppress->patterns.items[i];
-		const struct suppress_sum *sum = &sums[i / 64];
-		const uint64_t kinds[] = { [SUPPRESS_ANY] = sum->any,
-					   [SUPPRESS_INNERMOST] = sum->first,
-					   [SUPPRESS_ONLY] = sum->all,
-					   [SUPPRESS_INITIALIZER] = sum->called };
-		uint64_t bits = kinds[pattern->kind];
-
-		if (bits >> i % 64 & 1)
-			return pattern;
-	}
-	return NULL;
-}
-
 struct suppress_pattern *suppress_find(struct suppress *suppress, struct naming *naming,
 				       const struct trace_node *backtrace)
 {
@@ -196,7 +179,19 @@ struct suppress_pattern *suppress_find(struct suppress *suppress, struct naming 
 			sum->all = i ? sum->all & bits[word] : bits[word];
 		}
 	}
-	return choose(suppress, sums);
+	for (size_t i = 0; i < suppress->patterns.count; i++) {
+		struct suppress_pattern *pattern = &suppress->patterns.items[i];
+		const struct suppress_sum *sum = &sums[i / 64];
+		const uint64_t kinds[] = { [SUPPRESS_ANY] = sum->any,
+					   [SUPPRESS_INNERMOST] = sum->first,
+					   [SUPPRESS_ONLY] = sum->all,
+					   [SUPPRESS_INITIALIZER] = sum->called };
+		uint64_t bits = kinds[pattern->kind];
+
+		if (bits >> i % 64 & 1)
+			return pattern;
+	}
+	return NULL;
 }
 
 /* ---- patterns ---- */

@@ -530,23 +530,10 @@ struct table_cell *table_add(struct table *table)
 
 /* ---- all tables ---- */
 
-static int refuse_column(const struct tables *tables, const char *by, struct error *err)
-{
-	struct suggest suggest;
-
-	suggest_begin(&suggest, by, strlen(by));
-	for (unsigned i = 0; i < tables->count; i++)
-		for (unsigned c = 0; c < tables->list[i].facts.column_count; c++)
-			suggest_try(&suggest, tables->list[i].facts.columns[c].name);
-	return error_set(
-		err, EINVAL,
-		"--by=%s: no such column in this report%s; holdtrace-report(5) lists the columns",
-		by, suggest_text(&suggest));
-}
-
 int tables_finish(struct tables *tables, const char *by, size_t top, struct error *err)
 {
 	bool is_known = by == NULL;
+	struct suggest suggest;
 
 	for (unsigned i = 0; i < tables->count; i++) {
 		struct order order = order_of(&tables->list[i], by, &is_known);
@@ -558,5 +545,12 @@ int tables_finish(struct tables *tables, const char *by, size_t top, struct erro
 		return tables_failure(tables, err);
 	if (is_known)
 		return 0;
-	return refuse_column(tables, by, err);
+	suggest_begin(&suggest, by, strlen(by));
+	for (unsigned i = 0; i < tables->count; i++)
+		for (unsigned c = 0; c < tables->list[i].facts.column_count; c++)
+			suggest_try(&suggest, tables->list[i].facts.columns[c].name);
+	return error_set(
+		err, EINVAL,
+		"--by=%s: no such column in this report%s; holdtrace-report(5) lists the columns",
+		by, suggest_text(&suggest));
 }

@@ -20,15 +20,6 @@
 /* maximum number of events to read to find a trace's labels, which are among the first events */
 #define NOTES_READ 64
 
-/*
- * Whether a file with this name may have been made by the collector. With `-o x.htr` the collector
- * makes x.htr, x.htr.1 and x.htr.PROGRAM.PID.
- */
-static bool may_be_trace(const char *name)
-{
-	return !strncmp(name, "holdtrace.", 10) || strstr(name, ".htr") || strstr(name, ".rtrace");
-}
-
 /* Reads the labels from one of the first notes. */
 static void read_labels(struct newest_trace *found, struct trace *trace)
 {
@@ -117,7 +108,8 @@ int newest_scan(struct newest *newest, const char *path, const struct trace_opti
 	if (!directory)
 		return error_system(err, errno, "%s: cannot look for traces", path);
 	while ((entry = readdir(directory)) != NULL)
-		if (may_be_trace(entry->d_name))
+		if (!strncmp(entry->d_name, "holdtrace.", 10) || strstr(entry->d_name, ".htr") ||
+		    strstr(entry->d_name, ".rtrace"))
 			look_at(newest, path, entry->d_name, reading);
 	closedir(directory);
 	ARRAY_SORT(newest, compare);

@@ -216,17 +216,6 @@ static int command_take(const char *command, struct options *options, char **nam
 	return rc ? rc : add_inputs(options, names, old && after ? old : 1, err);
 }
 
-static void say_filters(struct options *options)
-{
-	size_t used = 0, size = sizeof(options->filters);
-
-	for (size_t i = 0; i < ROWS && used < size; i++)
-		if (options->values.given[i] && rows[i].is_filter)
-			used += (size_t)snprintf(options->filters + used, size - used, "%s--%s=%s",
-						 used ? " " : "", rows[i].option,
-						 options->values.given[i]);
-}
-
 /* Sets options->report to the reports that have the tables of --table. */
 static void name_reports(struct options *options)
 {
@@ -333,7 +322,14 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 		options->format = format;
 	if (at < 0 || rc || options->help || options->version)
 		return at < 0 ? at : rc;
-	say_filters(options);
+
+	size_t used = 0, size = sizeof(options->filters);
+
+	for (size_t i = 0; i < ROWS && used < size; i++)
+		if (options->values.given[i] && rows[i].is_filter)
+			used += (size_t)snprintf(options->filters + used, size - used, "%s--%s=%s",
+						 used ? " " : "", rows[i].option,
+						 options->values.given[i]);
 	if (options->tables && (!options->report || !*options->report))
 		name_reports(options);
 	*options_given(&table, options, "report", strlen("report")) = options->report;
