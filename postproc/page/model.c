@@ -550,17 +550,6 @@ static void put_waits(const struct model_state *state, struct table *table)
 	}
 }
 
-static void put_marks(const struct model_state *state, struct table *table)
-{
-	for (size_t i = 0; i < state->marks.count; i++) {
-		struct table_cell *row = table_add(table);
-
-		table_text(table, CELL(row, marks, text), state->marks.items[i].text);
-		table_number(CELL(row, marks, time),
-			     report_time(state->run, state->marks.items[i].time_ns));
-	}
-}
-
 /* Fills the columns that the tables longest_waits and long_holds share. */
 static void put_stay(const struct model_state *state, struct table *table, struct table_cell *row,
 		     const struct stay *stay)
@@ -659,18 +648,6 @@ static void put_owners(const struct model_state *state, struct table *table)
 	}
 }
 
-/* Marks the objects that were live when the last process with objects ended. */
-static void mark_last(const struct model_state *state)
-{
-	for (size_t i = 0; i < state->spans.list.count; i++) {
-		struct span *span = state->spans.list.items[i];
-		uint32_t process = state->numbers.items[span->site].process;
-		uint64_t end_ns = state->run->summary->processes.items[process].end_ns;
-
-		span->is_last = span->is_left && end_ns >> state->highs.shift >= state->highs.last;
-	}
-}
-
 static void model_end(void *user, struct tables *tables)
 {
 	struct model_state *state = user;
@@ -687,7 +664,14 @@ static void model_end(void *user, struct tables *tables)
 		spans_reach(&state->spans, waits->first << waits->shift);
 		spans_reach(&state->spans, waits->last << waits->shift);
 	}
-	mark_last(state);
+	/* mark the objects that were live when the last process with objects ended */
+	for (size_t i = 0; i < state->spans.list.count; i++) {
+		struct span *span = state->spans.list.items[i];
+		uint32_t process = state->numbers.items[span->site].process;
+		uint64_t end_ns = state->run->summary->processes.items[process].end_ns;
+
+		span->is_last = span->is_left && end_ns >> state->highs.shift >= state->highs.last;
+	}
 	fold_places(state, &folding);
 	split_processes(state, &folding);
 	/* model_end() may be called again with another limit: free the results so far */
@@ -703,7 +687,16 @@ static void model_end(void *user, struct tables *tables)
 	put_highs(state, tables_begin(tables, TABLE_highs));
 	put_owners(state, tables_begin(tables, TABLE_process_list));
 	put_waits(state, tables_begin(tables, TABLE_waits_by_step));
-	put_marks(state, tables_begin(tables, TABLE_marks));
+
+	struct table *table = tables_begin(tables, TABLE_marks);
+
+	for (size_t i = 0; i < state->marks.count; i++) {
+		struct table_cell *row = table_add(table);
+
+		table_text(table, CELL(row, marks, text), state->marks.items[i].text);
+		table_number(CELL(row, marks, time),
+			     report_time(state->run, state->marks.items[i].time_ns));
+	}
 	put_long_waits(state, tables_begin(tables, TABLE_longest_waits));
 	put_long_holds(state, tables_begin(tables, TABLE_long_holds));
 	free(folding.renumber);

@@ -313,8 +313,14 @@ static void print_key(struct page *page, const char *key, const char *text)
 	json_add_text(&page->json, key, text);
 }
 
-static void print_facts(struct page *page, const struct table *table)
+static void print_table(struct page *page, const struct table *table)
 {
+	json_begin(&page->json, '{');
+	print_key(page, "name", table->facts.name);
+	print_key(page, "report", report_of(table->id)->name);
+	print_key(page, "title", table->facts.title);
+	json_key(&page->json, "note");
+	print_number(page, text_number(page, table->note));
 	json_open(&page->json, "columns", '[');
 	for (unsigned i = 0; i < table->facts.column_count; i++) {
 		const struct table_column *column = &table->facts.columns[i];
@@ -329,17 +335,6 @@ static void print_facts(struct page *page, const struct table *table)
 		json_end(&page->json);
 	}
 	json_end(&page->json);
-}
-
-static void print_table(struct page *page, const struct table *table)
-{
-	json_begin(&page->json, '{');
-	print_key(page, "name", table->facts.name);
-	print_key(page, "report", report_of(table->id)->name);
-	print_key(page, "title", table->facts.title);
-	json_key(&page->json, "note");
-	print_number(page, text_number(page, table->note));
-	print_facts(page, table);
 	json_open(&page->json, "values", '[');
 	for (unsigned i = 0; i < table->facts.column_count; i++) {
 		/* prints the values of a column, without the rows that --top removes */
@@ -376,24 +371,6 @@ static void print_frames(struct page *page)
 	FRAME_COLUMN("own", json_unsigned(&page->json, frame->is_own));
 	json_end(&page->json);
 #undef FRAME_COLUMN
-}
-
-static void print_nodes(struct page *page)
-{
-	json_open(&page->json, "nodes", '{');
-	json_open(&page->json, "parent", '[');
-	for (size_t i = 0; i < page->nodes.count; i++)
-		json_signed(&page->json, (int32_t)page->nodes.items[i].parent);
-	json_end(&page->json);
-	json_open(&page->json, "frame", '[');
-	for (size_t i = 0; i < page->nodes.count; i++)
-		json_unsigned(&page->json, page->nodes.items[i].frame);
-	json_end(&page->json);
-	json_end(&page->json);
-	json_open(&page->json, "words", '[');
-	for (size_t i = 0; i < page->nodes.count; i++)
-		print_number(page, page->nodes.items[i].words);
-	json_end(&page->json);
 }
 
 static void print_about(struct page *page)
@@ -438,7 +415,20 @@ static void print_model(struct page *page, struct out *out)
 		print_table(page, &page->job->tables->list[i]);
 	json_end(&page->json);
 	print_frames(page);
-	print_nodes(page);
+	json_open(&page->json, "nodes", '{');
+	json_open(&page->json, "parent", '[');
+	for (size_t i = 0; i < page->nodes.count; i++)
+		json_signed(&page->json, (int32_t)page->nodes.items[i].parent);
+	json_end(&page->json);
+	json_open(&page->json, "frame", '[');
+	for (size_t i = 0; i < page->nodes.count; i++)
+		json_unsigned(&page->json, page->nodes.items[i].frame);
+	json_end(&page->json);
+	json_end(&page->json);
+	json_open(&page->json, "words", '[');
+	for (size_t i = 0; i < page->nodes.count; i++)
+		print_number(page, page->nodes.items[i].words);
+	json_end(&page->json);
 	json_open(&page->json, "strings", '[');
 	for (size_t i = 0; i < page->texts.count; i++)
 		json_text(&page->json, page->texts.items[i]);
@@ -449,23 +439,6 @@ static void print_model(struct page *page, struct out *out)
 
 /* ---- gzip and base64 ---- */
 
-static void print_base64(struct out *out, const unsigned char *bytes, size_t size)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-	for (size_t i = 0; i < size; i += 3) {
-		uint32_t three = (uint32_t)bytes[i] << 16;
-
-		three |= i + 1 < size ? (uint32_t)bytes[i + 1] << 8 : 0;
-		three |= i + 2 < size ? bytes[i + 2] : 0;
-		out_char(out, digits[three >> 18]);
-		out_char(out, digits[three >> 12 & 63]);
-		out_char(out, i + 1 < size ? digits[three >> 6 & 63] : '=');
-		out_char(out, i + 2 < size ? digits[three & 63] : '=');
-	}
-}
-
 /* size of a piece of output; a multiple of 3 bytes, as base64 requires */
 #define PACK_SIZE (3u * 16384u)
 
@@ -474,7 +447,20 @@ static void print_base64(struct out *out, const unsigned char *bytes, size_t siz
  */
 static void print_compressed(z_stream *stream, unsigned char *packed, struct out *out)
 {
-	print_base64(out, packed, PACK_SIZE - stream->avail_out);
+	size_t size = PACK_SIZE - stream->avail_out;
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (size_t i = 0; i < size; i += 3) {
+		uint32_t three = (uint32_t)packed[i] << 16;
+
+		three |= i + 1 < size ? (uint32_t)packed[i + 1] << 8 : 0;
+		three |= i + 2 < size ? packed[i + 2] : 0;
+		out_char(out, digits[three >> 18]);
+		out_char(out, digits[three >> 12 & 63]);
+		out_char(out, i + 1 < size ? digits[three >> 6 & 63] : '=');
+		out_char(out, i + 2 < size ? digits[three & 63] : '=');
+	}
 	stream->next_out = packed;
 	stream->avail_out = PACK_SIZE;
 }
@@ -528,16 +514,6 @@ static int print_packed(struct page *page, struct out *out)
 	return ret ? ret : print_gzip(fd, out);
 }
 
-static void page_begin(struct page *page, const struct tables_job *job)
-{
-	*page = (struct page){ .job = job };
-	hash_table_init(&page->text_index);
-	hash_table_init(&page->frame_index);
-	map_init(&page->node_index);
-	map_init(&page->backtraces);
-	page->symbols = memory_zalloc(FRAMES_MAX, sizeof(*page->symbols));
-}
-
 /*
  * Prints the template up to a mark (@STYLE@, @MODEL@ or @SCRIPT@). Returns the part after the mark.
  */
@@ -552,10 +528,14 @@ static const char *print_until(struct out *out, const char *template, const char
 void tables_print_html(const struct tables_job *job)
 {
 	const char *rest = html_page;
-	struct page page;
+	struct page page = { .job = job };
 	int ret;
 
-	page_begin(&page, job);
+	hash_table_init(&page.text_index);
+	hash_table_init(&page.frame_index);
+	map_init(&page.node_index);
+	map_init(&page.backtraces);
+	page.symbols = memory_zalloc(FRAMES_MAX, sizeof(*page.symbols));
 	rest = print_until(job->out, rest, "@STYLE@");
 	out_text(job->out, html_style);
 	rest = print_until(job->out, rest, "@MODEL@");

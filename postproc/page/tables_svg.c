@@ -82,55 +82,6 @@ static bool add_bar(struct graph *graph, const struct table_branch *branch, uint
 	return true;
 }
 
-/*
- * Adds up the totals, from the last bar to the first because callees follow their caller. Then
- * computes the position of each bar.
- */
-static void place_bars(struct graph *graph)
-{
-	struct bar *bars = graph->bars.items;
-
-	for (size_t i = graph->bars.count; i; i--)
-		if (bars[i - 1].parent) {
-			bars[bars[i - 1].parent - 1].total += bars[i - 1].total;
-			bars[bars[i - 1].parent - 1].other += bars[i - 1].other;
-		} else {
-			graph->other += bars[i - 1].other;
-		}
-	for (size_t i = 0; i < graph->bars.count; i++) {
-		struct bar *bar = &bars[i], *parent = bar->parent ? &bars[bar->parent - 1] : NULL;
-		uint64_t *used = parent ? &parent->used : &graph->total;
-
-		bar->from = parent ? parent->from + *used : *used;
-		bar->depth = parent ? parent->depth + parent->branch->count : 0;
-		*used += bar->total;
-		if (bar->depth + bar->branch->count > graph->height)
-			graph->height = bar->depth + bar->branch->count;
-	}
-}
-
-/*
- * Reads the rows' own amounts: from column "self" or, in a table whose rows do not include each
- * other, from "count".
- */
-static void add_rows(struct graph *graph, const struct table *table)
-{
-	int branch = column_of(&table->facts, TABLE_BRANCH);
-	int value = table_column(&table->facts, "self");
-	bool is_fit = true;
-
-	if (value < 0)
-		value = table_column(&table->facts, "count");
-	for (size_t i = 0; branch >= 0 && value >= 0 && is_fit && i < graph->group->shown; i++) {
-		const struct table_cell *row = table->rows.items[graph->group->first + i];
-
-		graph->has_bytes = row[value].has_bytes;
-		graph->has_ns = row[value].has_ns;
-		if (row[branch].is_set)
-			is_fit = add_bar(graph, row[branch].branch, row[value].number);
-	}
-}
-
 static void add_steps(struct graph *graph, const struct table *table)
 {
 	struct tables_steps *steps = &graph->steps;
@@ -156,11 +107,48 @@ static bool read_group(struct graph *graph, const struct table *table)
 	graph->bars.count = graph->above.count = 0;
 	graph->total = graph->other = graph->left_out = 0;
 	graph->height = 0;
-	if (graph->is_comparison)
+	if (graph->is_comparison) {
 		add_steps(graph, table);
-	else
-		add_rows(graph, table);
-	place_bars(graph);
+	} else {
+		int branch = column_of(&table->facts, TABLE_BRANCH);
+		int value = table_column(&table->facts, "self");
+		bool is_fit = true;
+
+		if (value < 0)
+			value = table_column(&table->facts, "count");
+		for (size_t i = 0; branch >= 0 && value >= 0 && is_fit && i < graph->group->shown;
+		     i++) {
+			const struct table_cell *row = table->rows.items[graph->group->first + i];
+
+			graph->has_bytes = row[value].has_bytes;
+			graph->has_ns = row[value].has_ns;
+			if (row[branch].is_set)
+				is_fit = add_bar(graph, row[branch].branch, row[value].number);
+		}
+	}
+	/*
+	 * add up the totals, from the last bar to the first because callees follow their caller.
+	 * Then compute the position of each bar.
+	 */
+	struct bar *bars = graph->bars.items;
+
+	for (size_t i = graph->bars.count; i; i--)
+		if (bars[i - 1].parent) {
+			bars[bars[i - 1].parent - 1].total += bars[i - 1].total;
+			bars[bars[i - 1].parent - 1].other += bars[i - 1].other;
+		} else {
+			graph->other += bars[i - 1].other;
+		}
+	for (size_t i = 0; i < graph->bars.count; i++) {
+		struct bar *bar = &bars[i], *parent = bar->parent ? &bars[bar->parent - 1] : NULL;
+		uint64_t *used = parent ? &parent->used : &graph->total;
+
+		bar->from = parent ? parent->from + *used : *used;
+		bar->depth = parent ? parent->depth + parent->branch->count : 0;
+		*used += bar->total;
+		if (bar->depth + bar->branch->count > graph->height)
+			graph->height = bar->depth + bar->branch->count;
+	}
 	graph->scale = graph->total > graph->other ? graph->total : graph->other;
 	if (!graph->total)
 		graph->height = 0;
@@ -186,31 +174,6 @@ static size_t length_of(const char *name, size_t most)
 	for (length = most; length && (name[length] & 0xc0) == 0x80; length--)
 		;
 	return length;
-}
-
-/* Writes a warm colour. The functions of a module have the same hue. */
-static void put_colour(struct out *out, const char *module, const char *name)
-{
-	uint32_t hue = 5381, shade = 5381;
-
-	for (const char *at = module ? module : ""; *at; at++)
-		hue = hue * 33 + (unsigned char)*at;
-	for (size_t i = 0; i < 64 && name[i]; i++)
-		shade = shade * 33 + (unsigned char)name[i];
-	out_format(out, "hsl(%u,%u%%,%u%%)", hue % 60, 65 + shade % 20, 58 + shade / 32 % 12);
-}
-
-/* Writes the colour of a change, as on the HTML page: the larger the change, the more saturated. */
-static void put_change_colour(struct out *out, const struct graph *graph, const struct bar *bar)
-{
-	double now = (double)(graph->run == TABLES_NEW ? bar->total : bar->other);
-	double then = (double)(graph->run == TABLES_NEW ? bar->other : bar->total);
-	double part = (now - then) / (now > then ? now : then);
-
-	out_format(out, "hsl(%d,%.0f%%,72%%)", part > 0 ? 4 : 212,
-		   part > 0   ? 20 + 60 * part
-		   : part < 0 ? 20 - 60 * part
-			      : 0);
 }
 
 static void put_amount(struct out *out, const struct graph *graph, uint64_t amount)
@@ -249,17 +212,6 @@ static void put_tip(struct out *out, const struct graph *graph, const struct bar
 	out_text(out, "</title>");
 }
 
-static void put_label(struct out *out, const char *name, double room)
-{
-	size_t length = strlen(name), fits = room > 6 ? (size_t)((room - 6) / LETTER) : 0;
-
-	if (fits < 3)
-		return;
-	out_xml(out, name, length <= fits ? length : length_of(name, fits - 2));
-	if (length > fits)
-		out_text(out, "..");
-}
-
 static void put_frame(struct out *out, const struct graph *graph, const struct bar *bar,
 		      uint32_t index, double top)
 {
@@ -278,12 +230,40 @@ static void put_frame(struct out *out, const struct graph *graph, const struct b
 	put_tip(out, graph, bar, frame, name);
 	out_format(out, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%u\" rx=\"2\" fill=\"",
 		   from * WIDTH, y, share * WIDTH, ROW - 1);
-	if (graph->is_comparison)
-		put_change_colour(out, graph, bar);
-	else
-		put_colour(out, frame->module, name);
+	if (graph->is_comparison) {
+		/*
+		 * write the colour of a change, as on the HTML page: the larger the change, the
+		 * more saturated
+		 */
+		double now = (double)(graph->run == TABLES_NEW ? bar->total : bar->other);
+		double then = (double)(graph->run == TABLES_NEW ? bar->other : bar->total);
+		double part = (now - then) / (now > then ? now : then);
+
+		out_format(out, "hsl(%d,%.0f%%,72%%)", part > 0 ? 4 : 212,
+			   part > 0   ? 20 + 60 * part
+			   : part < 0 ? 20 - 60 * part
+				      : 0);
+	} else {
+		/* write a warm colour. The functions of a module have the same hue. */
+		uint32_t hue = 5381, shade = 5381;
+
+		for (const char *at = frame->module ? frame->module : ""; *at; at++)
+			hue = hue * 33 + (unsigned char)*at;
+		for (size_t i = 0; i < 64 && name[i]; i++)
+			shade = shade * 33 + (unsigned char)name[i];
+		out_format(out, "hsl(%u,%u%%,%u%%)", hue % 60, 65 + shade % 20,
+			   58 + shade / 32 % 12);
+	}
 	out_format(out, "\"/><text x=\"%.2f\" y=\"%.0f\">", from * WIDTH + 3, y + ROW - 5);
-	put_label(out, name, share * WIDTH);
+
+	double room = share * WIDTH;
+	size_t length = strlen(name), fits = room > 6 ? (size_t)((room - 6) / LETTER) : 0;
+
+	if (fits >= 3) {
+		out_xml(out, name, length <= fits ? length : length_of(name, fits - 2));
+		if (length > fits)
+			out_text(out, "..");
+	}
 	out_text(out, "</text></g>\n");
 }
 
