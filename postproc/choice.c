@@ -11,27 +11,6 @@
 /* The name of the default report, which is about the whole run. */
 static const char report_whole[] = "summary";
 
-static int refuse(const char *word, size_t length, struct error *err)
-{
-	const char *instead = report_renamed(word, length);
-	struct suggest suggest;
-
-	if (instead)
-		return error_set(err, EINVAL, "report %.*s: use %s instead", (int)length, word,
-				 instead);
-	suggest_begin(&suggest, word, length);
-	for (unsigned i = 0; report_at(i); i++)
-		suggest_try(&suggest, report_at(i)->name);
-	if (invocation_is_launcher())
-		return error_set(err, EINVAL,
-				 "report %.*s: no such report%s; `holdtrace report list` lists all "
-				 "reports. For a file with that name write ./%.*s",
-				 (int)length, word, suggest_text(&suggest), (int)length, word);
-	return error_set(err, EINVAL,
-			 "--report=%.*s: no such report%s; --report=list lists all reports",
-			 (int)length, word, suggest_text(&suggest));
-}
-
 static bool has_fold(const struct choice *choice, const struct report *fold)
 {
 	for (unsigned i = 0; i < choice->count; i++)
@@ -72,8 +51,28 @@ static int add_words(struct choice *choice, const char *words, struct error *err
 
 		length = strcspn(words, ",");
 		row = report_find(words, length);
-		if (!row)
-			return refuse(words, length, err);
+		if (!row) {
+			const char *instead = report_renamed(words, length);
+			struct suggest suggest;
+
+			if (instead)
+				return error_set(err, EINVAL, "report %.*s: use %s instead",
+						 (int)length, words, instead);
+			suggest_begin(&suggest, words, length);
+			for (unsigned i = 0; report_at(i); i++)
+				suggest_try(&suggest, report_at(i)->name);
+			if (invocation_is_launcher())
+				return error_set(
+					err, EINVAL,
+					"report %.*s: no such report%s; `holdtrace report list` "
+					"lists all reports. For a file with that name write ./%.*s",
+					(int)length, words, suggest_text(&suggest), (int)length,
+					words);
+			return error_set(
+				err, EINVAL,
+				"--report=%.*s: no such report%s; --report=list lists all reports",
+				(int)length, words, suggest_text(&suggest));
+		}
 		if (is_asked(choice, row))
 			continue;
 		if (choice->row_count == CHOICE_MAX)

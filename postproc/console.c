@@ -80,31 +80,6 @@ static void allow(struct jail *jail, const char *directory)
 		}
 }
 
-/* Plans which rights the process keeps. `jail` keeps pointers into `options`. */
-static void jail_plan(struct jail *jail, const struct options *options, const struct writer *writer)
-{
-	const char *directory = options->directory, *temporary = getenv("TMPDIR");
-	const char *slash = directory ? strrchr(directory, '/') : NULL;
-
-	*jail = (struct jail){ .is_verbose = options->verbose };
-	/*
-	 * the jail must allow fork, because child processes look up names; with -r it must also
-	 * allow the execution of the resolver
-	 */
-	jail->options.may_start = true;
-	jail->options.may_execute = options->resolve;
-	allow(jail, temporary && *temporary ? temporary : "/tmp");
-	if ((options->report || writer->kind == FORMAT_SCREEN) && output_is_named(directory)) {
-		snprintf(jail->report, sizeof(jail->report), "%.*s",
-			 slash ? (int)(slash - directory) + 1 : 1, slash ? directory : ".");
-		allow(jail, jail->report);
-	} else if (directory && strcmp(directory, "stdout") != 0) {
-		allow(jail, directory);
-		if (writer->flags & FORMAT_DIRECTORY)
-			jail->made = directory;
-	}
-}
-
 static void say_wall(void *user, const char *line)
 {
 	(void)user;
@@ -116,20 +91,6 @@ void console_hush(void *console)
 	((struct console *)console)->jail.is_verbose = false;
 }
 
-/* Enters the jail for the rest of the process's life. With --verbose, prints each restriction. */
-static void jail_enter(struct jail *jail)
-{
-	unsigned walls;
-
-	jail->is_entered = true;
-	/* create the writer's directory now, because the jail does not allow mkdir() */
-	if (jail->made)
-		mkdir(jail->made, 0777);
-	walls = sandbox_enter(&jail->options);
-	if (jail->is_verbose)
-		sandbox_describe(walls, &jail->options, say_wall, NULL);
-}
-
 /*
  * Called when a file is opened. If the trace belongs to another user or to an unknown owner, enters
  * the jail before the trace is read.
@@ -139,8 +100,18 @@ static void look_at_owner(void *user, int fd)
 	struct console *console = user;
 	struct stat facts;
 
-	if (!console->jail.is_entered && (fstat(fd, &facts) || facts.st_uid != geteuid()))
-		jail_enter(&console->jail);
+	if (!console->jail.is_entered && (fstat(fd, &facts) || facts.st_uid != geteuid())) {
+		struct jail *jail = &console->jail;
+		unsigned walls;
+
+		jail->is_entered = true;
+		/* create the writer's directory now, because the jail does not allow mkdir() */
+		if (jail->made)
+			mkdir(jail->made, 0777);
+		walls = sandbox_enter(&jail->options);
+		if (jail->is_verbose)
+			sandbox_describe(walls, &jail->options, say_wall, NULL);
+	}
 }
 
 /* ---- messages ---- */
@@ -164,8 +135,11 @@ static __attribute__((format(printf, 2, 3))) void say(const char *path, const ch
 	va_end(list);
 }
 
-static void say_damage(const char *path, const struct trace_tally *tally)
+/* Prints the warnings about a trace. path: name of the trace in the warnings. */
+static void warn(const struct console *console, const char *path, const struct trace *trace)
 {
+	const struct trace_tally *tally = trace_tally(trace);
+	const struct trace_process *process = trace_process(trace);
 	bool is_at_end = tally->is_truncated && tally->damages == 1;
 
 	if (tally->damages && !is_at_end)
@@ -181,15 +155,6 @@ static void say_damage(const char *path, const struct trace_tally *tally)
 		    tally->damage_offset, tally->damage_text);
 	else if (tally->is_truncated)
 		say(path, "also ends early");
-}
-
-/* Prints the warnings about a trace. path: name of the trace in the warnings. */
-static void warn(const struct console *console, const char *path, const struct trace *trace)
-{
-	const struct trace_tally *tally = trace_tally(trace);
-	const struct trace_process *process = trace_process(trace);
-
-	say_damage(path, tally);
 	if (tally->unknown_packets)
 		say(path,
 		    "%" PRIu64 " packets of unknown kinds skipped, first %s: "
@@ -267,11 +232,32 @@ void console_end(struct console *console)
 void console_plan(struct console *console, struct engine_options *reading)
 {
 	const struct options *options = console->options;
+	const char *directory = options->directory, *temporary = getenv("TMPDIR");
+	const char *slash = directory ? strrchr(directory, '/') : NULL;
+	struct jail *jail = &console->jail;
 	/* text on the same terminal would be mixed with the progress line */
 	bool is_text = isatty(STDOUT_FILENO) && !options->leaks && !options->compress;
 	bool has_progress = isatty(STDERR_FILENO) && !options->quiet && !is_text;
 
-	jail_plan(&console->jail, options, console->writer);
+	/* plan which rights the process keeps; `jail` keeps pointers into `options` */
+	*jail = (struct jail){ .is_verbose = options->verbose };
+	/*
+	 * the jail must allow fork, because child processes look up names; with -r it must also
+	 * allow the execution of the resolver
+	 */
+	jail->options.may_start = true;
+	jail->options.may_execute = options->resolve;
+	allow(jail, temporary && *temporary ? temporary : "/tmp");
+	if ((options->report || console->writer->kind == FORMAT_SCREEN) &&
+	    output_is_named(directory)) {
+		snprintf(jail->report, sizeof(jail->report), "%.*s",
+			 slash ? (int)(slash - directory) + 1 : 1, slash ? directory : ".");
+		allow(jail, jail->report);
+	} else if (directory && strcmp(directory, "stdout") != 0) {
+		allow(jail, directory);
+		if (console->writer->flags & FORMAT_DIRECTORY)
+			jail->made = directory;
+	}
 	clock_gettime(CLOCK_MONOTONIC, &console->progress.start);
 	console->bundles = bundles_create();
 	reading->stop = console->stop;

@@ -62,20 +62,6 @@ static bool is_new_site(struct fleet *fleet, const char *row)
 	return true;
 }
 
-/* Writes a line TABLE<tab>ROW<newline> to the file of its table. */
-static void write_row(struct fleet *fleet, const char *line, size_t length)
-{
-	size_t name = 0;
-
-	while (line[name] != '\t' && line[name] != '\n')
-		name++;
-	for (size_t i = 0; i < TABLES; i++)
-		if (strlen(table_names[i]) == name && !strncmp(table_names[i], line, name) &&
-		    (i != SITES || is_new_site(fleet, line + name + 1)))
-			fleet->rows +=
-				fwrite(line + name + 1, length - name - 1, 1, fleet->tables[i]);
-}
-
 static void take_rows(void *user, size_t run, enum parallel_end end, char *output, size_t length)
 {
 	struct fleet *fleet = user;
@@ -84,8 +70,18 @@ static void take_rows(void *user, size_t run, enum parallel_end end, char *outpu
 	(void)run;
 	fleet->whole += end == PARALLEL_WHOLE;
 	for (; (after = memchr(line, '\n', length)) != NULL; line = after + 1) {
-		write_row(fleet, line, (size_t)(after - line) + 1);
-		length -= (size_t)(after - line) + 1;
+		size_t size = (size_t)(after - line) + 1, name = 0;
+
+		/* write a line TABLE<tab>ROW<newline> to the file of its table */
+		while (line[name] != '\t' && line[name] != '\n')
+			name++;
+		for (size_t i = 0; i < TABLES; i++)
+			if (strlen(table_names[i]) == name &&
+			    !strncmp(table_names[i], line, name) &&
+			    (i != SITES || is_new_site(fleet, line + name + 1)))
+				fleet->rows += fwrite(line + name + 1, size - name - 1, 1,
+						      fleet->tables[i]);
+		length -= size;
 	}
 }
 
@@ -134,17 +130,6 @@ static int on_close(void *cookie)
 	ZSTD_freeCCtx(packed->context);
 	free(packed);
 	return is_good ? 0 : -1;
-}
-
-/* Returns a file that compresses what is written to `file`, which it owns. */
-static FILE *pack_file(FILE *file)
-{
-	struct packed_file *packed = memory_zalloc(1, sizeof(*packed));
-
-	packed->file = file;
-	packed->context = ZSTD_createCCtx();
-	return fopencookie(packed, "w",
-			   (cookie_io_functions_t){ .write = on_write, .close = on_close });
 }
 
 /* Opens a file that only its owner can read. */
@@ -244,17 +229,6 @@ static int load(const struct fleet *fleet, const char *database, struct error *e
 		      : 0;
 }
 
-static void remove_files(const struct fleet *fleet)
-{
-	for (size_t i = 0; i <= TABLES; i++) {
-		cleanup_free char *path = file_path(fleet, i < TABLES ? table_names[i] : "load",
-						    i < TABLES ? fleet->suffix : "sql");
-
-		unlink(path);
-	}
-	rmdir(fleet->directory);
-}
-
 /* ---- the whole command ---- */
 
 int fleet_rows(const struct report_plan *plan, const struct options *options, size_t *failed,
@@ -282,8 +256,15 @@ int fleet_rows(const struct report_plan *plan, const struct options *options, si
 		fleet.tables[i] =
 			open_new(&fleet, table_names[i], fleet.suffix, options->force, err);
 		rc = fleet.tables[i] ? 0 : -err->number;
-		if (rc == 0 && options->zstd)
-			fleet.tables[i] = pack_file(fleet.tables[i]);
+		if (rc == 0 && options->zstd) {
+			struct packed_file *packed = memory_zalloc(1, sizeof(*packed));
+
+			packed->file = fleet.tables[i];
+			packed->context = ZSTD_createCCtx();
+			fleet.tables[i] = fopencookie(
+				packed, "w",
+				(cookie_io_functions_t){ .write = on_write, .close = on_close });
+		}
 	}
 	if (rc == 0)
 		rc = runs_read(&plan->runs, &plan->how, take_rows, &fleet, err);
@@ -294,8 +275,16 @@ int fleet_rows(const struct report_plan *plan, const struct options *options, si
 		rc = write_load(&fleet, options->force, err);
 	if (rc == 0 && options->into)
 		rc = load(&fleet, options->into, err);
-	if (!options->directory)
-		remove_files(&fleet);
+	if (!options->directory) {
+		for (size_t i = 0; i <= TABLES; i++) {
+			cleanup_free char *path =
+				file_path(&fleet, i < TABLES ? table_names[i] : "load",
+					  i < TABLES ? fleet.suffix : "sql");
+
+			unlink(path);
+		}
+		rmdir(fleet.directory);
+	}
 	hash_table_free(&fleet.sites);
 	pool_free(&fleet.pool);
 	return rc;

@@ -194,16 +194,6 @@ static void catch_signals(void)
 	end_by(SIGHUP);
 }
 
-static void print_help(bool is_all)
-{
-	printf("Usage: holdtrace-postproc [OPTION]... [FILE]...\n"
-	       "Print traces of holdtrace or sp-rtrace, packets or text, as text or a report.\n\n");
-	request_print_help(stdout, is_all ? OPTION_FULL : OPTION_SHORT);
-	printf("\nExit status: 0 success, 1 cannot read or write, 2 wrong usage,\n"
-	       "3 damaged input or dropped events (--strict).\n\n"
-	       "Example: holdtrace record ./prog; holdtrace-postproc -lc holdtrace.prog.*\n");
-}
-
 static int status_of_print(void)
 {
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
@@ -607,7 +597,14 @@ static int run(struct options *options, struct error *err)
 	if (options->help && options->report)
 		return print_report_help(options);
 	if (options->help) {
-		print_help(*options->help);
+		printf("Usage: holdtrace-postproc [OPTION]... [FILE]...\n"
+		       "Print traces of holdtrace or sp-rtrace, packets or text, as text or a "
+		       "report.\n\n");
+		request_print_help(stdout, *options->help ? OPTION_FULL : OPTION_SHORT);
+		printf("\nExit status: 0 success, 1 cannot read or write, 2 wrong usage,\n"
+		       "3 damaged input or dropped events (--strict).\n\n"
+		       "Example: holdtrace record ./prog; holdtrace-postproc -lc "
+		       "holdtrace.prog.*\n");
 		return status_of_print();
 	}
 	if (options->version) {

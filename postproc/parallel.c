@@ -57,11 +57,6 @@ static int start_worker(struct parallel_worker *worker, const struct parallel *p
 	return 0;
 }
 
-static bool is_end(char byte)
-{
-	return byte == PARALLEL_WHOLE || byte == PARALLEL_PART || byte == PARALLEL_FAILED;
-}
-
 /* Reads what the worker has written. Returns false at the end of its output. */
 static bool read_worker(const struct parallel *parallel, struct parallel_worker *worker,
 			size_t step)
@@ -77,7 +72,8 @@ static bool read_worker(const struct parallel *parallel, struct parallel_worker 
 	for (size_t at = seen; at < worker->used; at++) {
 		enum parallel_end end = (enum parallel_end)worker->bytes[at];
 
-		if (!is_end(worker->bytes[at]))
+		if (!(worker->bytes[at] == PARALLEL_WHOLE || worker->bytes[at] == PARALLEL_PART ||
+		      worker->bytes[at] == PARALLEL_FAILED))
 			continue;
 		worker->bytes[at] = '\0';
 		parallel->take(parallel->user, worker->item, end, worker->bytes + start,
@@ -90,38 +86,32 @@ static bool read_worker(const struct parallel *parallel, struct parallel_worker 
 	return true;
 }
 
-static void read_workers(const struct parallel *parallel, struct parallel_worker *workers,
-			 size_t count, size_t step)
-{
-	struct pollfd polled[WORKERS_MAX];
-	size_t open = count;
-
-	for (size_t i = 0; i < count; i++)
-		polled[i] = (struct pollfd){ .fd = workers[i].fd, .events = POLLIN };
-	while (open) {
-		if (poll(polled, count, -1) < 0)
-			continue;
-		for (size_t i = 0; i < count; i++) {
-			if (!polled[i].revents || read_worker(parallel, &workers[i], step))
-				continue;
-			polled[i].fd = -1;
-			open--;
-		}
-	}
-}
-
 int parallel_run(const struct parallel *parallel, struct error *err)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	struct parallel_worker workers[WORKERS_MAX];
 	size_t count = processors < 1 ? 1 : (size_t)processors, started = 0;
+	struct pollfd polled[WORKERS_MAX];
+	size_t open;
 	int rc = 0;
 
 	count = count > WORKERS_MAX ? WORKERS_MAX : count;
 	count = count > parallel->count ? parallel->count : count;
 	for (; rc == 0 && started < count; started += rc == 0)
 		rc = start_worker(&workers[started], parallel, started, count, err);
-	read_workers(parallel, workers, started, count);
+	for (size_t i = 0; i < started; i++)
+		polled[i] = (struct pollfd){ .fd = workers[i].fd, .events = POLLIN };
+	open = started;
+	while (open) {
+		if (poll(polled, started, -1) < 0)
+			continue;
+		for (size_t i = 0; i < started; i++) {
+			if (!polled[i].revents || read_worker(parallel, &workers[i], count))
+				continue;
+			polled[i].fd = -1;
+			open--;
+		}
+	}
 	for (size_t i = 0; i < started; i++) {
 		while (waitpid(workers[i].pid, NULL, 0) < 0 && errno == EINTR)
 			;

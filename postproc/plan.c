@@ -71,56 +71,34 @@ void plan_selection(struct select_options *select, struct select_tally *tally,
 	};
 }
 
-static int refuse_format(const char *word, struct error *err)
-{
-	struct suggest suggest;
-
-	for (unsigned i = 0; tables_at(i); i++)
-		if (!strcmp(tables_at(i)->name, word))
-			return error_set(err, EINVAL,
-					 "--format=%s: this format is for reports: add --report=%s",
-					 word,
-					 tables_at(i)->kind == FORMAT_VIEWER ? "summary" : "WHAT");
-	suggest_begin(&suggest, word, strlen(word));
-	for (unsigned i = 0; writer_at(i); i++)
-		suggest_try(&suggest, writer_at(i)->name);
-	return error_set(err, EINVAL,
-			 "--format=%s: no such format%s; --format=list lists all formats", word,
-			 suggest_text(&suggest));
-}
-
 int plan_writer(const struct writer **writer, const struct options *options, struct error *err)
 {
 	const char *problem;
 	uint64_t size;
 
 	*writer = options->format ? writer_find(options->format) : writer_at(0);
-	if (!*writer)
-		return refuse_format(options->format, err);
+	if (!*writer) {
+		const char *word = options->format;
+		struct suggest suggest;
+
+		for (unsigned i = 0; tables_at(i); i++)
+			if (!strcmp(tables_at(i)->name, word))
+				return error_set(
+					err, EINVAL,
+					"--format=%s: this format is for reports: add --report=%s",
+					word,
+					tables_at(i)->kind == FORMAT_VIEWER ? "summary" : "WHAT");
+		suggest_begin(&suggest, word, strlen(word));
+		for (unsigned i = 0; writer_at(i); i++)
+			suggest_try(&suggest, writer_at(i)->name);
+		return error_set(err, EINVAL,
+				 "--format=%s: no such format%s; --format=list lists all formats",
+				 word, suggest_text(&suggest));
+	}
 	if (format_check_words(*writer, options->words, &size, err))
 		return -EINVAL;
 	problem = select_problem(options, *writer);
 	return problem ? error_set(err, EINVAL, "%s", problem) : 0;
-}
-
-/* Parses --by as the order of the groups of --compress. */
-static int plan_groups(enum sort_order *order, const char *by, struct error *err)
-{
-	static const char *const words[] = { [SORT_SIZE] = "size",
-					     [SORT_SIZE_ASC] = "size-asc",
-					     [SORT_COUNT] = "count",
-					     [SORT_COUNT_ASC] = "count-asc" };
-
-	*order = SORT_SIZE_ASC;
-	for (size_t i = 0; by && i < sizeof(words) / sizeof(*words); i++) {
-		*order = (enum sort_order)i;
-		if (!strcmp(words[i], by))
-			return 0;
-	}
-	return by ? error_set(err, EINVAL,
-			      "--by=%s: groups are sorted by size, size-asc, count or count-asc",
-			      by)
-		  : 0;
 }
 
 int plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,
@@ -147,5 +125,21 @@ int plan_pass(struct pass_options *pass, struct output *output, struct select_ta
 	plan_selection(select, tally, options);
 	select->is_whole = options->leaks || pass->writer != writer_at(0);
 	select->min_age_ns = options->min_age.value;
-	return plan_groups(&pass->order, options->by, err);
+
+	const char *by = options->by;
+	static const char *const words[] = { [SORT_SIZE] = "size",
+					     [SORT_SIZE_ASC] = "size-asc",
+					     [SORT_COUNT] = "count",
+					     [SORT_COUNT_ASC] = "count-asc" };
+
+	pass->order = SORT_SIZE_ASC;
+	for (size_t i = 0; by && i < sizeof(words) / sizeof(*words); i++) {
+		pass->order = (enum sort_order)i;
+		if (!strcmp(words[i], by))
+			return 0;
+	}
+	return by ? error_set(err, EINVAL,
+			      "--by=%s: groups are sorted by size, size-asc, count or count-asc",
+			      by)
+		  : 0;
 }

@@ -18,26 +18,6 @@
 
 #define TOP_OF_TEXT 20
 
-/*
- * Appends a format to a list like " text, json, csv; for trees and diff also collapsed, svg". *of:
- * the heading of the previous format; replaced by that of this format.
- */
-static void add_word(char *list, size_t size, const struct writer *format, const char **of)
-{
-	size_t at = strlen(list);
-	const char *before = *of;
-
-	*of = format->kind == FORMAT_VIEWER || format->flags & FORMAT_MODEL
-		      ? "; for a whole run also"
-	      : format->flags & FORMAT_TREES ? "; for trees and diff also"
-					     : "";
-	snprintf(list + at, size - at, "%s %s",
-		 !at			    ? ""
-		 : strcmp(before, *of) != 0 ? *of
-					    : ",",
-		 format->name);
-}
-
 static int plan_format(struct tables_style *style, const struct options *options, struct error *err)
 {
 	const char *of = "";
@@ -49,9 +29,23 @@ static int plan_format(struct tables_style *style, const struct options *options
 	if (!options->format || !options->report)
 		return 0;
 	for (unsigned i = 0; (style->format = tables_at(i)) != NULL; i++) {
+		const struct writer *format = style->format;
+		const char *before = of;
+
 		if (!strcmp(options->format, style->format->name))
 			return 0;
-		add_word(list, sizeof(list), style->format, &of);
+
+		size_t at = strlen(list);
+
+		of = format->kind == FORMAT_VIEWER || format->flags & FORMAT_MODEL
+			     ? "; for a whole run also"
+		     : format->flags & FORMAT_TREES ? "; for trees and diff also"
+						    : "";
+		snprintf(list + at, sizeof(list) - at, "%s %s",
+			 !at			   ? ""
+			 : strcmp(before, of) != 0 ? of
+						   : ",",
+			 format->name);
 	}
 	return error_set(err, EINVAL, "--format=%s: not a format for reports; these are%s",
 			 options->format, list);

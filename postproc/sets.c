@@ -113,34 +113,6 @@ static char *set_text(struct set *set, const char *text)
 	return pool_text(&set->pool, text, strlen(text));
 }
 
-/* Reads a call site, as put_site() of tables_lines.c wrote it. */
-static const struct table_branch *read_site(struct set *set, const char *text)
-{
-	char *copy = set_text(set, text), *lines = strchr(copy, '\3');
-	struct table_branch *branch;
-	uint32_t count = 0;
-
-	if (lines)
-		*lines++ = '\0';
-	for (const char *at = copy; *at; at++)
-		count += *at == '\1';
-	branch = pool_zalloc(&set->pool, sizeof(*branch) + count * sizeof(*branch->frames));
-	branch->is_outwards = true;
-	branch->site = lines ? (uint32_t)strtoul(lines, &lines, 10) : 0;
-	branch->lines = lines && *lines ? lines + 1 : "";
-	for (char *at = *copy ? copy + 1 : NULL, *frame; (frame = strsep(&at, "\1")) != NULL;) {
-		struct naming_symbol *symbol = pool_zalloc(&set->pool, sizeof(*symbol));
-		char *module = strchr(frame, '\2');
-
-		if (module)
-			*module++ = '\0';
-		symbol->function = frame;
-		symbol->module = module && *module ? module : NULL;
-		branch->frames[branch->count++] = symbol;
-	}
-	return branch;
-}
-
 static void read_cell(struct set *set, enum table_kind kind, const char *text,
 		      struct table_cell *cell)
 {
@@ -149,7 +121,31 @@ static void read_cell(struct set *set, enum table_kind kind, const char *text,
 
 	*cell = (struct table_cell){ .is_set = true, .weight = 1 };
 	if (shape == SHAPE_BACKTRACE) {
-		cell->branch = read_site(set, text);
+		struct table_branch *branch;
+		uint32_t count = 0;
+		/* read a call site, as put_site() of tables_lines.c wrote it */
+		char *copy = set_text(set, text), *lines = strchr(copy, '\3');
+
+		if (lines)
+			*lines++ = '\0';
+		for (const char *at = copy; *at; at++)
+			count += *at == '\1';
+		branch = pool_zalloc(&set->pool, sizeof(*branch) + count * sizeof(*branch->frames));
+		branch->is_outwards = true;
+		branch->site = lines ? (uint32_t)strtoul(lines, &lines, 10) : 0;
+		branch->lines = lines && *lines ? lines + 1 : "";
+		for (char *at = *copy ? copy + 1 : NULL, *frame;
+		     (frame = strsep(&at, "\1")) != NULL;) {
+			struct naming_symbol *symbol = pool_zalloc(&set->pool, sizeof(*symbol));
+			char *module = strchr(frame, '\2');
+
+			if (module)
+				*module++ = '\0';
+			symbol->function = frame;
+			symbol->module = module && *module ? module : NULL;
+			branch->frames[branch->count++] = symbol;
+		}
+		cell->branch = branch;
 	} else if (shape == SHAPE_TEXT) {
 		cell->weight = strtoull(text, &end, 10);
 		cell->text = set_text(set, end + (*end == ':'));
@@ -303,18 +299,6 @@ ORDER_FUNCTION(compare_ranks, struct set_rank,
 		       ?: strcmp(a->job, b->job)
 		       ?: ORDER(a->rank, b->rank))
 
-/* Keeps the rank, or only as many as are shown, so that memory does not grow with the ranks. */
-static void keep_rank(struct set *set)
-{
-	size_t most = set->options->top;
-
-	*ARRAY_ADD(&set->ranks) = set->rank;
-	if (!most || set->ranks.count < 2 * most + 100)
-		return;
-	ARRAY_SORT(&set->ranks, compare_ranks);
-	set->ranks.count = most;
-}
-
 /* Reads the facts about a run. Returns whether its rank is known. */
 static bool take_facts(struct set *set, size_t run, char *line)
 {
@@ -390,8 +374,19 @@ static void take_run(void *user, size_t run, enum parallel_end end, char *output
 		}
 	}
 	set->touched.count = 0;
-	if (has_rank)
-		keep_rank(set);
+	if (has_rank) {
+		/*
+		 * keep the rank, or only as many as are shown, so that memory does not grow with
+		 * the ranks
+		 */
+		size_t most = set->options->top;
+
+		*ARRAY_ADD(&set->ranks) = set->rank;
+		if (!most || set->ranks.count < 2 * most + 100)
+			return;
+		ARRAY_SORT(&set->ranks, compare_ranks);
+		set->ranks.count = most;
+	}
 }
 
 /* Sets the median of each row, from the sorted values. */
@@ -441,18 +436,6 @@ static int set_read(struct set *set, const struct report_plan *plan, const struc
 	if (rc == 0 && how.reading.stop && *how.reading.stop)
 		rc = error_set(err, EINTR, "interrupted");
 	return rc ? rc : find_medians(set, err);
-}
-
-static void set_free(struct set *set)
-{
-	free(set->rows.items);
-	free(set->touched.items);
-	free(set->ranks.items);
-	free(set->names);
-	free(set->key);
-	hash_table_free(&set->table);
-	spill_sort_free(&set->values);
-	pool_free(&set->pool);
 }
 
 /* ---- tables ---- */
@@ -582,20 +565,6 @@ static int compare_rows(const void *a, const void *b)
 	const struct set_row *const *one = a, *const *two = b;
 
 	return ORDER((*one)->id, (*two)->id) ?: strcmp((*one)->key, (*two)->key);
-}
-
-static void put_runs(const struct set *set, struct tables *tables)
-{
-	struct table *table = tables_begin(tables, TABLE_runs_read);
-	struct table_cell *row = table_add(table);
-
-	table_number(CELL(row, runs_read, runs), set->read);
-	table_number(CELL(row, runs_read, not_read), set->runs->count - set->read);
-	table_number(CELL(row, runs_read, damaged), set->damaged);
-	table_number(CELL(row, runs_read, incomplete), set->incomplete);
-	if (set->read == set->runs->count)
-		table_number(CELL(row, runs_read, dropped), set->dropped);
-	table_number(CELL(row, runs_read, empty), set->empty);
 }
 
 static void put_ranks(struct set *set, struct tables *tables)
@@ -828,18 +797,6 @@ int sets_find(struct report_plan *plan, struct error *err)
 	return rc;
 }
 
-/* Names the requested tables that have rows, but only about one run. */
-static void put_others(const struct set *set, const struct choice *choice, struct table *table)
-{
-	struct line names = { .length = 0 };
-
-	for (unsigned id = 0; id < TABLE_ID_COUNT; id++)
-		if (set->is_single[id] && is_asked(choice, id))
-			line_add(&names, "%s%s", names.length ? ", " : "", table_facts(id).name);
-	if (names.length)
-		table_note(table, "to be read for one run: %s", names.text);
-}
-
 static int print_set(const struct report_plan *plan, struct set *sets, struct out *out,
 		     struct reporting_result *result, struct error *err)
 {
@@ -860,8 +817,25 @@ static int print_set(const struct report_plan *plan, struct set *sets, struct ou
 	else if (sets[0].ranks.count && is_asked(choice, TABLE_ranks))
 		put_ranks(&sets[0], &tables);
 	if (!choice->wants_base) {
-		put_runs(&sets[0], &tables);
-		put_others(&sets[0], choice, tables_begin(&tables, TABLE_runs_read));
+		struct line names = { .length = 0 };
+		const struct set *set = &sets[0];
+		struct table *table = tables_begin(&tables, TABLE_runs_read);
+		struct table_cell *row = table_add(table);
+
+		table_number(CELL(row, runs_read, runs), set->read);
+		table_number(CELL(row, runs_read, not_read), set->runs->count - set->read);
+		table_number(CELL(row, runs_read, damaged), set->damaged);
+		table_number(CELL(row, runs_read, incomplete), set->incomplete);
+		if (set->read == set->runs->count)
+			table_number(CELL(row, runs_read, dropped), set->dropped);
+		table_number(CELL(row, runs_read, empty), set->empty);
+		/* name the requested tables that have rows, but only about one run */
+		for (unsigned id = 0; id < TABLE_ID_COUNT; id++)
+			if (set->is_single[id] && is_asked(choice, id))
+				line_add(&names, "%s%s", names.length ? ", " : "",
+					 table_facts(id).name);
+		if (names.length)
+			table_note(table, "to be read for one run: %s", names.text);
 	}
 	if (rc == 0)
 		rc = tables_finish(&tables, choice->takes_by ? NULL : plan->how.report.by,
@@ -896,7 +870,17 @@ int sets_report(const struct report_plan *plan, struct out *out, struct reportin
 	if (rc == 0)
 		rc = print_set(plan, sets, out, result, err);
 	for (int i = 0; i < 2; i++)
-		if (sets[i].runs)
-			set_free(&sets[i]);
+		if (sets[i].runs) {
+			struct set *set = &sets[i];
+
+			free(set->rows.items);
+			free(set->touched.items);
+			free(set->ranks.items);
+			free(set->names);
+			free(set->key);
+			hash_table_free(&set->table);
+			spill_sort_free(&set->values);
+			pool_free(&set->pool);
+		}
 	return rc;
 }
