@@ -145,16 +145,24 @@ static int read_streams(struct engine *engine, struct error *err)
 	return first_of(rc, closed, &later, err);
 }
 
-static int read_trace(struct engine *engine, struct trace *trace, const char *path,
+/* Opens and reads one file, or merges several files into one trace and reads this trace. */
+static int read_paths(struct engine *engine, const char *const *paths, size_t count,
 		      struct error *err)
 {
 	const struct engine_options *options = engine->options;
-	int rc = engine->listener->open(engine->listener->user, trace, path, err);
+	const char *path = options->is_merged ? NULL : *paths, *name;
 	const struct trace *part;
-	const char *name;
+	struct trace *trace;
+	int rc = options->is_merged ? trace_merge_open(&trace, paths, count, &options->trace, err)
+				    : trace_open(&trace, *paths, &options->trace, err);
 
 	if (rc)
 		return rc;
+	rc = engine->listener->open(engine->listener->user, trace, path, err);
+	if (rc) {
+		trace_close(trace);
+		return rc;
+	}
 	engine->trace = trace;
 	if (engine->first.has_tails && !options->is_merged)
 		trace_count_from(trace, &engine->first);
@@ -167,22 +175,6 @@ static int read_trace(struct engine *engine, struct trace *trace, const char *pa
 		engine->result->is_damaged |= !trace_is_whole(part);
 	if (options->read && (rc == 0 || rc == -EINTR))
 		options->read(options->trace.user, path, trace);
-	return rc;
-}
-
-/* Opens and reads one file, or merges several files into one trace and reads this trace. */
-static int read_paths(struct engine *engine, const char *const *paths, size_t count,
-		      struct error *err)
-{
-	const struct trace_options *options = &engine->options->trace;
-	bool is_merged = engine->options->is_merged;
-	struct trace *trace;
-	int rc = is_merged ? trace_merge_open(&trace, paths, count, options, err)
-			   : trace_open(&trace, *paths, options, err);
-
-	if (rc)
-		return rc;
-	rc = read_trace(engine, trace, is_merged ? NULL : *paths, err);
 	trace_close(trace);
 	return rc;
 }
@@ -212,15 +204,6 @@ static int read_files(struct engine *engine, const struct inputs *inputs, struct
 			options->failed(options->user, name, err);
 	}
 	return 0;
-}
-
-int engine_trace(struct trace *trace, const char *path, const struct engine_options *options,
-		 const struct engine_listener *listener, struct engine_result *result,
-		 struct error *err)
-{
-	struct engine engine = { .options = options, .listener = listener, .result = result };
-
-	return read_trace(&engine, trace, path, err);
 }
 
 int engine_read(const char *const *paths, size_t count, const struct engine_options *options,

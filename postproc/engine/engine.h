@@ -62,17 +62,10 @@ struct engine_result {
 };
 
 /*
- * Reads an open trace, and adds its facts to `result`. The listener also receives the events that
- * precede an error. Returns 0, -EINTR if reading was stopped, or another negative errno.
- */
-int engine_trace(struct trace *trace, const char *path, const struct engine_options *options,
-		 const struct engine_listener *listener, struct engine_result *result,
-		 struct error *err);
-
-/*
- * Reads all traces one after the other. If there are several, trace.failed() reports a trace that
- * cannot be read, and reading goes on with the next trace. Returns the same values as
- * engine_trace().
+ * Reads all traces one after the other, and adds their facts to `result`. The listener also
+ * receives the events that precede an error. If there are several traces, trace.failed() reports a
+ * trace that cannot be read, and reading goes on with the next trace. Returns 0, -EINTR if reading
+ * was stopped, or another negative errno.
  */
 int engine_read(const char *const *paths, size_t count, const struct engine_options *options,
 		const struct engine_listener *listener, struct engine_result *result,

@@ -212,31 +212,17 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	return spill_error(&fold->sort.spill, err);
 }
 
-static struct engine_listener listen(struct fold *fold)
+int pass(const char *const *paths, size_t count, const struct pass_options *options,
+	 struct engine_result *result, struct error *err)
 {
-	return (struct engine_listener){
-		.user = fold,
+	struct fold fold = { .options = options };
+	const struct engine_listener listener = {
+		.user = &fold,
 		.open = on_open,
 		.begin = on_begin,
 		.event = on_event,
 		.end = on_end,
 	};
-}
-
-int pass(const char *const *paths, size_t count, const struct pass_options *options,
-	 struct engine_result *result, struct error *err)
-{
-	struct fold fold = { .options = options };
-	struct engine_listener listener = listen(&fold);
 
 	return engine_read(paths, count, &options->reading, &listener, result, err);
-}
-
-int pass_trace(struct trace *trace, const struct pass_options *options, struct error *err)
-{
-	struct fold fold = { .options = options };
-	struct engine_listener listener = listen(&fold);
-	struct engine_result result = { 0 };
-
-	return engine_trace(trace, "-", &options->reading, &listener, &result, err);
 }

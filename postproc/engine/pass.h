@@ -29,7 +29,4 @@ struct pass_options {
 int pass(const char *const *paths, size_t count, const struct pass_options *options,
 	 struct engine_result *result, struct error *err);
 
-/* Prints all streams of an open trace. Returns the same values as engine_trace(). */
-int pass_trace(struct trace *trace, const struct pass_options *options, struct error *err);
-
 #endif

@@ -107,29 +107,30 @@ static void fill_select(struct select_options *select, const uint8_t *head)
 
 static int run_pass(int fd, const struct writer *writer, const uint8_t *head, struct error *err)
 {
-	struct trace_options how = { .memory_max = FUZZ_MEMORY_MAX,
-				     .no_wait = true,
-				     .wants_repeats = (writer->flags & FORMAT_REPEATS) };
 	struct output output = { .directory = (writer->flags & FORMAT_DIRECTORY) ? fuzz_directory()
 										 : NULL };
-	struct pass_options pass = { .writer = writer, .force = true, .output = &output };
-	struct trace *trace;
-	int rc;
+	struct pass_options options = {
+		.writer = writer,
+		.force = true,
+		.output = &output,
+		.reading.trace = { .memory_max = FUZZ_MEMORY_MAX,
+				   .no_wait = true,
+				   .wants_repeats = (writer->flags & FORMAT_REPEATS) },
+	};
+	struct engine_result result = { 0 };
+	char path[40];
+	const char *const paths[] = { path };
 
-	fill_select(&pass.reading.select, head);
-	pass.remove_arguments = head[1] & FLAG_NO_ARGUMENTS;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fill_select(&options.reading.select, head);
+	options.remove_arguments = head[1] & FLAG_NO_ARGUMENTS;
 	if (writer == writer_at(0)) {
-		pass.is_leaks = head[1] & FLAG_LEAKS;
-		pass.is_compressed = head[1] & FLAG_COMPRESS;
-		pass.order = head[1] & FLAG_ORDER ? (enum sort_order)(head[2] % SORT_COUNT_OF)
-						  : SORT_SIZE_ASC;
+		options.is_leaks = head[1] & FLAG_LEAKS;
+		options.is_compressed = head[1] & FLAG_COMPRESS;
+		options.order = head[1] & FLAG_ORDER ? (enum sort_order)(head[2] % SORT_COUNT_OF)
+						     : SORT_SIZE_ASC;
 	}
-	rc = trace_open_fd(&trace, fd, &how, err);
-	if (rc)
-		return rc;
-	rc = pass_trace(trace, &pass, err);
-	trace_close(trace);
-	return rc;
+	return pass(paths, 1, &options, &result, err);
 }
 
 static int run_screen(int fd, const struct writer *screen, const uint8_t *head, struct error *err)

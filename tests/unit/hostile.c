@@ -181,22 +181,24 @@ static struct specimen *add_written(const char *name, enum kind kind, const char
 				    const void *bytes, size_t size)
 {
 	struct output output = { 0 };
-	struct pass_options pass = { .writer = writer_find(writer),
-				     .output = &output,
-				     .reading.select = { .depth = -1 } };
-	struct trace_options options = { .wants_repeats = pass.writer->flags & FORMAT_REPEATS };
+	struct pass_options options = { .writer = writer_find(writer),
+					.output = &output,
+					.reading.select = { .depth = -1 } };
+	struct engine_result result = { 0 };
+	char path[40];
+	const char *const paths[] = { path };
 	int written = memfd_create("written", 0), kept = dup(STDOUT_FILENO);
 	struct specimen *specimen;
-	struct trace *trace;
 	void *text;
 	off_t length;
 
+	options.reading.trace.wants_repeats = options.writer->flags & FORMAT_REPEATS;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", memory_file);
 	fflush(stdout);
 	fill_file(bytes, size);
 	dup2(written, STDOUT_FILENO);
-	if (trace_open_fd(&trace, memory_file, &options, NULL) || pass_trace(trace, &pass, NULL))
+	if (pass(paths, 1, &options, &result, NULL))
 		exit(99);
-	trace_close(trace);
 	dup2(kept, STDOUT_FILENO);
 	close(kept);
 	length = lseek(written, 0, SEEK_END);
