@@ -559,14 +559,9 @@ const struct summary_process *summary_process_at(const struct summary *summary, 
 const struct summary_class *summary_class_of(const struct summary *summary, enum resource known);
 
 /*
- * Chooses at most `room` sites to show: mostly the sites of memory with the most bytes, but also
- * some sites of every other class. Writes their indices to `chosen`, and returns their number.
- */
-size_t summary_top(const struct summary *summary, size_t room, uint32_t *chosen);
-
-/*
- * Chooses rows as summary_top() does, from any rows that are sorted by class. classes: the class of
- * each row.
+ * Chooses at most `room` rows to show, from rows that are sorted by class: mostly rows of memory,
+ * the first ones, but also some rows of every other class. classes: the class of each row. Writes
+ * the indices of the rows to `chosen`, and returns their number.
  */
 size_t summary_share(const struct summary *summary, const uint32_t *classes, size_t count,
 		     size_t room, uint32_t *chosen);

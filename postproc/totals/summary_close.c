@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "hook_table.h"
@@ -1055,23 +1054,5 @@ size_t summary_share(const struct summary *summary, const uint32_t *classes, siz
 		for (size_t i = from; i < to && share && count < room; i++, share--)
 			chosen[count++] = (uint32_t)i;
 	}
-	return count;
-}
-
-size_t summary_top(const struct summary *summary, size_t room, uint32_t *chosen)
-{
-	size_t most = summary->sites.count, all = 0, count;
-	cleanup_free uint32_t *classes = memory_zalloc(most + 1, sizeof(*classes));
-	cleanup_free uint32_t *places = memory_zalloc(most + 1, sizeof(*places));
-
-	for (size_t i = 0; i < most; i++) {
-		if (summary->sites.items[i].is_part)
-			continue;
-		places[all] = (uint32_t)i;
-		classes[all++] = summary->sites.items[i].class;
-	}
-	count = summary_share(summary, classes, all, room, chosen);
-	for (size_t i = 0; i < count; i++)
-		chosen[i] = places[chosen[i]];
 	return count;
 }

@@ -681,7 +681,7 @@ static void test_space(void)
 
 static void test_top(void)
 {
-	uint32_t chosen[10];
+	uint32_t chosen[10], classes[10];
 	size_t count;
 
 	begin();
@@ -689,7 +689,9 @@ static void test_top(void)
 		allocate(0x10 + i, 100 - i, (int)i);
 	open_path(3, "/etc/hostname");
 	end();
-	count = summary_top(fake.summary, 3, chosen);
+	for (size_t i = 0; i < fake.summary->sites.count; i++)
+		classes[i] = fake.summary->sites.items[i].class;
+	count = summary_share(fake.summary, classes, fake.summary->sites.count, 3, chosen);
 	number(count, 3, "as many sites are chosen as there is space for");
 	ok(fake.summary->classes[fake.summary->sites.items[chosen[2]].class].known == RESOURCE_FD,
 	   "one descriptor is shown among many blocks");
