@@ -20,7 +20,6 @@
 #include "core_scan.h"
 #include "fleet.h"
 #include "postproc/engine/pass.h"
-#include "plan.h"
 #include "postproc/request/request.h"
 #include "report_plan.h"
 #include "sets.h"

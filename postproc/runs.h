@@ -10,8 +10,14 @@
 #include "base/array.h"
 #include "base/hash_table.h"
 #include "base/pool.h"
-#include "parallel.h"
 #include "reporting.h"
+
+/* How the work on an item ended: the byte that a worker writes after the output for the item. */
+enum parallel_end {
+	PARALLEL_WHOLE = '\f',
+	PARALLEL_PART = '\v',	/* a part of the item could not be read */
+	PARALLEL_FAILED = '\b', /* the output is not complete */
+};
 
 struct run {
 	uint64_t session[2]; /* id of the run; 0, 0: it has none */

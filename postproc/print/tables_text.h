@@ -3,9 +3,9 @@
 #define PRINT_TABLES_TEXT_H
 
 /*
- * The common declarations of the files that print a table as text: tables_cells.c formats cells,
- * tables_layout.c sets widths, tables_flow.c prints the last column, tables_chart.c prints charts,
- * tables_text.c prints everything else. No other file includes this one.
+ * The common declarations of the files that print a table as text: tables_layout.c formats cells
+ * and sets widths, tables_chart.c prints charts, tables_text.c prints everything else. No other
+ * file includes this one.
  */
 
 #include <stdbool.h>
@@ -108,16 +108,5 @@ static inline size_t tables_column_width(const struct layout *layout, unsigned c
 
 /* Sets `widths`, `last`, `last_at` and the bar from the rows that are shown. */
 void tables_lay_out(struct layout *layout);
-
-/*
- * Prints the last column of a row. at: the current column of the terminal, including the `gap`
- * blanks that are not printed yet.
- */
-void tables_print_last(const struct layout *layout, size_t at, size_t gap,
-		       const struct table_cell *cell);
-
-/* Prints a call site in a line below its row, after the heading of its column. */
-void tables_print_below(const struct layout *layout, unsigned column,
-			const struct table_cell *cell);
 
 #endif
