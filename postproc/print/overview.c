@@ -553,30 +553,6 @@ static void print_untraced(struct overview *overview)
 	}
 }
 
-/*
- * Adds how many of the objects that existed before the attach were released since. memory, others:
- * numbers of blocks and of other objects that all processes released. The mappings are those that
- * this process unmapped.
- */
-static void add_released(struct line *line, const struct summary_process *process, uint64_t memory,
-			 uint64_t others)
-{
-	struct before_sum mappings = before_mappings(process->had);
-	const char *between = "; since then it released ";
-
-	if (memory) {
-		line_add(line, "%s%s block%s of memory", between, COUNT(memory), PLURAL(memory));
-		between = process->unmapped && others ? ", " : " and ";
-	}
-	if (process->unmapped) {
-		line_add(line, "%s%s mapping%s (%s)", between, COUNT(process->unmapped),
-			 PLURAL(process->unmapped), BYTES(mappings.lost));
-		between = " and ";
-	}
-	if (others)
-		line_add(line, "%s%s other object%s", between, COUNT(others), PLURAL(others));
-}
-
 static void print_attached(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -585,6 +561,7 @@ static void print_attached(struct overview *overview)
 	for (size_t i = 0; i < summary->processes.count; i++) {
 		const struct summary_process *process = &summary->processes.items[i];
 		struct line line = { .length = 0 };
+		const char *between = "; since then it released ";
 
 		if (!process->is_attached)
 			continue;
@@ -605,7 +582,24 @@ static void print_attached(struct overview *overview)
 		if (heap.bytes)
 			line_add(&line, " and a heap of %s", BYTES(heap.bytes));
 		line_add(&line, ": objects from before the attach are not listed");
-		add_released(&line, process, memory, others);
+		/*
+		 * add how many of the objects that existed before the attach were released since.
+		 * memory, others: numbers of blocks and of other objects that all processes
+		 * released. The mappings are those that this process unmapped.
+		 */
+		if (memory) {
+			line_add(&line, "%s%s block%s of memory", between, COUNT(memory),
+				 PLURAL(memory));
+			between = process->unmapped && others ? ", " : " and ";
+		}
+		if (process->unmapped) {
+			line_add(&line, "%s%s mapping%s (%s)", between, COUNT(process->unmapped),
+				 PLURAL(process->unmapped), BYTES(mappings.lost));
+			between = " and ";
+		}
+		if (others)
+			line_add(&line, "%s%s other object%s", between, COUNT(others),
+				 PLURAL(others));
 		memory = others = 0;
 		screen_wrap(&overview->screen, &line, 10);
 	}

@@ -303,24 +303,6 @@ static void add_amount(const struct overview *overview, struct line *line,
 		line_add(line, " %s", entry->site->example);
 }
 
-/* Returns the column where backtraces begin: after the widest amount. */
-static size_t find_column(const struct overview *overview, const struct live_row *entries,
-			  size_t count)
-{
-	size_t column = 20;
-
-	for (size_t i = 0; i < count; i++) {
-		struct line line = { .length = 0 };
-
-		add_amount(overview, &line, &entries[i]);
-		if (line.length > AMOUNT_WIDTH_MAX)
-			line.length = AMOUNT_WIDTH_MAX;
-		if (COLUMN_AMOUNT + line.length + 2 > column)
-			column = COLUMN_AMOUNT + line.length + 2;
-	}
-	return overview->screen.width < WIDTH_BESIDE ? COLUMN_AMOUNT : column;
-}
-
 /* ---- the list ---- */
 
 static void print_entry(struct overview *overview, const struct live_row *entry, size_t rank,
@@ -364,7 +346,7 @@ static void print_entries(struct overview *overview, const struct live *live, si
 	struct live_row shown[SITES_MAX];
 	uint32_t chosen[SITES_MAX];
 	struct line line = { .length = 0 };
-	size_t column, count;
+	size_t column = 20, count;
 	uint64_t sites = 0;
 
 	for (size_t i = 0; i < live->count; i++)
@@ -378,7 +360,17 @@ static void print_entries(struct overview *overview, const struct live *live, si
 	if (live->sites > sites)
 		line_add(&line, " (%s of %s sites)", COUNT(sites), COUNT(live->sites));
 	screen_wrap(&overview->screen, &line, 2);
-	column = find_column(overview, shown, count);
+	/* backtraces begin after the widest amount, on a narrow terminal below the amounts */
+	for (size_t i = 0; i < count; i++) {
+		add_amount(overview, &line, &shown[i]);
+		if (line.length > AMOUNT_WIDTH_MAX)
+			line.length = AMOUNT_WIDTH_MAX;
+		if (COLUMN_AMOUNT + line.length + 2 > column)
+			column = COLUMN_AMOUNT + line.length + 2;
+		line_begin(&line);
+	}
+	if (overview->screen.width < WIDTH_BESIDE)
+		column = COLUMN_AMOUNT;
 	for (size_t i = 0; i < count; i++)
 		print_entry(overview, &shown[i], i + 1, column);
 }

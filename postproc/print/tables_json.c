@@ -104,15 +104,6 @@ static void print_cell(struct printer *printer, enum table_kind kind, const stru
 	}
 }
 
-static void print_unit(struct json *json, const char *unit)
-{
-	json_key(json, "unit");
-	if (unit)
-		json_text(json, unit);
-	else
-		json_null(json);
-}
-
 static void print_row(struct printer *printer, const struct table *table,
 		      const struct table_key *keys, const struct table_cell *row)
 {
@@ -121,8 +112,15 @@ static void print_row(struct printer *printer, const struct table *table,
 
 	json_begin(json, '{');
 	for (unsigned i = 0; i < table->facts.column_count; i++) {
-		if ((int)i == unit)
-			print_unit(json, table_unit(&table->facts, row));
+		if ((int)i == unit) {
+			const char *word = table_unit(&table->facts, row);
+
+			json_key(json, "unit");
+			if (word)
+				json_text(json, word);
+			else
+				json_null(json);
+		}
 		json_key(json, keys[i].text);
 		if (row[i].is_set)
 			print_cell(printer, table->facts.columns[i].kind, &row[i]);

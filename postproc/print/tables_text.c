@@ -529,24 +529,19 @@ static void print_group(const struct layout *layout, const struct table_group *g
 	print_words_at(job, COLOUR_NOTE, 1, 2 * INDENT, rest.text);
 }
 
-/* Whether the table has a column of errors, so that its numbers may be estimates. */
-static bool has_error(const struct table_facts *facts)
-{
-	for (unsigned i = 0; i < facts->column_count; i++)
-		if (facts->columns[i].kind == TABLE_ERROR)
-			return true;
-	return false;
-}
-
 /*
  * Returns the words for an empty table. The words differ if not everything was observed, or if only
  * samples of memory were recorded.
  */
 static const char *word_of_nothing(const struct tables_job *job, const struct table *table)
 {
+	bool has_estimates = false;
+
 	if (table->is_unknown)
 		return "unknown";
-	return job->run->summary->sample && has_error(&table->facts)
+	for (unsigned i = 0; i < table->facts.column_count; i++)
+		has_estimates |= table->facts.columns[i].kind == TABLE_ERROR;
+	return job->run->summary->sample && has_estimates
 		       ? "nothing, except memory without a sample"
 		       : "nothing";
 }
