@@ -201,23 +201,6 @@ static int add_for_page(struct choice *choice, struct error *err)
 	return rc;
 }
 
-/*
- * Refuses a named report or table if the format always shows the whole run, as `model` and the
- * formats of viewers do.
- */
-static int check_whole(const struct choice_request *request, struct error *err)
-{
-	bool is_whole = !strcmp(request->words, report_whole) && !request->tables;
-
-	if (is_whole ||
-	    (request->format->kind != FORMAT_VIEWER && !(request->format->flags & FORMAT_MODEL)))
-		return 0;
-	return error_set(err, EINVAL, "--format=%s shows a whole run, not the report %s: %s",
-			 request->format->name, request->words,
-			 invocation_is_launcher() ? "leave out the name of the report"
-						  : "use --report=summary");
-}
-
 static int add_tables(struct choice *choice, const struct choice_request *request,
 		      struct error *err)
 {
@@ -254,12 +237,18 @@ static int add_tables(struct choice *choice, const struct choice_request *reques
 
 int choice_make(struct choice *choice, const struct choice_request *request, struct error *err)
 {
+	bool is_whole = !strcmp(request->words, report_whole) && !request->tables;
 	int rc;
 
 	*choice = (struct choice){ .count = 0 };
-	rc = check_whole(request, err);
-	if (rc)
-		return rc;
+	/* `model` and the formats of viewers always show the whole run */
+	if (!is_whole &&
+	    (request->format->kind == FORMAT_VIEWER || request->format->flags & FORMAT_MODEL))
+		return error_set(err, EINVAL,
+				 "--format=%s shows a whole run, not the report %s: %s",
+				 request->format->name, request->words,
+				 invocation_is_launcher() ? "leave out the name of the report"
+							  : "use --report=summary");
 	rc = request->format->kind == FORMAT_VIEWER
 		     ? add_fold(choice, viewer_find(request->format->name), err)
 		     : add_tables(choice, request, err);

@@ -61,8 +61,12 @@ static const char *select_problem(const struct options *options, const struct wr
 	return NULL;
 }
 
-void plan_selection(struct select_options *select, struct select_tally *tally,
-		    const struct options *options)
+/*
+ * Fills `select` from the options. tally: where the selection counts calls; it belongs to the
+ * caller.
+ */
+static void plan_selection(struct select_options *select, struct select_tally *tally,
+			   const struct options *options)
 {
 	*tally = (struct select_tally){ .filters = *options->filters ? options->filters : NULL };
 	*select = (struct select_options){

@@ -20,13 +20,6 @@
 /* ---- streams ---- */
 
 /*
- * Fills `select` from the options. tally: where the selection counts calls; it belongs to the
- * caller.
- */
-void plan_selection(struct select_options *select, struct select_tally *tally,
-		    const struct options *options);
-
-/*
  * Finds the writer of --format. Returns 0, or -EINVAL if the format does not exist or cannot be
  * combined with the other options.
  */

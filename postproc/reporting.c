@@ -151,33 +151,6 @@ static bool is_screen(const struct fold *fold, unsigned index)
 	       fold->choice->folds[index]->is_screen;
 }
 
-static bool has_screen(const struct fold *fold)
-{
-	for (unsigned i = 0; i < fold->choice->shown; i++)
-		if (is_screen(fold, i))
-			return true;
-	return false;
-}
-
-/*
- * Fills the tables. `tables` gets the tables of the requested reports, `others` those that are
- * needed only to check limits.
- */
-static int end_reports(struct fold *fold, struct tables *tables, struct tables *others,
-		       struct error *err)
-{
-	int rc;
-
-	for (unsigned i = 0; i < fold->choice->count; i++)
-		if (!is_screen(fold, i) && fold->choice->folds[i]->end)
-			fold->choice->folds[i]->end(fold->states[i],
-						    i < fold->choice->shown ? tables : others);
-	/* do not count the frames that were looked up for matching: they are not shown */
-	naming_restart(fold->run.naming);
-	rc = tables_failure(tables, err);
-	return rc ? rc : tables_failure(others, err);
-}
-
 /*
  * Checks the limits. In the format text, prints the result before the reports; in other formats,
  * the result is the first table.
@@ -211,22 +184,6 @@ static int judge(struct fold *fold, struct tables *tables, struct tables *others
 		out_char(out, '\n');
 	}
 	tables_free(&alone);
-	return rc;
-}
-
-static int print_screens(struct fold *fold, struct out *out, struct error *err)
-{
-	const struct overview_style style = {
-		.width = fold->options->style.width,
-		.has_colour = fold->options->style.has_colour,
-		.is_newest = fold->options->is_newest,
-	};
-	int rc = 0;
-
-	for (unsigned i = 0; rc == 0 && i < fold->choice->shown; i++)
-		if (is_screen(fold, i))
-			rc = overview_print(fold->run.summary, fold->run.naming,
-					    &fold->options->report, &style, out, err);
 	return rc;
 }
 
@@ -421,15 +378,25 @@ static int print_limited(struct fold *fold, const struct tables *tables, struct 
 static int print(struct fold *fold, struct tables *tables, struct out *out, struct error *err)
 {
 	const struct report *first = fold->choice->folds[0];
+	const struct overview_style style = {
+		.width = fold->options->style.width,
+		.has_colour = fold->options->style.has_colour,
+		.is_newest = fold->options->is_newest,
+	};
+	bool has_screen = false;
 	int rc;
 
 	if (first->print)
 		return first->print(fold->states[0], out, err);
 	rc = finish_tables(fold, tables, err);
-	if (rc == 0)
-		rc = print_screens(fold, out, err);
+	for (unsigned i = 0; rc == 0 && i < fold->choice->shown; i++)
+		if (is_screen(fold, i)) {
+			rc = overview_print(fold->run.summary, fold->run.naming,
+					    &fold->options->report, &style, out, err);
+			has_screen = true;
+		}
 	/* a screen reports missing data itself, so without tables print nothing else */
-	if (rc || (!tables->count && has_screen(fold)))
+	if (rc || (!tables->count && has_screen))
 		return rc;
 	if (fold->options->report.max_bytes)
 		return print_limited(fold, tables, out, err);
@@ -459,7 +426,16 @@ static int finish(struct fold *fold, struct out *out, struct error *err)
 		tables_bound(&tables, by_of(fold), options->report.top);
 	if (options->limits && !has_flag(fold, FORMAT_PEOPLE))
 		tables_begin(&tables, TABLE_limits);
-	rc = end_reports(fold, &tables, &others, err);
+	/* `tables` gets the tables of the requested reports, `others` those only for limits */
+	for (unsigned i = 0; i < fold->choice->count; i++)
+		if (!is_screen(fold, i) && fold->choice->folds[i]->end)
+			fold->choice->folds[i]->end(fold->states[i],
+						    i < fold->choice->shown ? &tables : &others);
+	/* do not count the frames that were looked up for matching: they are not shown */
+	naming_restart(fold->run.naming);
+	rc = tables_failure(&tables, err);
+	if (rc == 0)
+		rc = tables_failure(&others, err);
 	if (rc == 0 && options->limits)
 		rc = judge(fold, &tables, &others, out, err);
 	if (rc == 0 && out)
@@ -471,19 +447,11 @@ static int finish(struct fold *fold, struct out *out, struct error *err)
 
 /* ---- begin and end ---- */
 
-/* Whether a fold shows the findings: as a screen, or in its tables. */
-static bool wants_findings(const struct fold *fold)
-{
-	for (unsigned i = 0; i < fold->choice->shown; i++)
-		if (fold->choice->folds[i]->is_screen)
-			return true;
-	return false;
-}
-
 static int fold_begin(struct fold *fold, const struct reporting_options *options,
 		      const char *const *paths, size_t count, struct reporting_result *result,
 		      struct error *err)
 {
+	bool has_findings = false; /* a fold shows them: as a screen, or in its tables */
 	int rc;
 
 	*result = (struct reporting_result){ 0 };
@@ -500,7 +468,9 @@ static int fold_begin(struct fold *fold, const struct reporting_options *options
 	fold->run.detail = fold->options->report.max_bytes ? UINT32_MAX : 0;
 	rc = naming_create(&fold->run.naming, &fold->run.summary->space, &fold->options->files,
 			   err);
-	if (wants_findings(fold))
+	for (unsigned i = 0; i < fold->choice->shown; i++)
+		has_findings |= fold->choice->folds[i]->is_screen;
+	if (has_findings)
 		summary_watch(fold->run.summary);
 	fold->run.ledger = fold->run.summary->ledger;
 	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)

@@ -645,12 +645,6 @@ static void put_table(struct set *set, struct tables *tables, enum table_id id,
 
 /* ---- the difference between two sets ---- */
 
-static const struct set_row *same_row(const struct set *set, const struct set_row *row)
-{
-	return hash_table_find(&set->table, hash_bytes(set->table.seed, row->key, strlen(row->key)),
-			       is_row, row->key);
-}
-
 /* The error of the mean amount of a run. A call site without a sample may have existed. */
 static double mean_error(const struct set *set, const struct set_row *row)
 {
@@ -724,7 +718,10 @@ static void put_diff(const struct set *sets, struct tables *tables)
 			const struct set_row *row = sets[i].rows.items[k], *pair[2];
 
 			pair[i] = row;
-			pair[!i] = same_row(&sets[!i], row);
+			pair[!i] = hash_table_find(
+				&sets[!i].table,
+				hash_bytes(sets[!i].table.seed, row->key, strlen(row->key)), is_row,
+				row->key);
 			if (row->id == TABLE_diff && (i == 0 || !pair[0]))
 				put_change(sets, table, pair, &left_out);
 		}

@@ -270,19 +270,14 @@ void compress_destroy(struct compress *compress)
 	free(compress);
 }
 
-static size_t texts_size(const struct event *event)
-{
-	size_t size = 0;
-
-	/* a copy of a call has at most UINT16_MAX arguments: see struct kept */
-	for (uint16_t i = 0; i < (uint16_t)event->argument_count; i++)
-		size += strlen(event->arguments[i].name) + strlen(event->arguments[i].value) + 2;
-	return size;
-}
-
 size_t kept_size(const struct event *event, bool with_arguments)
 {
-	return sizeof(struct kept) + (with_arguments ? texts_size(event) : 0);
+	size_t size = sizeof(struct kept);
+
+	/* a copy of a call has at most UINT16_MAX arguments: see struct kept */
+	for (uint16_t i = 0; with_arguments && i < (uint16_t)event->argument_count; i++)
+		size += strlen(event->arguments[i].name) + strlen(event->arguments[i].value) + 2;
+	return size;
 }
 
 /* After the struct, writes the texts of the arguments: name, NUL, value, NUL ... */

@@ -524,13 +524,6 @@ static bool wants_class(const struct select *select, const struct resource_class
 				     : bit < 64 && select->mask >> bit & 1;
 }
 
-static bool wants_context(const struct select *select, uint32_t context)
-{
-	if (!select->options.has_contexts)
-		return true;
-	return select->options.contexts ? select->options.contexts & context : context == 0;
-}
-
 static bool wants_index(const struct select *select, uint64_t index)
 {
 	const struct indices *indices = &select->indices;
@@ -547,9 +540,11 @@ static bool wants_index(const struct select *select, uint64_t index)
 static bool matches(struct select *select, const struct event *call)
 {
 	const struct select_options *options = &select->options;
-	bool answer = wants_context(select, call->context) &&
-		      (!select->module || is_called_from_range(select, call));
+	bool answer = !options->has_contexts ||
+		      (options->contexts ? options->contexts & call->context : call->context == 0);
 
+	if (answer && select->module)
+		answer = is_called_from_range(select, call);
 	if (answer && options->functions) {
 		uint8_t *known = ARRAY_AT(&select->functions.known, call->function->id);
 
@@ -602,21 +597,6 @@ static bool matches_by_object(struct select *select, const struct event *call)
 	return answer;
 }
 
-/* If --backtrace is given, replaces *event by a copy with a cut backtrace. */
-static void cut_call(struct select *select, const struct event **event)
-{
-	const struct backtrace *whole = (*event)->backtrace, **known;
-
-	if (select->options.depth < 0 || !whole)
-		return;
-	known = ARRAY_AT(&select->by_id, whole->id);
-	if (!*known)
-		*known = cut(select, whole);
-	select->event = **event;
-	select->event.backtrace = *known;
-	*event = &select->event;
-}
-
 static void count_call(struct select *select, const struct event *event, bool is_kept)
 {
 	select->seen += event->kind == EVENT_CALL;
@@ -625,11 +605,20 @@ static void count_call(struct select *select, const struct event *event, bool is
 
 static bool select_call(struct select *select, const struct event **event)
 {
+	const struct backtrace *whole = (*event)->backtrace;
 	bool answer = false;
 
 	if (select->options.thread)
 		select_thread_names(&select->thread, *event);
-	cut_call(select, event);
+	if (select->options.depth >= 0 && whole) {
+		const struct backtrace **known = ARRAY_AT(&select->by_id, whole->id);
+
+		if (!*known)
+			*known = cut(select, whole);
+		select->event = **event;
+		select->event.backtrace = *known;
+		*event = &select->event;
+	}
 	/*
 	 * select all notes, because they are facts about the process, whichever calls are selected
 	 */

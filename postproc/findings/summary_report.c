@@ -78,22 +78,16 @@ static void say_deadlock(struct sentence *sentence)
 	say_site(sentence, blocked->holder_backtrace);
 }
 
-/* Finds the wait that kept the program from ending: a lost wakeup or the main thread's wait. */
-static const struct summary_blocked *find_hang(const struct summary *summary)
-{
-	const struct summary_blocked *items = summary->blocked.items;
-
-	for (size_t i = 0; i < summary->blocked.count; i++)
-		if (items[i].is_lost_wakeup || items[i].thread == items[i].pid)
-			return &items[i];
-	return NULL;
-}
-
 static void say_hang(struct sentence *sentence)
 {
-	const struct summary_blocked *blocked = find_hang(sentence->run->summary);
+	const struct summary *summary = sentence->run->summary;
+	const struct summary_blocked *blocked = summary->blocked.items;
+	const struct summary_blocked *end = blocked + summary->blocked.count;
 
-	if (!blocked)
+	/* find the wait that kept the program from ending: a lost wakeup or the main thread's */
+	while (blocked < end && !blocked->is_lost_wakeup && blocked->thread != blocked->pid)
+		blocked++;
+	if (blocked == end)
 		return;
 	say(sentence, "Thread %" PRIu32 " waited in %s%s%s for %s and was not woken, at ",
 	    blocked->thread, blocked->function, *blocked->what ? " for " : "", blocked->what,
@@ -212,17 +206,6 @@ static void say_live(struct sentence *sentence, const struct summary_class *clas
 	say_site(sentence, first->site->backtrace);
 }
 
-static void say_missing(struct sentence *sentence)
-{
-	const struct summary *summary = sentence->run->summary;
-
-	if (summary->bypasses.count)
-		say(sentence, "Calls by %s were not recorded", summary->bypasses.items[0].path);
-	else
-		say(sentence,
-		    "Calls by libraries in another link namespace (dlmopen) were not recorded");
-}
-
 /* The kind of a finding as the table shows it. */
 static const char *word_of(const struct findings_item *item)
 {
@@ -263,7 +246,12 @@ static void put_item(struct table *table, const struct report_run *run, const st
 		say_live(&sentence, item->class);
 		break;
 	case FINDINGS_MISSING:
-		say_missing(&sentence);
+		if (run->summary->bypasses.count)
+			say(&sentence, "Calls by %s were not recorded",
+			    run->summary->bypasses.items[0].path);
+		else
+			say(&sentence, "Calls by libraries in another link namespace (dlmopen) "
+				       "were not recorded");
 		break;
 	}
 	if (!sentence.length)

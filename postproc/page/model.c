@@ -322,51 +322,11 @@ struct folding {
 	uint32_t folded_count[LEDGER_CLASSES];
 };
 
-/*
- * Computes a weight for each call site: the number of bytes that it acquired or, if that is larger,
- * the number of objects.
- */
-static struct weight *weigh_sites(const struct model_state *state)
-{
-	struct weight *weights = memory_zalloc(state->numbers.count + 1, sizeof(*weights));
-
-	for (uint32_t i = 0; i < state->numbers.count; i++)
-		weights[i].number = i;
-	for (size_t i = 0; i < state->spans.list.count; i++) {
-		const struct span *span = state->spans.list.items[i];
-		int64_t weight = span->bytes > span->count ? span->bytes : span->count;
-
-		weights[state->numbers.items[span->site].place].bytes +=
-			weight > 0 ? (uint64_t)weight : 0;
-	}
-	qsort(weights, state->numbers.count, sizeof(*weights), by_weight);
-	return weights;
-}
-
 static uint32_t add_row(struct folding *folding, const struct tally_place *place, uint32_t class)
 {
 	folding->rows[folding->count] = place;
 	folding->classes[folding->count] = class;
 	return folding->count++;
-}
-
-/*
- * Returns the call sites, each at the index of its first site's number. The other elements are
- * NULL.
- */
-static const struct tally_place **find_places(const struct model_state *state)
-{
-	const struct tallies *tallies = &state->run->summary->tallies;
-	const struct tally_place **places =
-		memory_zalloc(state->numbers.count + 1, sizeof(*places));
-
-	for (uint32_t i = 0; i < tallies_count(tallies); i++) {
-		const struct entry *entry = tally_of_place(state->tally, i);
-
-		if (entry && entry->number)
-			places[entry->number] = tallies_place(tallies, i);
-	}
-	return places;
 }
 
 /* Returns the maximum number of spans. The limits of the model's other tables depend on it. */
@@ -377,11 +337,30 @@ static uint32_t most_spans(const struct model_state *state)
 
 static void fold_places(const struct model_state *state, struct folding *folding)
 {
-	const struct tally_place **places = find_places(state);
-	struct weight *weights = weigh_sites(state);
+	const struct tallies *tallies = &state->run->summary->tallies;
 	size_t count = state->numbers.count, own = most_spans(state) / SPANS_A_PLACE;
 	size_t most = (own < count ? own : count) + LEDGER_CLASSES + 1;
+	/* the call sites, each at the index of its first site's number */
+	cleanup_free const struct tally_place **places = memory_zalloc(count + 1, sizeof(*places));
+	cleanup_free struct weight *weights = memory_zalloc(count + 1, sizeof(*weights));
 
+	for (uint32_t i = 0; i < tallies_count(tallies); i++) {
+		const struct entry *entry = tally_of_place(state->tally, i);
+
+		if (entry && entry->number)
+			places[entry->number] = tallies_place(tallies, i);
+	}
+	/* the weight is the number of acquired bytes or, if that is larger, of objects */
+	for (uint32_t i = 0; i < count; i++)
+		weights[i].number = i;
+	for (size_t i = 0; i < state->spans.list.count; i++) {
+		const struct span *span = state->spans.list.items[i];
+		int64_t weight = span->bytes > span->count ? span->bytes : span->count;
+
+		weights[state->numbers.items[span->site].place].bytes +=
+			weight > 0 ? (uint64_t)weight : 0;
+	}
+	qsort(weights, count, sizeof(*weights), by_weight);
 	folding->renumber = memory_zalloc(count + 1, sizeof(*folding->renumber));
 	folding->rows = memory_zalloc(most, sizeof(*folding->rows));
 	folding->classes = memory_zalloc(most, sizeof(*folding->classes));
@@ -402,8 +381,6 @@ static void fold_places(const struct model_state *state, struct folding *folding
 	}
 	for (size_t i = 0; i < count; i++)
 		folding->renumber[i] = folding->renumber[state->numbers.items[i].place];
-	free(weights);
-	free(places);
 }
 
 static void put_steps(const struct model_state *state, struct table *table)

@@ -152,22 +152,6 @@ static uint32_t node_number(struct page *page, uint32_t parent, uint32_t frame)
 }
 
 /*
- * Returns the innermost functions in the form of text reports: "zmalloc <- aeCreateEventLoop <-
- * initServer".
- */
-static uint32_t words_of(struct page *page, const struct trace_node *backtrace)
-{
-	struct naming_line lines[WORDS_MAX];
-	size_t count = naming_lines(page->job->naming, backtrace, lines, WORDS_MAX), used = 0;
-	char words[WORDS_MAX * (NAMING_TEXT_MAX + 4)] = "";
-
-	for (size_t i = 0; i < count; i++)
-		used += (size_t)snprintf(words + used, sizeof(words) - used, "%s%s",
-					 i ? " <- " : "", lines[i].text);
-	return text_number(page, words);
-}
-
-/*
  * Returns the node of a backtrace; NONE: it has no frames. Equal backtraces of an address map have
  * the same address.
  */
@@ -182,8 +166,17 @@ static uint32_t backtrace_number(struct page *page, const struct trace_node *bac
 	count = naming_symbols(page->job->naming, backtrace, page->symbols, FRAMES_MAX);
 	while (count)
 		node = node_number(page, node, frame_number(page, &page->symbols[--count]));
-	if (node != NONE && page->nodes.items[node].words == NONE)
-		page->nodes.items[node].words = words_of(page, backtrace);
+	if (node != NONE && page->nodes.items[node].words == NONE) {
+		struct naming_line lines[WORDS_MAX];
+		size_t shown = naming_lines(page->job->naming, backtrace, lines, WORDS_MAX),
+		       used = 0;
+		char words[WORDS_MAX * (NAMING_TEXT_MAX + 4)] = "";
+
+		for (size_t i = 0; i < shown; i++)
+			used += (size_t)snprintf(words + used, sizeof(words) - used, "%s%s",
+						 i ? " <- " : "", lines[i].text);
+		page->nodes.items[node].words = text_number(page, words);
+	}
 	map_set(&page->backtraces, 0, key, node == NONE ? 1 : node + 2);
 	return node;
 }

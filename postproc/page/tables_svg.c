@@ -157,14 +157,6 @@ static bool read_group(struct graph *graph, const struct table *table)
 
 /* ---- the picture ---- */
 
-static const char *name_of(const struct graph *graph, const struct naming_symbol *frame, char *text)
-{
-	if (frame->function)
-		return frame->function;
-	naming_text(graph->job->naming, frame, text);
-	return text;
-}
-
 static size_t length_of(const char *name, size_t most)
 {
 	size_t length = strnlen(name, most + 1);
@@ -217,11 +209,13 @@ static void put_frame(struct out *out, const struct graph *graph, const struct b
 {
 	char text[NAMING_TEXT_MAX];
 	const struct naming_symbol *frame = bar->branch->frames[index];
-	const char *name = name_of(graph, frame, text);
+	const char *name = frame->function ? frame->function : text;
 	double from = (double)bar->from / (double)graph->scale;
 	double share = (double)bar->total / (double)graph->scale;
 	double y = top + (double)((graph->height - 1 - bar->depth - index) * ROW);
 
+	if (!frame->function)
+		naming_text(graph->job->naming, frame, text);
 	out_format(out,
 		   "<g tabindex=\"0\" data-x=\"%.9f\" data-w=\"%.9f\" data-d=\"%u\" data-name=\"",
 		   from, share, bar->depth + index);

@@ -69,20 +69,6 @@ static bool give_name(const struct output *output)
 	return rename(output->fresh, output->path) == 0;
 }
 
-/* Renames the complete file, or removes it after an error. rc: the result so far. */
-static int finish_file(struct output *output, int rc, struct error *err)
-{
-	if (!*output->fresh)
-		return rc;
-	if (rc == 0 && !output->is_spoilt && !give_name(output))
-		rc = error_system(err, errno, "%s: cannot rename the file to its final name",
-				  output->path);
-	if (rc || output->is_spoilt)
-		unlink(output->fresh);
-	output->is_fresh = 0;
-	return rc;
-}
-
 /*
  * Sets `path` to the path of the resolver if it is in the directory of this program; otherwise to
  * its bare name, which is searched in PATH.
@@ -218,24 +204,10 @@ static int open_fresh(struct output *output, struct error *err)
 	return error_system(err, errno, "%s: cannot be created", output->path);
 }
 
-static int open_path(struct output *output, struct error *err)
-{
-	struct stat facts;
-
-	if (stat(output->path, &facts) != 0 || S_ISREG(facts.st_mode))
-		return open_fresh(output, err);
-	if (S_ISDIR(facts.st_mode))
-		return error_set(err, EISDIR, "%s: is a directory: name a file in it",
-				 output->path);
-	output->file = open(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-	return output->file < 0
-		       ? error_system(err, errno, "%s: cannot open for writing", output->path)
-		       : 0;
-}
-
 int output_open_file(struct output *output, const char *path, bool is_over, struct error *err)
 {
-	int rc;
+	struct stat facts;
+	int rc = 0;
 
 	begin(output);
 	if (!output_is_named(path)) {
@@ -248,7 +220,15 @@ int output_open_file(struct output *output, const char *path, bool is_over, stru
 	if (strlen(path) >= sizeof(output->path) - sizeof(".XXXXXX"))
 		return error_set(err, ENAMETOOLONG, "%s: the name is too long", path);
 	strcpy(output->path, path);
-	rc = open_path(output, err);
+	if (stat(path, &facts) != 0 || S_ISREG(facts.st_mode)) {
+		rc = open_fresh(output, err);
+	} else if (S_ISDIR(facts.st_mode)) {
+		rc = error_set(err, EISDIR, "%s: is a directory: name a file in it", path);
+	} else {
+		output->file = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		if (output->file < 0)
+			rc = error_system(err, errno, "%s: cannot open for writing", path);
+	}
 	if (!rc)
 		out_open(&output->out, output->file);
 	return rc;
@@ -303,7 +283,13 @@ int output_close(struct output *output, struct error *err)
 		rc = error_system(err, errno, "%s: cannot write", output->path);
 	child = wait_for_child(output, err);
 	rc = child ? child : rc;
-	if (output->file < 0)
+	if (output->file < 0 || !*output->fresh)
 		return rc;
-	return finish_file(output, rc, err);
+	if (rc == 0 && !output->is_spoilt && !give_name(output))
+		rc = error_system(err, errno, "%s: cannot rename the file to its final name",
+				  output->path);
+	if (rc || output->is_spoilt)
+		unlink(output->fresh);
+	output->is_fresh = 0;
+	return rc;
 }

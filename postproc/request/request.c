@@ -83,20 +83,6 @@ static int take_what(struct options *options, char **names, struct error *err)
 			 options->report, *other);
 }
 
-static int check_view(const struct options *options, struct error *err)
-{
-	if (options->format)
-		return error_set(
-			err, EINVAL,
-			"view: --format cannot be used here: `holdtrace report --format=NAME -o "
-			"FILE` writes a file, and `holdtrace help view` lists the viewers");
-	if (options->directory)
-		return error_set(err, EINVAL,
-				 "view: -o cannot be used here: `holdtrace report --format=NAME -o "
-				 "FILE` writes a file");
-	return 0;
-}
-
 /* Adds a file, or the files that match a pattern, to the inputs. */
 static int add_files(struct options *options, const char *name, struct error *err)
 {
@@ -200,8 +186,15 @@ static int command_take(const char *command, struct options *options, char **nam
 	}
 	if (!options->report)
 		rc = take_what(options, names, err);
-	if (!strcmp(command, "view"))
-		rc = check_view(options, err);
+	if (!strcmp(command, "view") && options->format)
+		rc = error_set(
+			err, EINVAL,
+			"view: --format cannot be used here: `holdtrace report --format=NAME -o "
+			"FILE` writes a file, and `holdtrace help view` lists the viewers");
+	else if (!strcmp(command, "view") && options->directory)
+		rc = error_set(err, EINVAL,
+			       "view: -o cannot be used here: `holdtrace report --format=NAME -o "
+			       "FILE` writes a file");
 	if (!strcmp(command, "rows") && options->format)
 		rc = error_set(err, EINVAL, "rows: --format cannot be used here");
 	if (strcmp(command, "rows") != 0 && options->into)
@@ -250,22 +243,6 @@ static void split_format(struct options *options)
 	}
 	options->resolve |= format_has_word(options->words, "names");
 	options->remove_args |= format_has_word(options->words, "no-args");
-}
-
-/*
- * Refuses a --max-memory that is too small for any trace, because the user has probably forgotten
- * the unit.
- */
-static int check_memory(struct options *options, struct error *err)
-{
-	const option_size *most = &options->max_memory;
-
-	if (!most->is_set || most->value >= MEMORY_MIN)
-		return 0;
-	return error_set(err, EINVAL,
-			 "--max-memory=%s: the minimum is 1MiB. A number without a unit is in "
-			 "bytes: write 512MiB or 2GiB",
-			 *options_given(&table, options, "max-memory", strlen("max-memory")));
 }
 
 /*
@@ -338,8 +315,14 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 								      : options->format
 									      ? options->format
 									      : "text";
-	rc = check_memory(options, err);
-	return rc ? rc : check_use(options, err);
+	/* the user has probably forgotten the unit */
+	if (options->max_memory.is_set && options->max_memory.value < MEMORY_MIN)
+		return error_set(
+			err, EINVAL,
+			"--max-memory=%s: the minimum is 1MiB. A number without a unit is "
+			"in bytes: write 512MiB or 2GiB",
+			*options_given(&table, options, "max-memory", strlen("max-memory")));
+	return check_use(options, err);
 }
 
 void request_print_help(FILE *file, enum option_form form)
