@@ -377,6 +377,11 @@ static int not_there(void)
 	if (!real.name) \
 	real.name = (__typeof__(real.name))(void (*)(void))not_there
 
+/* The functions of C23 also read binary numbers. */
+#define IF_LACKING(name, other) \
+	if (!real.name)         \
+	real.name = real.other
+
 void real_stand_in(void)
 {
 	STAND_IN(pidfd_open);
@@ -386,6 +391,10 @@ void real_stand_in(void)
 	STAND_IN(fsopen);
 	STAND_IN(fsmount);
 	STAND_IN(epoll_pwait2);
+	IF_LACKING(__isoc23_vscanf, __isoc99_vscanf);
+	IF_LACKING(__isoc23_vfscanf, __isoc99_vfscanf);
+	IF_LACKING(__isoc23_vwscanf, __isoc99_vwscanf);
+	IF_LACKING(__isoc23_vfwscanf, __isoc99_vfwscanf);
 }
 
 /*

@@ -97,11 +97,23 @@ int __vprintf_chk(int flags, const char *restrict format, va_list list);
 int __vfprintf_chk(FILE *restrict stream, int flags, const char *restrict format, va_list list);
 int __vdprintf_chk(int fd, int flags, const char *restrict format, va_list list);
 
-/* The functions of C99: the headers put them in place of those without __isoc99. */
+/* The functions of C99 and C23 (glibc 2.38): the headers put them in place of those without. */
 int __isoc99_scanf(const char *restrict format, ...);
 int __isoc99_fscanf(FILE *restrict stream, const char *restrict format, ...);
 int __isoc99_vscanf(const char *restrict format, va_list list);
 int __isoc99_vfscanf(FILE *restrict stream, const char *restrict format, va_list list);
+int __isoc23_scanf(const char *restrict format, ...);
+int __isoc23_fscanf(FILE *restrict stream, const char *restrict format, ...);
+int __isoc23_vscanf(const char *restrict format, va_list list);
+int __isoc23_vfscanf(FILE *restrict stream, const char *restrict format, va_list list);
+int __isoc99_wscanf(const wchar_t *restrict format, ...);
+int __isoc99_fwscanf(FILE *restrict stream, const wchar_t *restrict format, ...);
+int __isoc99_vwscanf(const wchar_t *restrict format, va_list list);
+int __isoc99_vfwscanf(FILE *restrict stream, const wchar_t *restrict format, va_list list);
+int __isoc23_wscanf(const wchar_t *restrict format, ...);
+int __isoc23_fwscanf(FILE *restrict stream, const wchar_t *restrict format, ...);
+int __isoc23_vwscanf(const wchar_t *restrict format, va_list list);
+int __isoc23_vfwscanf(FILE *restrict stream, const wchar_t *restrict format, va_list list);
 
 /* Most libcs are older than C23, and glibc 2.26 removed cfree. */
 void cfree(void *ptr);

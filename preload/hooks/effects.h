@@ -182,6 +182,10 @@ struct stream_wide {
 #define STREAM_READS_WIDE(stream)  \
 	((stream)->_fileno >= 0 && \
 	 (!STREAM_WIDE(stream) || STREAM_WIDE(stream)->read_ptr >= STREAM_WIDE(stream)->read_end))
+#define STREAM_SCANS_WIDE(stream)  \
+	((stream)->_fileno >= 0 && \
+	 (!STREAM_WIDE(stream) ||  \
+	  STREAM_WIDE(stream)->read_end - STREAM_WIDE(stream)->read_ptr < 64))
 #define STREAM_PRINTS_WIDE(stream, letters) \
 	((stream)->_fileno >= 0 &&          \
 	 (!STREAM_WIDE(stream) ||           \

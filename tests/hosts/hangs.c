@@ -152,6 +152,8 @@ static long hang_on_stream(const char *name)
 		return (long)fgetwc(fdopen(fds[0], "r"));
 	if (!strcmp(name, "fgetws"))
 		return !fgetws(letters, 8, fdopen(fds[0], "r"));
+	if (!strcmp(name, "fwscanf"))
+		return fwscanf(fdopen(fds[0], "r"), L"%d", &number);
 	if (!strcmp(name, "getchar")) {
 		stdin = fdopen(fds[0], "r");
 		return getchar();

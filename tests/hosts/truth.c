@@ -1011,6 +1011,8 @@ static void lists_of_arguments(FILE *in, FILE *out, int fd, ...)
 	FIND(__isoc99_vfscanf, int, FILE *, const char *, va_list);
 	FIND(vscanf, int, const char *, va_list);
 	FIND(__isoc99_vscanf, int, const char *, va_list);
+	FIND(__isoc23_vfscanf, int, FILE *, const char *, va_list);
+	FIND(__isoc23_vscanf, int, const char *, va_list);
 	FIND(__vfprintf_chk, int, FILE *, int, const char *, va_list);
 	FIND(__vprintf_chk, int, int, const char *, va_list);
 	FIND(__vdprintf_chk, int, int, int, const char *, va_list);
@@ -1022,6 +1024,8 @@ static void lists_of_arguments(FILE *in, FILE *out, int fd, ...)
 	TRY(__isoc99_vfscanf, in, "x", list);
 	TRY(vscanf, "x", list);
 	TRY(__isoc99_vscanf, "x", list);
+	TRY(__isoc23_vfscanf, in, "x", list);
+	TRY(__isoc23_vscanf, "x", list);
 	DO(vfprintf, out, "x", list);
 	TRY(__vfprintf_chk, out, 0, "x", list);
 	TRY(vprintf, "x", list);
@@ -1031,11 +1035,19 @@ static void lists_of_arguments(FILE *in, FILE *out, int fd, ...)
 	va_end(list);
 }
 
-static void wide_lists(FILE *out, ...)
+static void wide_lists(FILE *in, FILE *out, ...)
 {
+	FIND(__isoc99_vfwscanf, int, FILE *, const wchar_t *, va_list);
+	FIND(__isoc99_vwscanf, int, const wchar_t *, va_list);
+	FIND(__isoc23_vfwscanf, int, FILE *, const wchar_t *, va_list);
+	FIND(__isoc23_vwscanf, int, const wchar_t *, va_list);
 	va_list list;
 
 	va_start(list, out);
+	TRY(__isoc99_vfwscanf, in, L"x", list);
+	TRY(__isoc99_vwscanf, L"x", list);
+	TRY(__isoc23_vfwscanf, in, L"x", list);
+	TRY(__isoc23_vwscanf, L"x", list);
 	DO(vfwprintf, out, L"x", list);
 	DO(vwprintf, L"x", list);
 	va_end(list);
@@ -1043,6 +1055,10 @@ static void wide_lists(FILE *out, ...)
 
 static void wide_streams(void)
 {
+	FIND(__isoc99_fwscanf, int, FILE *, const wchar_t *, ...);
+	FIND(__isoc99_wscanf, int, const wchar_t *, ...);
+	FIND(__isoc23_fwscanf, int, FILE *, const wchar_t *, ...);
+	FIND(__isoc23_wscanf, int, const wchar_t *, ...);
 	FILE *in = open_unbuffered("/dev/zero"), *out = open_unbuffered("/dev/null");
 	wchar_t letters[4];
 
@@ -1058,7 +1074,11 @@ static void wide_streams(void)
 	DO(fputws, L"x", out);
 	DO(fwprintf, out, L"x");
 	DO(wprintf, L"x");
-	wide_lists(out);
+	TRY(__isoc99_fwscanf, in, L"x");
+	TRY(__isoc99_wscanf, L"x");
+	TRY(__isoc23_fwscanf, in, L"x");
+	TRY(__isoc23_wscanf, L"x");
+	wide_lists(in, out);
 	DO(fclose, in);
 	DO(fclose, out);
 }
@@ -1083,6 +1103,8 @@ static void streams_that_wait(void)
 	FIND(fscanf, int, FILE *, const char *, ...);
 	FIND(__isoc99_scanf, int, const char *, ...);
 	FIND(__isoc99_fscanf, int, FILE *, const char *, ...);
+	FIND(__isoc23_scanf, int, const char *, ...);
+	FIND(__isoc23_fscanf, int, FILE *, const char *, ...);
 	FIND(__printf_chk, int, int, const char *, ...);
 	FIND(__fprintf_chk, int, FILE *, int, const char *, ...);
 	FIND(__dprintf_chk, int, int, int, const char *, ...);
@@ -1105,6 +1127,8 @@ static void streams_that_wait(void)
 	TRY(fscanf, in, "x");
 	TRY(__isoc99_scanf, "x");
 	TRY(__isoc99_fscanf, in, "x");
+	TRY(__isoc23_scanf, "x");
+	TRY(__isoc23_fscanf, in, "x");
 	DO(fwrite, "x", 1, 1, out);
 	TRY(fwrite_unlocked, "x", 1, 1, out);
 	DO(fputs, "x", out);
