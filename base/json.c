@@ -56,21 +56,15 @@ void json_end(struct json *json)
 	out_char(json->out, json->ends[json->depth]);
 }
 
-/* Length of the longest prefix that needs no escape; usually that of the whole text. */
-static size_t count_plain(const char *text, size_t length)
-{
-	size_t n = 0;
-
-	while (n < length && text[n] >= ' ' && text[n] <= '~' && text[n] != '"' && text[n] != '\\')
-		n++;
-	return n;
-}
-
 static void json_quote(struct json *json, const char *text, size_t length)
 {
 	struct out *out = json->out;
-	size_t at = count_plain(text, length);
+	size_t at = 0;
 
+	/* usually the whole text needs no escape */
+	while (at < length && text[at] >= ' ' && text[at] <= '~' && text[at] != '"' &&
+	       text[at] != '\\')
+		at++;
 	out_char(out, '"');
 	out_bytes(out, text, at);
 	while (at < length) {

@@ -306,56 +306,57 @@ unsigned sandbox_probe(void)
 
 /* ---- descriptions of the walls ---- */
 
-static void describe_privileges(const struct sandbox_options *options, char *line, size_t size)
+static void describe_wall(enum sandbox_wall wall, const struct sandbox_options *options, char *line,
+			  size_t size)
 {
-	(void)options;
-	snprintf(line, size, "no additional privileges (no_new_privs)");
-}
+	int at;
 
-static void describe_files(const struct sandbox_options *options, char *line, size_t size)
-{
-	int at = snprintf(line, size, "%s",
-			  options->opens_nothing ? "no files are opened" : "files are read-only");
-
-	for (int i = 0; i < SANDBOX_WRITABLE_MAX && options->writable[i] && at < (int)size; i++)
-		at += snprintf(line + at, size - (size_t)at, "%s %s", i ? "," : ", except in",
-			       options->writable[i]);
-	if (at < (int)size)
-		snprintf(line + at, size - (size_t)at, " (Landlock)");
-}
-
-static void describe_calls(const struct sandbox_options *options, char *line, size_t size)
-{
-	snprintf(line, size, "no %s%ssockets, ptrace, bpf, mounts (seccomp)",
-		 options->may_execute ? "" : "programs, ", options->may_start ? "" : "processes, ");
-}
-
-static void describe_limits(const struct sandbox_options *options, char *line, size_t size)
-{
-	snprintf(line, size, "%s",
-		 options->may_start ? "no core file"
-		 : options->writable[0] || options->may_grow
-			 ? "limits on descriptors"
-			 : "limits on descriptors and file sizes");
+	switch (wall) {
+	case SANDBOX_PRIVILEGES:
+		snprintf(line, size, "no additional privileges (no_new_privs)");
+		break;
+	case SANDBOX_FILES:
+		at = snprintf(line, size, "%s",
+			      options->opens_nothing ? "no files are opened"
+						     : "files are read-only");
+		for (int i = 0; i < SANDBOX_WRITABLE_MAX && options->writable[i] && at < (int)size;
+		     i++)
+			at += snprintf(line + at, size - (size_t)at, "%s %s",
+				       i ? "," : ", except in", options->writable[i]);
+		if (at < (int)size)
+			snprintf(line + at, size - (size_t)at, " (Landlock)");
+		break;
+	case SANDBOX_CALLS:
+		snprintf(line, size, "no %s%ssockets, ptrace, bpf, mounts (seccomp)",
+			 options->may_execute ? "" : "programs, ",
+			 options->may_start ? "" : "processes, ");
+		break;
+	case SANDBOX_LIMITS:
+		snprintf(line, size, "%s",
+			 options->may_start ? "no core file"
+			 : options->writable[0] || options->may_grow
+				 ? "limits on descriptors"
+				 : "limits on descriptors and file sizes");
+		break;
+	}
 }
 
 static const struct {
 	enum sandbox_wall wall;
-	void (*keeps)(const struct sandbox_options *options, char *line, size_t size);
 	const char *missing;
 } walls_known[] = {
-	{ SANDBOX_PRIVILEGES, describe_privileges, "the kernel does not support no_new_privs" },
-	{ SANDBOX_FILES, describe_files,
+	{ SANDBOX_PRIVILEGES, "the kernel does not support no_new_privs" },
+	{ SANDBOX_FILES,
 	  "Landlock is not available: it needs Linux 5.13 or later and an entry in the kernel's "
 	  "lsm=, and a container may forbid it" },
 #ifdef HAVE_SECCOMP
-	{ SANDBOX_CALLS, describe_calls,
+	{ SANDBOX_CALLS,
 	  "seccomp filters are not available: the kernel lacks them, or a container forbids them" },
 #else
-	{ SANDBOX_CALLS, describe_calls,
+	{ SANDBOX_CALLS,
 	  "holdtrace was built without libseccomp: install libseccomp-dev and build again" },
 #endif
-	{ SANDBOX_LIMITS, describe_limits, "limits cannot be set" },
+	{ SANDBOX_LIMITS, "limits cannot be set" },
 };
 
 void sandbox_describe(unsigned walls, const struct sandbox_options *options,
@@ -366,7 +367,7 @@ void sandbox_describe(unsigned walls, const struct sandbox_options *options,
 	for (size_t i = 0; i < sizeof(walls_known) / sizeof(walls_known[0]); i++) {
 		bool holds = walls & walls_known[i].wall;
 
-		walls_known[i].keeps(options, keeps, sizeof(keeps));
+		describe_wall(walls_known[i].wall, options, keeps, sizeof(keeps));
 		snprintf(line, sizeof(line), "%s: %s%s", keeps,
 			 holds ? "yes" : "no: ", holds ? "" : walls_known[i].missing);
 		say(context, line);
