@@ -139,19 +139,6 @@ static void base64(const unsigned char *bytes, size_t size, char *to)
 	*to = '\0';
 }
 
-/* Returns the body of a request to Parca. The name has no characters that JSON escapes. */
-static char *make_json(const struct push *push, const unsigned char *profile, size_t size)
-{
-	cleanup_free char *text = memory_alloc((size + 2) / 3 * 4 + 1);
-
-	base64(profile, size, text);
-	return memory_format("{\"series\":[{\"labels\":{\"labels\":["
-			     "{\"name\":\"__name__\",\"value\":\"memory\"},"
-			     "{\"name\":\"job\",\"value\":\"%s\"}]},"
-			     "\"samples\":[{\"raw_profile\":\"%s\"}]}]}",
-			     push->name, text);
-}
-
 static size_t take_answer(char *bytes, size_t size, size_t count, void *user)
 {
 	struct push *push = user;
@@ -167,7 +154,8 @@ static int send_profile(struct push *push, const unsigned char *profile, size_t 
 			struct error *err)
 {
 	bool is_parca = push->receiver == RECEIVER_PARCA;
-	cleanup_free char *json = is_parca ? make_json(push, profile, size) : NULL;
+	cleanup_free char *text = is_parca ? memory_alloc((size + 2) / 3 * 4 + 1) : NULL;
+	cleanup_free char *json = NULL;
 	const char *type = is_parca ? "Content-Type: application/json"
 				    : "Content-Type: application/octet-stream";
 	struct curl_slist *headers = NULL;
@@ -179,6 +167,15 @@ static int send_profile(struct push *push, const unsigned char *profile, size_t 
 	CURLcode rc;
 
 	push->answer_size = 0;
+	if (is_parca) {
+		base64(profile, size, text);
+		/* the name has no characters that JSON escapes */
+		json = memory_format("{\"series\":[{\"labels\":{\"labels\":["
+				     "{\"name\":\"__name__\",\"value\":\"memory\"},"
+				     "{\"name\":\"job\",\"value\":\"%s\"}]},"
+				     "\"samples\":[{\"raw_profile\":\"%s\"}]}]}",
+				     push->name, text);
+	}
 	for (const struct curl_slist *at = push->headers; at; at = at->next)
 		headers = curl_slist_append(headers, at->data);
 	if (push->receiver == RECEIVER_PYROSCOPE) {
