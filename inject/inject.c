@@ -539,44 +539,38 @@ int inject_order(int pid, const char *library, struct late_order *order,
 	return status;
 }
 
-/* Stops one thread for a moment and checks its seccomp filters. */
-static int check_jail(const struct target *target, struct error *err)
-{
-	size_t count;
-	cleanup_free int32_t *threads = proc_threads(target->subject.pid, &count);
-	int status = -EAGAIN;
-	const char *where = "a sleep that cannot be interrupted";
-	int64_t filters;
-
-	if (proc_status(target->subject.pid, 0, "Seccomp", 10) <= 0)
-		return 0;
-	if (jail_look(target->subject.pid, 0, &filters, err))
-		return -EPERM;
-	for (size_t i = 0; i < count && status == -EAGAIN; i++) {
-		struct stopping stopping;
-		struct remote remote;
-
-		stopping_look(&stopping, target->subject.pid, threads[i]);
-		if (turn_of(&stopping, &where) < 0)
-			continue;
-		status = remote_stop(&remote, target, &stopping, err);
-		if (status)
-			continue;
-		status = jail_check(&remote, filters, err);
-		remote_release(&remote);
-	}
-	return status == -EAGAIN ? jail_is_unknown(where, err) : status;
-}
-
 int inject_check(int pid, struct error *err)
 {
+	const char *where = "a sleep that cannot be interrupted";
+	cleanup_free int32_t *threads = NULL;
 	struct target target;
+	size_t count;
+	int64_t filters;
 	int status = target_open(&target, pid, err);
 
 	if (status)
 		return status;
 	remote_prepare();
-	status = check_jail(&target, err);
+	if (proc_status(pid, 0, "Seccomp", 10) > 0) {
+		/* stop one thread for a moment, and check its seccomp filters */
+		status = jail_look(pid, 0, &filters, err) ? -EPERM : -EAGAIN;
+		threads = proc_threads(pid, &count);
+		for (size_t i = 0; i < count && status == -EAGAIN; i++) {
+			struct stopping stopping;
+			struct remote remote;
+
+			stopping_look(&stopping, pid, threads[i]);
+			if (turn_of(&stopping, &where) < 0)
+				continue;
+			status = remote_stop(&remote, &target, &stopping, err);
+			if (status)
+				continue;
+			status = jail_check(&remote, filters, err);
+			remote_release(&remote);
+		}
+		if (status == -EAGAIN)
+			status = jail_is_unknown(where, err);
+	}
 	target_close(&target);
 	return status;
 }

@@ -25,33 +25,21 @@ static const char usage[] =
 	"       holdtrace-inject check PID\n"
 	"`holdtrace attach`, `holdtrace ctl` and `holdtrace doctor` start it.\n";
 
+static const char *const refusals[] = {
+	[LATE_IS_ON] = "the process is being recorded already: use `holdtrace ctl` to control that "
+		       "run",
+	[LATE_IS_OFF] = "the process is not attached",
+	[LATE_NO_RUN] = "the process cannot reach the collector, or is out of memory; the process "
+			"was not changed",
+	[LATE_BUSY] = "the process is still being recorded: its threads needed memory for "
+		      "recording in each of many attempts to detach; try again",
+	[LATE_NO_MALLOC] = "no allocator was found in the process; the process was not changed",
+};
+
 static int complain(const char *text)
 {
 	print_message(stderr, "holdtrace: %s", text);
 	return STATUS_OWN_FAILURE;
-}
-
-static const char *words_of(uint32_t result)
-{
-	switch (result) {
-	case LATE_DONE:
-		return NULL;
-	case LATE_IS_ON:
-		return "the process is being recorded already: use `holdtrace ctl` to control that "
-		       "run";
-	case LATE_IS_OFF:
-		return "the process is not attached";
-	case LATE_NO_RUN:
-		return "the process cannot reach the collector, or is out of memory; the process "
-		       "was not changed";
-	case LATE_BUSY:
-		return "the process is still being recorded: its threads needed memory for "
-		       "recording in each of many attempts to detach; try again";
-	case LATE_NO_MALLOC:
-		return "no allocator was found in the process; the process was not changed";
-	default:
-		return "the library was loaded, but recording did not change: try again";
-	}
 }
 
 /*
@@ -84,13 +72,16 @@ static int run_order(struct late_order *order, int pid, const char *library)
 {
 	struct inject_result result;
 	struct error err = { 0 };
-	const char *words;
 
 	if (inject_order(pid, library, order, &result, &err))
 		return complain(err.text);
-	words = words_of(order->result);
-	if (words)
-		return complain(words);
+	if (order->result != LATE_DONE)
+		return complain(
+			order->result < sizeof(refusals) / sizeof(*refusals) &&
+					refusals[order->result]
+				? refusals[order->result]
+				: "the library was loaded, but recording did not change: try "
+				  "again");
 	printf("pause_us=%" PRIu64 " stops=%u retries=%u modules=%" PRIu32 " slots=%" PRIu32
 	       " symbols=%" PRIu32 " unchanged=%" PRIu32 "\n",
 	       result.pause_ns / 1000, result.stops, result.retries, order->modules, order->slots,

@@ -74,21 +74,6 @@ static const char *judge_word(const struct target *target, uint64_t word)
 	return found;
 }
 
-static const char *judge_words(struct safe *safe, const struct remote *remote)
-{
-	uint64_t sp = arch_sp(&remote->state) & ~7ull, size;
-	const struct mapping *map = maps_at(&safe->target->subject.maps, sp);
-	const char *found = judge_word(safe->target, arch_link(&remote->state));
-
-	if (found || !map)
-		return found ? found : "an unknown stack";
-	size = map->to - sp < sizeof(safe->words) ? map->to - sp : sizeof(safe->words);
-	size = subject_read(&safe->target->subject, sp, safe->words, size);
-	for (size_t i = 0; i < size / 8 && !found; i++)
-		found = judge_word(safe->target, safe->words[i]);
-	return found;
-}
-
 /* ---- the thread ---- */
 
 /*
@@ -158,7 +143,8 @@ const char *safe_judge(struct safe *safe, const struct remote *remote)
 	struct frames_thread start = { .tid = remote->thread,
 				       .pc = arch_pc(&remote->state),
 				       .has_registers = true };
-	uint64_t config[4] = { 0 };
+	uint64_t config[4] = { 0 }, sp = arch_sp(&remote->state) & ~7ull, size;
+	const struct mapping *map;
 	const char *found;
 
 	if (remote->state.mask & CRITICAL)
@@ -180,7 +166,16 @@ const char *safe_judge(struct safe *safe, const struct remote *remote)
 		found = judge_jumps(remote);
 	if (found)
 		return found;
-	found = judge_words(safe, remote);
+	found = judge_word(safe->target, arch_link(&remote->state));
+	map = maps_at(&safe->target->subject.maps, sp);
+	if (!found && !map)
+		found = "an unknown stack";
+	if (!found) {
+		size = map->to - sp < sizeof(safe->words) ? map->to - sp : sizeof(safe->words);
+		size = subject_read(&safe->target->subject, sp, safe->words, size);
+		for (size_t i = 0; i < size / 8 && !found; i++)
+			found = judge_word(safe->target, safe->words[i]);
+	}
 	if (!found)
 		return NULL;
 	/*

@@ -307,31 +307,14 @@ static uint64_t find_code(const struct target *target, const uint8_t *code, size
 	return 0;
 }
 
-/* Finds the code that returns from signal handlers, in libc, else in the vDSO. */
-static uint64_t find_restorer(const struct target *target)
-{
-	uint64_t found = find_code(target, arch_restorer_code, sizeof(arch_restorer_code));
-	uint8_t code[sizeof(arch_restorer_code)];
-
-	for (size_t i = 0; i < target->subject.maps.count && !found; i++) {
-		const struct mapping *map = &target->subject.maps.items[i];
-
-		if (strcmp(map->path, "[vdso]") != 0)
-			continue;
-		for (uint64_t at = map->from; at < map->to - sizeof(code) && !found;
-		     at += ARCH_CODE_STEP)
-			if (!subject_get(&target->subject, at, code, sizeof(code)) &&
-			    !memcmp(code, arch_restorer_code, sizeof(code)))
-				found = at;
-	}
-	return found;
-}
-
 /* Copies libc's code, and finds in the copy the instructions that borrowed threads execute. */
 static int read_code(struct target *target, struct error *err)
 {
-	for (size_t i = 0; i < target->subject.maps.count && !target->code; i++) {
-		const struct mapping *map = &target->subject.maps.items[i];
+	const struct maps *maps = &target->subject.maps;
+	uint8_t code[sizeof(arch_restorer_code)];
+
+	for (size_t i = 0; i < maps->count && !target->code; i++) {
+		const struct mapping *map = &maps->items[i];
 
 		if (!(map->flags & MAPPING_EXECUTE) ||
 		    strncmp(mapping_name(map), "libc.so.6", 9) != 0)
@@ -345,7 +328,19 @@ static int read_code(struct target *target, struct error *err)
 	if (!target->code)
 		return error_set(err, ENOEXEC, "the process has no executable mapping of its libc");
 	target->syscall = find_code(target, arch_syscall_code, sizeof(arch_syscall_code));
-	target->restorer = find_restorer(target);
+	/* the code that returns from signal handlers is in libc, else in the vDSO */
+	target->restorer = find_code(target, arch_restorer_code, sizeof(arch_restorer_code));
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct mapping *map = &maps->items[i];
+
+		if (strcmp(map->path, "[vdso]") != 0)
+			continue;
+		for (uint64_t at = map->from; at < map->to - sizeof(code) && !target->restorer;
+		     at += ARCH_CODE_STEP)
+			if (!subject_get(&target->subject, at, code, sizeof(code)) &&
+			    !memcmp(code, arch_restorer_code, sizeof(code)))
+				target->restorer = at;
+	}
 	return target->syscall
 		       ? 0
 		       : error_set(err, ENOEXEC,
