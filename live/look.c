@@ -98,21 +98,6 @@ static void holders_find(const struct live_process *process, struct await *await
 
 /* ---- cycles ---- */
 
-/* Whether the thread may be in a cycle of the threads that in_cycle still contains. */
-static bool may_stay(const struct live_process *process, const struct await *awaits,
-		     const bool *in_cycle, size_t thread)
-{
-	bool waits = false, is_waited_for = false;
-
-	for (size_t i = 0; i < process->thread_count; i++) {
-		bool is_holder = is_for(&awaits[thread], &process->threads[i]);
-
-		waits |= is_holder && in_cycle[i];
-		is_waited_for |= in_cycle[i] && is_for(&awaits[i], &process->threads[thread]);
-	}
-	return waits && is_waited_for;
-}
-
 /*
  * Finds the threads that wait for each other in cycles without a time limit, as far as owners are
  * known or inferred. in_cycle: indexed by thread. Such threads are not certainly deadlocked: a
@@ -135,7 +120,15 @@ static bool holders_find_cycles(const struct live_process *process, const struct
 	while (has_changed && count) {
 		has_changed = false;
 		for (size_t i = 0; i < process->thread_count; i++) {
-			if (!in_cycle[i] || may_stay(process, awaits, in_cycle, i))
+			bool waits = false, is_waited_for = false;
+
+			/* whether thread i may be in a cycle of the threads that are left */
+			for (size_t k = 0; in_cycle[i] && k < process->thread_count; k++) {
+				waits |= in_cycle[k] && is_for(&awaits[i], &process->threads[k]);
+				is_waited_for |=
+					in_cycle[k] && is_for(&awaits[k], &process->threads[i]);
+			}
+			if (!in_cycle[i] || (waits && is_waited_for))
 				continue;
 			in_cycle[i] = false;
 			has_changed = true;
@@ -192,26 +185,6 @@ static void find_awaits(struct look *look)
 }
 
 /*
- * Finds a cycle of processes that wait for file locks. Searches twice: the cycle is a deadlock if
- * none of its processes has run in between.
- */
-static void find_file_ring(struct look *look)
-{
-	int pid = look->process.subject.pid;
-	struct file_ring first, now;
-
-	if (look->process.thread_count != 1 || look->awaits[0].kind != AWAIT_FILE_LOCK ||
-	    !file_ring_find(&first, pid))
-		return;
-	nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS }, NULL);
-	if (!file_ring_find(&now, pid) || memcmp(&first, &now, sizeof(first)) != 0)
-		return;
-	look->file_ring = now;
-	look->is_in_ring[0] = true;
-	look->rings = 1;
-}
-
-/*
  * Removes the inferred cycles if one of their threads has run since they were found, or if none of
  * their owners was inferred.
  */
@@ -235,7 +208,9 @@ static void settle_inferred(struct look *look)
 
 static void find_rings(struct look *look, bool stopped)
 {
+	int pid = look->process.subject.pid;
 	size_t count = look->process.thread_count;
+	struct file_ring first, now;
 	cleanup_free size_t *ring = memory_zalloc(count, sizeof(*ring));
 	bool may_be = holders_find_cycles(&look->process, look->awaits, look->is_inferred);
 
@@ -243,8 +218,19 @@ static void find_rings(struct look *look, bool stopped)
 	if (stopped)
 		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS / 10 }, NULL);
 	file_locks_find_owners(&look->process, look->awaits, stopped);
-	if (stopped)
-		find_file_ring(look);
+	/*
+	 * Search a cycle of processes that wait for file locks twice: it is a deadlock if none of
+	 * its processes has run in between.
+	 */
+	if (stopped && count == 1 && look->awaits[0].kind == AWAIT_FILE_LOCK &&
+	    file_ring_find(&first, pid)) {
+		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS }, NULL);
+		if (file_ring_find(&now, pid) && !memcmp(&first, &now, sizeof(first))) {
+			look->file_ring = now;
+			look->is_in_ring[0] = true;
+			look->rings = 1;
+		}
+	}
 	for (size_t i = 0; i < count; i++)
 		may_be |= await_ring(&look->process, look->awaits, i, ring, count) > 0;
 	/* stopping a thread may have woken it */
@@ -452,26 +438,6 @@ static void put_owner(struct out *out, const struct look *look, const struct awa
 	}
 }
 
-/* Writes what a thread waits for: the text between `thread 7 "name"' and the owner. */
-static void put_await(struct out *out, const struct await *await, const struct live_thread *thread)
-{
-	if (await->kind == AWAIT_NOTHING && thread->state != 'R')
-		out_format(out, "is in state %c", thread->state);
-	else
-		out_text(out, await_text(await->kind));
-	if (await->address)
-		out_format(out, " 0x%llx", (unsigned long long)await->address);
-	if (await->kind == AWAIT_FUTEX && strcmp(await->futex, "futex") != 0)
-		out_format(out, " of a %s", await->futex);
-	if (await->kind == AWAIT_CALL)
-		out_format(out, " %lld", (long long)thread->call.number);
-	if (await->fd < 0)
-		return;
-	out_format(out, " %d (", await->fd);
-	out_name(out, await->path, strlen(await->path), ESCAPE_ALL);
-	out_char(out, ')');
-}
-
 static void put_lines(struct out *out, const struct look *look, const struct trace_node *backtrace)
 {
 	struct naming_line lines[LINES_MAX];
@@ -509,7 +475,21 @@ void look_put_thread(struct out *out, const struct look *look, size_t i)
 	out_format(out, "thread %d ", thread->own_tid);
 	put_name(out, thread->name);
 	out_char(out, ' ');
-	put_await(out, await, thread);
+	if (await->kind == AWAIT_NOTHING && thread->state != 'R')
+		out_format(out, "is in state %c", thread->state);
+	else
+		out_text(out, await_text(await->kind));
+	if (await->address)
+		out_format(out, " 0x%llx", (unsigned long long)await->address);
+	if (await->kind == AWAIT_FUTEX && strcmp(await->futex, "futex") != 0)
+		out_format(out, " of a %s", await->futex);
+	if (await->kind == AWAIT_CALL)
+		out_format(out, " %lld", (long long)thread->call.number);
+	if (await->fd >= 0) {
+		out_format(out, " %d (", await->fd);
+		out_name(out, await->path, strlen(await->path), ESCAPE_ALL);
+		out_char(out, ')');
+	}
 	put_owner(out, look, await);
 	if (look->holds_gil[i])
 		out_text(out, ", holds the GIL of Python");

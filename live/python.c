@@ -167,22 +167,6 @@ static void read_frames(struct python *python, uint64_t state, size_t thread)
 		count ? space_frames(python->space, frames, count, UINT64_MAX) : NULL;
 }
 
-/* Returns the index of the thread with this PyThreadState, or the number of threads. */
-static size_t find_thread(const struct python *python, uint64_t state)
-{
-	const struct live_process *process = python->process;
-	uint64_t place = state + python->layout->thread_id + TID_AFTER;
-	uint32_t tid;
-	size_t i = 0;
-
-	if (process->python_minor < 11)
-		place = word_at(python, state + python->layout->thread_id) + TID_IN_GLIBC;
-	tid = half_at(python, place);
-	while (i < process->thread_count && (uint32_t)process->threads[i].own_tid != tid)
-		i++;
-	return i;
-}
-
 static bool is_waiting(const struct await *await, uint64_t gil)
 {
 	return await->address >= gil + GIL_CONDITION && await->address < gil + CONDITION_END &&
@@ -216,7 +200,15 @@ static void read_interpreter(struct python *python, uint64_t interpreter)
 	size_t holder = process->thread_count;
 
 	for (size_t i = 0; state && i < LIVE_THREADS_MAX; i++) {
-		size_t thread = find_thread(python, state);
+		uint64_t place = process->python_minor < 11
+					 ? word_at(python, state + layout->thread_id) + TID_IN_GLIBC
+					 : state + layout->thread_id + TID_AFTER;
+		uint32_t tid = half_at(python, place);
+		size_t thread = 0;
+
+		while (thread < process->thread_count &&
+		       (uint32_t)process->threads[thread].own_tid != tid)
+			thread++;
 
 		if (thread < process->thread_count && !python->frames[thread])
 			read_frames(python, state, thread);

@@ -125,60 +125,34 @@ static void *read_stream(void *context)
 	return NULL;
 }
 
-/* Starts a thread that reads a stream from a descriptor, which it then owns. */
-static int watched_start(struct watched **result, int input, struct error *err)
-{
-	struct watched *watched = memory_zalloc(1, sizeof(*watched));
-	int status;
+/* ---- the streams of a file ---- */
 
-	watched->input = input;
+static int begin_stream(struct run_file *file, size_t stream, struct error *err)
+{
+	struct watched *watched;
+	int ends[2], status;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return error_system(err, errno, "cannot make a pipe");
+	watched = memory_zalloc(1, sizeof(*watched));
+	watched->file = file;
+	watched->input = ends[0];
 	pthread_mutex_init(&watched->mutex, NULL);
 	space_init(&watched->space);
 	watched->ledger = ledger_create(false);
 	ledger_listen(watched->ledger, on_move, watched);
 	status = naming_create(&watched->naming, &watched->space, NULL, err);
+	/* the thread owns the descriptor */
 	if (!status)
 		status = -pthread_create(&watched->thread, NULL, read_stream, watched);
 	if (status) {
 		free(watched);
-		return error_system(err, -status, "stream");
-	}
-	*result = watched;
-	return 0;
-}
-
-/* Waits for the reading thread. The stream must have ended. */
-static void watched_free(struct watched *watched)
-{
-	pthread_join(watched->thread, NULL);
-	if (watched->trace)
-		trace_close(watched->trace);
-	naming_destroy(watched->naming);
-	ledger_destroy(watched->ledger);
-	space_free(&watched->space);
-	free(watched->sites.items);
-	free(watched);
-}
-
-/* ---- the streams of a file ---- */
-
-static int begin_stream(struct run_file *file, size_t stream, struct error *err)
-{
-	struct watched **place;
-	int ends[2], status;
-
-	if (pipe2(ends, O_CLOEXEC))
-		return error_system(err, errno, "cannot make a pipe");
-	place = ARRAY_ADD(&file->run->processes);
-	status = watched_start(place, ends[0], err);
-	if (status) {
-		file->run->processes.count--;
 		close(ends[0]);
 		close(ends[1]);
-		return status;
+		return error_system(err, -status, "stream");
 	}
-	(*place)->file = file;
-	file->streams[stream] = (struct run_stream){ .input = ends[1], .reader = *place };
+	*ARRAY_ADD(&file->run->processes) = watched;
+	file->streams[stream] = (struct run_stream){ .input = ends[1], .reader = watched };
 	if (file->stream_count <= stream)
 		file->stream_count = stream + 1;
 	return 0;
@@ -219,34 +193,25 @@ static int pass_on(struct run_file *file, size_t number, uint64_t size, struct e
 	return 0;
 }
 
-/*
- * Reads the header of the piece (a part of one stream) at the current offset. Returns 1 if the
- * whole piece is in the file, 0 if not yet, or a negative errno.
- */
-static int look_at_piece(const struct run_file *file, uint64_t size, struct htr_piece *piece,
-			 struct error *err)
-{
-	uint8_t bytes[HTR_SIZE_piece];
-
-	if (size - file->offset < HTR_SIZE_piece ||
-	    pread(file->fd, bytes, sizeof(bytes), (off_t)file->offset) != HTR_SIZE_piece)
-		return 0;
-	htr_get_piece(bytes, piece);
-	if (piece->magic != HTR_MAGIC_PIECE ||
-	    piece->check != checksum(0, bytes + 8, HTR_SIZE_piece - 8))
-		return error_set(err, EBADMSG, "is damaged at byte %llu",
-				 (unsigned long long)file->offset);
-	return piece->size <= size - file->offset - HTR_SIZE_piece;
-}
-
 static int pump_pieces(struct run_file *file, uint64_t size, struct error *err)
 {
-	struct htr_piece piece;
-	int status;
+	/* each piece is a part of one stream; the last one may not be complete yet */
+	while (size - file->offset >= HTR_SIZE_piece) {
+		uint8_t bytes[HTR_SIZE_piece];
+		struct htr_piece piece;
+		struct run_stream *stream;
+		int status;
 
-	while ((status = look_at_piece(file, size, &piece, err)) > 0) {
-		struct run_stream *stream =
-			piece.stream < RUN_STREAMS_MAX ? &file->streams[piece.stream] : NULL;
+		if (pread(file->fd, bytes, sizeof(bytes), (off_t)file->offset) != HTR_SIZE_piece)
+			return 0;
+		htr_get_piece(bytes, &piece);
+		if (piece.magic != HTR_MAGIC_PIECE ||
+		    piece.check != checksum(0, bytes + 8, HTR_SIZE_piece - 8))
+			return error_set(err, EBADMSG, "is damaged at byte %llu",
+					 (unsigned long long)file->offset);
+		if (piece.size > size - file->offset - HTR_SIZE_piece)
+			return 0;
+		stream = piece.stream < RUN_STREAMS_MAX ? &file->streams[piece.stream] : NULL;
 
 		file->offset += HTR_SIZE_piece;
 		file->left_out += !stream && !piece.place;
@@ -258,7 +223,7 @@ static int pump_pieces(struct run_file *file, uint64_t size, struct error *err)
 		if (status)
 			return status;
 	}
-	return status;
+	return 0;
 }
 
 /*
@@ -338,11 +303,22 @@ static void end_file(struct run_file *file)
 			close(file->streams[i].input);
 	if (file->fd >= 0)
 		close(file->fd);
-	for (size_t i = 0; i < run->processes.count; i++)
-		if (run->processes.items[i]->file == file)
-			watched_free(run->processes.items[i]);
-		else
-			run->processes.items[kept++] = run->processes.items[i];
+	for (size_t i = 0; i < run->processes.count; i++) {
+		struct watched *watched = run->processes.items[i];
+
+		if (watched->file != file) {
+			run->processes.items[kept++] = watched;
+			continue;
+		}
+		pthread_join(watched->thread, NULL);
+		if (watched->trace)
+			trace_close(watched->trace);
+		naming_destroy(watched->naming);
+		ledger_destroy(watched->ledger);
+		space_free(&watched->space);
+		free(watched->sites.items);
+		free(watched);
+	}
 	run->processes.count = kept;
 }
 

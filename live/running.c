@@ -87,31 +87,16 @@ static int read_thread(struct live_process *process, int tid, uint64_t now)
 	return status;
 }
 
-/*
- * Refuses a process whose word size differs from that of this program, because this program knows
- * only the system calls and the layouts of locks of its own word size.
- */
-static int check_class(const struct live_process *process, struct error *err)
-{
-	unsigned char head[EI_NIDENT] = { 0 };
-	cleanup_fd int fd = proc_open(process->subject.pid, 0, "exe");
-
-	if (fd < 0 || read(fd, head, sizeof(head)) != sizeof(head) || head[EI_CLASS] == OWN_CLASS)
-		return 0;
-	return error_set(err, ENOTSUP,
-			 "process %d does not run a 64-bit program, and holdtrace shows the waits "
-			 "of 64-bit programs only",
-			 process->subject.pid);
-}
-
 int live_look(struct live_process *process, int pid, struct error *err)
 {
 	cleanup_free char *root = read_link(pid, "root");
 	cleanup_free int32_t *threads = NULL;
+	cleanup_fd int exe = proc_open(pid, 0, "exe");
+	unsigned char head[EI_NIDENT] = { 0 };
 	char name[32];
 	uint64_t now;
 	size_t count;
-	int status;
+	int status = 0;
 
 	*process = (struct live_process){ 0 };
 	subject_begin(&process->subject, pid);
@@ -119,9 +104,14 @@ int live_look(struct live_process *process, int pid, struct error *err)
 	process->has_our_numbers = is_same(pid, "ns/pid");
 	if (!root || strcmp(root, "/") != 0 || !is_same(pid, "ns/mnt"))
 		process->root = memory_format("/proc/%d/root", pid);
-	status = check_class(process, err);
-	if (status)
-		return status;
+	/* this program knows the system calls and the layouts of locks of its own word size only */
+	if (exe >= 0 && read(exe, head, sizeof(head)) == sizeof(head) &&
+	    head[EI_CLASS] != OWN_CLASS)
+		return error_set(
+			err, ENOTSUP,
+			"process %d does not run a 64-bit program, and holdtrace shows the "
+			"waits of 64-bit programs only",
+			pid);
 	now = proc_ran_ns(getpid(), getpid());
 	threads = proc_threads(pid, &count);
 	if (!count)
@@ -260,19 +250,6 @@ static bool has_no_caller(Dwfl *dwfl, uint64_t pc)
 	return has_none;
 }
 
-/* Returns the minor version in the file name of a CPython without debug code: python3.11; or 0. */
-static unsigned python_version(const char *path)
-{
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	char *end = NULL;
-	unsigned long minor = 0;
-
-	name += strncmp(name, "lib", 3) ? 0 : 3;
-	if (!strncmp(name, "python3.", 8) && name[8] >= '0' && name[8] <= '9')
-		minor = strtoul(name + 8, &end, 10);
-	return end && (!*end || !strncmp(end, ".so", 3)) && minor < 1000 ? (unsigned)minor : 0;
-}
-
 /*
  * Finds the variable _PyRuntime of CPython: in answer->frames[0] its address, in frames[1] the
  * version.
@@ -281,11 +258,20 @@ static int find_python(Dwfl_Module *module, void **data, const char *path, Dwarf
 		       void *context)
 {
 	struct answer *answer = context;
-	unsigned minor = python_version(path);
-	int count = minor ? dwfl_module_getsymtab(module) : 0;
+	const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+	char *end = NULL;
+	unsigned long minor = 0;
+	int count;
 
 	(void)data;
 	(void)start;
+	/* the name of a CPython without debug code, and of its library: python3.11 */
+	file += strncmp(file, "lib", 3) ? 0 : 3;
+	if (!strncmp(file, "python3.", 8) && file[8] >= '0' && file[8] <= '9')
+		minor = strtoul(file + 8, &end, 10);
+	if (!minor || minor >= 1000 || (*end && strncmp(end, ".so", 3) != 0))
+		return DWARF_CB_OK;
+	count = dwfl_module_getsymtab(module);
 	for (int i = 0; i < count; i++) {
 		GElf_Sym symbol;
 		GElf_Addr address;

@@ -205,15 +205,6 @@ static int take_action(struct watch *watch, const char *text, struct error *err)
 		text);
 }
 
-static int take_actions(struct watch *watch, struct error *err)
-{
-	watch->steps = memory_zalloc(watch->then.count, sizeof(*watch->steps));
-	for (size_t i = 0; i < watch->then.count; i++)
-		if (take_action(watch, watch->then.items[i], err))
-			return -EINVAL;
-	return 0;
-}
-
 /*
  * Performs all actions in order, even if one fails. pid, stream: the process that broke the limit.
  * Returns an exit status.
@@ -534,7 +525,7 @@ static int watch_run(struct watch *watch, bool *is_broken, struct error *err)
 
 /* ---- the command ---- */
 
-static int take_limits(struct watch *watch, struct error *err)
+static int take_arguments(struct watch *watch, struct error *err)
 {
 	size_t size = sizeof("--fail-on=");
 
@@ -547,6 +538,10 @@ static int take_limits(struct watch *watch, struct error *err)
 	strcpy(watch->fail_on, "--fail-on=");
 	for (size_t i = 0; i < watch->when.count; i++)
 		strcat(strcat(watch->fail_on, i ? "," : ""), watch->when.items[i]);
+	watch->steps = memory_zalloc(watch->then.count, sizeof(*watch->steps));
+	for (size_t i = 0; i < watch->then.count; i++)
+		if (take_action(watch, watch->then.items[i], err))
+			return -EINVAL;
 	return 0;
 }
 
@@ -591,7 +586,7 @@ int live_watch(int argc, char **argv, struct error *err)
 		first = error_set(err, EINVAL,
 				  "expected --when=LIMIT and one process id of the run: holdtrace "
 				  "watch --when='fd>900' PID");
-	if (first > 0 && take_limits(&watch, err) == 0 && take_actions(&watch, err) == 0) {
+	if (first > 0 && take_arguments(&watch, err) == 0) {
 		watch.pid = atoi(*names);
 		status = watch_process(&watch, names, err);
 	}
