@@ -29,16 +29,6 @@ enum {
 #undef COMMAND
 #undef RENAMED
 
-/* Detaches from a process, as `holdtrace ctl PID detach` does. */
-int detach(const char *pid, struct error *err);
-
-/*
- * Executes the post-processor, which prints the question that a report answers and the options of
- * the report. what: name of the report, or "list" for all reports; help: "--help" or "--help=all".
- * Returns only if the post-processor cannot be executed.
- */
-int report_print_help(const char *what, const char *help, struct error *err);
-
 /* Prints the program's name and a message as one line on standard error. Defined in main.c. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -23,12 +23,6 @@
 #define PLACEHOLDER "{N}"
 #define RUNS_MAX    32u
 
-struct growth_runs {
-	char *directory;
-	char *paths[RUNS_MAX];
-	size_t count;
-};
-
 /* Returns the command with each {N} replaced by the number of units. The caller frees it. */
 static char *fill_in(const char *command, const char *units)
 {
@@ -89,31 +83,6 @@ static int record(const char *command, const char *units, char *path, struct err
 	return STATUS_UNKNOWN;
 }
 
-/* Records all runs. list: the numbers of units, separated by commas. */
-static int record_all(struct growth_runs *runs, const char *command, const char *list,
-		      struct error *err)
-{
-	int status = 0;
-
-	for (size_t length; !status && *list; list += length + (list[length] == ',')) {
-		cleanup_free char *units = NULL;
-
-		length = strspn(list, "0123456789");
-		if (!length || (list[length] && list[length] != ',') || runs->count == RUNS_MAX) {
-			error_set(err, EINVAL,
-				  "check --growth: expected at most %u numbers after the command, "
-				  "such as 100,200,400",
-				  RUNS_MAX);
-			return STATUS_USAGE;
-		}
-		units = memory_text_part(list, length);
-		runs->paths[runs->count] =
-			memory_format("%s/%zu.htr", runs->directory, runs->count + 1);
-		status = record(command, units, runs->paths[runs->count++], err);
-	}
-	return status;
-}
-
 /*
  * Finds `--growth 'COMMAND {N}'` or `--growth='COMMAND {N}'`. Returns the command, and sets *at to
  * the index of the option and *next to the index of the argument after the command. Returns NULL if
@@ -138,37 +107,53 @@ static const char *find_command(int argc, char **argv, int *at, int *next)
 
 int command_check(int argc, char **argv, struct error *err)
 {
-	struct growth_runs runs = { .count = 0 };
+	char *paths[RUNS_MAX];
 	cleanup_free char **words = memory_zalloc((size_t)argc + RUNS_MAX + 2, sizeof(*words));
 	const char *parent = getenv("TMPDIR");
 	cleanup_free char *directory =
 		memory_format("%s/holdtrace-check.XXXXXX", parent && *parent ? parent : "/tmp");
-	size_t used = 0;
-	int at, next, status;
-	const char *command = find_command(argc, argv, &at, &next);
+	size_t count = 0, used = 0, length;
+	int at, next, status = 0;
+	const char *command = find_command(argc, argv, &at, &next), *list;
 
 	if (!command)
 		return command_report(argc, argv, err);
-	runs.directory = mkdtemp(directory);
-	if (!runs.directory) {
+	if (!mkdtemp(directory)) {
 		error_system(err, errno, "%s", directory);
 		return STATUS_OWN_FAILURE;
 	}
-	status = record_all(&runs, command, next < argc ? argv[next] : "-", err);
+	/* the numbers of units, separated by commas */
+	for (list = next < argc ? argv[next] : "-"; !status && *list;
+	     list += length + (list[length] == ',')) {
+		cleanup_free char *units = NULL;
+
+		length = strspn(list, "0123456789");
+		if (!length || (list[length] && list[length] != ',') || count == RUNS_MAX) {
+			error_set(err, EINVAL,
+				  "check --growth: expected at most %u numbers after the command, "
+				  "such as 100,200,400",
+				  RUNS_MAX);
+			status = STATUS_USAGE;
+			break;
+		}
+		units = memory_text_part(list, length);
+		paths[count] = memory_format("%s/%zu.htr", directory, count + 1);
+		status = record(command, units, paths[count++], err);
+	}
 	words[used++] = program_invocation_name;
 	words[used++] = (char *)INVOCATION_COMMAND "check";
 	for (int i = 1; i < argc; i++)
 		if (i < at || i > next)
 			words[used++] = argv[i];
 	words[used++] = (char *)"--growth";
-	for (size_t i = 0; i < runs.count; i++)
-		words[used++] = runs.paths[i];
+	for (size_t i = 0; i < count; i++)
+		words[used++] = paths[i];
 	if (!status)
 		status = run_part(PART_POSTPROC, words, STDOUT_FILENO, err);
-	for (size_t i = 0; i < runs.count; i++) {
-		unlink(runs.paths[i]);
-		free(runs.paths[i]);
+	for (size_t i = 0; i < count; i++) {
+		unlink(paths[i]);
+		free(paths[i]);
 	}
-	rmdir(runs.directory);
+	rmdir(directory);
 	return status;
 }

@@ -101,21 +101,10 @@ int labels_add(struct settings *settings, const char *list, struct error *err)
 {
 	for (size_t length; *list; list += length + (list[length] == ',')) {
 		length = strcspn(list, ",");
-		if (add_label(settings->labels, list, length, err))
+		if (add_label(settings->labels, list, length, err) && err)
 			return -EINVAL;
 	}
 	return 0;
-}
-
-void labels_add_attributes(struct settings *settings)
-{
-	const char *list = getenv("OTEL_RESOURCE_ATTRIBUTES");
-	struct error ignored;
-
-	for (size_t length; list && *list; list += length + (list[length] == ',')) {
-		length = strcspn(list, ",");
-		add_label(settings->labels, list, length, &ignored);
-	}
 }
 
 /*

@@ -18,12 +18,9 @@ const char *labels_job(void);
 
 /*
  * Adds labels, NAME=VALUE,NAME=VALUE, to the setting. A label replaces an earlier label of the same
- * name. Returns 0 or -EINVAL.
+ * name. Returns 0 or -EINVAL. err NULL: leaves out labels that are invalid or exceed the limits.
  */
 int labels_add(struct settings *settings, const char *list, struct error *err);
-
-/* Adds those labels of OTEL_RESOURCE_ATTRIBUTES that are valid and within the limits. */
-void labels_add_attributes(struct settings *settings);
 
 /*
  * Adds the host, job and rank, if the run has a label or a rank. Does not replace labels of the

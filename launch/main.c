@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/cleanup.h"
+#include "base/invocation.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/out.h"
 #include "base/suggest.h"
-#include "base/options.h"
 #include "launch/command.h"
 #include "launch/run.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -113,39 +117,88 @@ static void print_overview(FILE *to, bool is_all)
 		PROGRAM, PROGRAM);
 }
 
-static int print_details(const struct command *command, const char *what, const char *help,
-			 struct error *err)
-{
-	char *words[] = { program_invocation_name, (char *)(uintptr_t)command->name,
-			  (char *)"--help", NULL };
-	bool is_view = command->function == command_view;
+/* ---- commands of other programs ---- */
 
-	if (command->function == command_run || command->function == command_record) {
-		puts("\nOptions:");
-		run_print_options(stdout, true);
-	}
-	if (command->function == command_attach) {
-		puts("\nOptions:");
-		options_print(stdout, &attach_options, OPTION_FULL);
-	}
-	if (is_view || command->function == command_live || command->function == command_watch) {
-		puts("\nOptions:");
-		fflush(stdout);
-		return run_become(!is_view			  ? PART_LIVE
-				  : strcmp(command->name, "push") ? PART_VIEW
-								  : PART_PUSH,
-				  words, err);
-	}
-	if (!strcmp(command->name, "report"))
-		return report_print_help(what, help, err);
-	if (command->function == command_report || command->function == command_check)
-		return report_print_help(command->name, help, err);
-	return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
+/*
+ * Executes the part of holdtrace that parses the arguments of a command. The part gets our own name
+ * as argv[0], so its messages begin with that name. `first` and `second` are inserted before the
+ * arguments of `argv`; `second` may be NULL.
+ */
+static int become_part(enum part part, const char *first, const char *second, char **argv,
+		       struct error *err)
+{
+	size_t count = options_count(argv + 1), used = 0;
+	cleanup_free char **words = memory_zalloc(count + 4, sizeof(*words));
+
+	words[used++] = program_invocation_name;
+	words[used++] = (char *)(uintptr_t)first;
+	if (second)
+		words[used++] = (char *)(uintptr_t)second;
+	memcpy(words + used, argv + 1, count * sizeof(*words));
+	return run_become(part, words, err);
 }
+
+int command_report(int argc, char **argv, struct error *err)
+{
+	char command[32];
+
+	(void)argc;
+	snprintf(command, sizeof(command), INVOCATION_COMMAND "%s", argv[0]);
+	return become_part(PART_POSTPROC, command, NULL, argv, err);
+}
+
+int command_live(int argc, char **argv, struct error *err)
+{
+	(void)argc;
+	return become_part(PART_LIVE, argv[0], NULL, argv, err);
+}
+
+/* passes the path of the post-processor, because holdtrace-view and holdtrace-push run it */
+int command_view(int argc, char **argv, struct error *err)
+{
+	cleanup_free char *path = NULL;
+
+	(void)argc;
+	return place_find(PART_POSTPROC, &path, err)
+		       ? STATUS_OWN_FAILURE
+		       : become_part(strcmp(argv[0], "push") ? PART_VIEW : PART_PUSH, path, NULL,
+				     argv, err);
+}
+
+int command_watch(int argc, char **argv, struct error *err)
+{
+	cleanup_free char *path = NULL, *check = NULL;
+
+	(void)argc;
+	if (place_find(PART_POSTPROC, &path, err))
+		return STATUS_OWN_FAILURE;
+	check = memory_format("--check=%s", path);
+	return become_part(PART_LIVE, argv[0], check, argv, err);
+}
+
+/*
+ * Executes the post-processor, which prints the question that a report answers and the options of
+ * the report. what: name of the report, or "list" for all reports; help: "--help" or "--help=all".
+ */
+static int report_print_help(const char *what, const char *help, struct error *err)
+{
+	char option[256];
+	char *words[] = { program_invocation_name, option, (char *)(uintptr_t)help, NULL };
+
+	snprintf(option, sizeof(option), "--report=%s", what);
+	putchar('\n');
+	fflush(stdout);
+	return run_become(PART_POSTPROC, words, err);
+}
+
+/* ---- help ---- */
 
 int command_help(int argc, char **argv, struct error *err)
 {
 	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
+	const char *help = argc > 2 && !strcmp(argv[argc - 1], help_all) ? help_all : "--help";
+	char *words[] = { program_invocation_name, NULL, (char *)"--help", NULL };
+	bool is_view = command && command->function == command_view;
 	struct suggest suggest;
 
 	if (argc > 1 && !strcmp(argv[1], "all")) {
@@ -165,9 +218,29 @@ int command_help(int argc, char **argv, struct error *err)
 	}
 	printf("Usage: %s %s %s\n\n", PROGRAM, command->name, command->arguments);
 	options_print_word(stdout, "", 2, command->text);
-	return print_details(command, argc > 2 && argv[2][0] != '-' ? argv[2] : "list",
-			     argc > 2 && !strcmp(argv[argc - 1], help_all) ? help_all : "--help",
-			     err);
+	if (command->function == command_run || command->function == command_record) {
+		puts("\nOptions:");
+		run_print_options(stdout, true);
+	}
+	if (command->function == command_attach) {
+		puts("\nOptions:");
+		options_print(stdout, &attach_options, OPTION_FULL);
+	}
+	if (is_view || command->function == command_live || command->function == command_watch) {
+		puts("\nOptions:");
+		fflush(stdout);
+		words[1] = (char *)(uintptr_t)command->name;
+		return run_become(!is_view			  ? PART_LIVE
+				  : strcmp(command->name, "push") ? PART_VIEW
+								  : PART_PUSH,
+				  words, err);
+	}
+	if (!strcmp(command->name, "report"))
+		return report_print_help(argc > 2 && argv[2][0] != '-' ? argv[2] : "list", help,
+					 err);
+	if (command->function == command_report || command->function == command_check)
+		return report_print_help(command->name, help, err);
+	return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
 }
 
 static bool is_help(const char *word)

@@ -4,8 +4,12 @@
 
 /*
  * Finds the other parts of holdtrace: in the directory of this program (build tree), or at their
- * installed paths relative to that directory, so that an installed tree can be moved.
+ * installed paths relative to that directory, so that an installed tree can be moved. Inspects a
+ * program before it runs: if no library can be preloaded into it, the user gets the reason instead
+ * of an empty trace.
  */
+
+#include <stdbool.h>
 
 #include "base/error.h"
 
@@ -30,5 +34,14 @@ int place_find(enum part part, char **path, struct error *err);
  * -ENOENT or -EACCES.
  */
 int place_program(const char *word, char **path, struct error *err);
+
+/*
+ * Inspects the program at `path`; if it is a script, inspects its interpreter. Returns 0 if the
+ * program can be traced or the file cannot be read, else -ENOTSUP with the reason and advice in
+ * `err`. Sets *program to the path of the program or interpreter, if it was found; the caller frees
+ * it. Sets *ignores if the program ignores LD_PRELOAD, but can run with it and passes it on to its
+ * children.
+ */
+int inspect_program(const char *path, char **program, bool *ignores, struct error *err);
 
 #endif

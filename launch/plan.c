@@ -153,38 +153,7 @@ static const uint8_t *code_at(const struct file *file, uint64_t address, uint64_
 	return NULL;
 }
 
-static char *loader_of(const struct file *file)
-{
-	for (unsigned i = 0; i < file->segment_count; i++) {
-		const Elf64_Phdr *segment = &file->segments[i];
-
-		if (segment->p_type == PT_INTERP && segment->p_offset < file->size &&
-		    segment->p_filesz < file->size - segment->p_offset)
-			return memory_format("%.*s", (int)segment->p_filesz,
-					     (const char *)file->data + segment->p_offset);
-	}
-	return NULL;
-}
-
 /* ---- a function ---- */
-
-static struct patch_shape shape_of(const char *letters)
-{
-	struct patch_shape shape = { PATCH_VALUES, PATCH_VALUES, PATCH_VALUES, PATCH_VALUES, 0 };
-
-	for (uint8_t i = 0; letters[i]; i++) {
-		if (letters[i] == 's')
-			shape.size = i;
-		if (letters[i] == 'n')
-			shape.count = i;
-		if (letters[i] == 'p')
-			shape.old = i;
-		if (letters[i] == 'w')
-			shape.where = i;
-		shape.is_text |= letters[i] == 't';
-	}
-	return shape;
-}
 
 #ifdef CAN_DECODE
 
@@ -497,10 +466,24 @@ static void add_function(struct patches *plan, const struct file *file, const El
 		return;
 	}
 	plan->count++;
-	*patch = (struct patch){ .entry = symbol->st_value, .is_asked = is_asked };
+	*patch = (struct patch){
+		.entry = symbol->st_value,
+		.is_asked = is_asked,
+		.shape = { PATCH_VALUES, PATCH_VALUES, PATCH_VALUES, PATCH_VALUES, 0 },
+	};
 	patch->module = (uint8_t)plan->modules;
 	snprintf(patch->name, sizeof(patch->name), "%s", name);
-	patch->shape = shape_of(shape ? shape : "");
+	for (uint8_t i = 0; shape && shape[i]; i++) {
+		if (shape[i] == 's')
+			patch->shape.size = i;
+		if (shape[i] == 'n')
+			patch->shape.count = i;
+		if (shape[i] == 'p')
+			patch->shape.old = i;
+		if (shape[i] == 'w')
+			patch->shape.where = i;
+		patch->shape.is_text |= shape[i] == 't';
+	}
 	patch->reason =
 		!shape	? PATCH_UNKNOWN
 		: !code ? PATCH_UNDECODED
@@ -560,7 +543,7 @@ static char *plan_file(struct patches *plan, int fd, bool is_program, const char
 	struct file file = { .data = NULL };
 	uint32_t before = plan->count;
 	unsigned allocators;
-	bool has_private;
+	bool has_private, wants_loader;
 	size_t head;
 
 	if (plan->modules == PATCH_MODULES_MAX || !map_file(&file, fd))
@@ -592,8 +575,15 @@ static char *plan_file(struct patches *plan, int fd, bool is_program, const char
 		plan->module[plan->modules++] =
 			patches_hash(file.data, head < PATCH_HEAD ? head : PATCH_HEAD);
 	}
-	if (is_program && (file.needs_others || hook_count || getenv("LD_PRELOAD")))
-		loader = loader_of(&file);
+	wants_loader = is_program && (file.needs_others || hook_count || getenv("LD_PRELOAD"));
+	for (unsigned i = 0; wants_loader && !loader && i < file.segment_count; i++) {
+		const Elf64_Phdr *segment = &file.segments[i];
+
+		if (segment->p_type == PT_INTERP && segment->p_offset < file.size &&
+		    segment->p_filesz < file.size - segment->p_offset)
+			loader = memory_format("%.*s", (int)segment->p_filesz,
+					       (const char *)file.data + segment->p_offset);
+	}
 	munmap((void *)(uintptr_t)file.data, file.size);
 	return loader;
 }

@@ -9,7 +9,6 @@
 #include "collect/keep.h"
 #include "hook_table.h"
 #include "launch/command.h"
-#include "launch/inspect.h"
 #include "launch/labels.h"
 #include "launch/plan.h"
 #include "launch/session.h"
@@ -95,16 +94,17 @@ static int take_setting(void *values, const struct option_row *row, const char *
 
 static int take_environment(struct run *run, struct error *err)
 {
-	labels_add_attributes(&run->session.control->settings);
+	labels_add(&run->session.control->settings, getenv("OTEL_RESOURCE_ATTRIBUTES") ?: "", NULL);
 	for (size_t i = 0; i < ROWS; i++) {
 		const char *value = rows[i].environment ? getenv(rows[i].environment) : NULL;
-		char old[40];
+		char old[40] = "";
 
 		/* the environment variable of a renamed option would have no effect */
-		snprintf(old, sizeof(old), "HOLDTRACE_%s", rows[i].option);
+		if (rows[i].kind == OPTION_renamed)
+			snprintf(old, sizeof(old), "HOLDTRACE_%s", rows[i].option);
 		for (char *at = old; *at; at++)
 			*at = (char)(*at == '-' ? '_' : toupper(*at));
-		if (rows[i].kind == OPTION_renamed && getenv(old))
+		if (*old && getenv(old))
 			return error_set(err, EINVAL,
 					 "environment: %s has no effect any more: see %s", old,
 					 rows[i].text);
@@ -149,31 +149,13 @@ static int check_output(const char *out, struct error *err)
 	return 0;
 }
 
-/*
- * Checks --keep, which replaces the trace file from time to time, and --node: both need a single
- * .htr file.
- */
-static int check_file(const struct settings *settings, bool is_node, struct error *err)
-{
-	const char *out = settings->out;
-	size_t length = strlen(out);
-	bool is_htr = length > 4 && !strcmp(out + length - 4, ".htr");
-	struct keep_options options;
-
-	if (keep_parse(&options, settings->keep, err))
-		return -EINVAL;
-	if ((!*settings->keep && !is_node) ||
-	    (settings->format != FORMAT_RTRACE_1_4 &&
-	     (is_htr || (!*out && settings->format == FORMAT_HTR))))
-		return 0;
-	return error_set(err, EINVAL, "--%s%s: needs a single .htr file as output (-o NAME.htr)",
-			 is_node ? "node" : "keep=", is_node ? "" : settings->keep);
-}
-
 /* Checks settings for errors that the rows of settings.def cannot describe. */
 static int check_settings(const struct settings *settings, bool is_node, struct error *err)
 {
 	bool has_directory = strchr(settings->follow, '/') != NULL;
+	size_t out = strlen(settings->out);
+	bool is_htr = out > 4 && !strcmp(settings->out + out - 4, ".htr");
+	struct keep_options options;
 
 	if (settings->backtrace.depth > ARENA_FRAMES_MAX)
 		return error_set(err, EINVAL, "--backtrace=%lld: expected 0 to %u frames",
@@ -185,8 +167,14 @@ static int check_settings(const struct settings *settings, bool is_node, struct 
 		return error_set(
 			err, EINVAL, "--follow=%s: expected all, no, or names of programs%s",
 			settings->follow, has_directory ? " without their directories" : "");
-	if (check_file(settings, is_node, err))
+	if (keep_parse(&options, settings->keep, err))
 		return -EINVAL;
+	/* --keep, which replaces the trace file from time to time, and --node need one .htr file */
+	if ((*settings->keep || is_node) && (settings->format == FORMAT_RTRACE_1_4 ||
+					     !(is_htr || (!out && settings->format == FORMAT_HTR))))
+		return error_set(err, EINVAL,
+				 "--%s%s: needs a single .htr file as output (-o NAME.htr)",
+				 is_node ? "node" : "keep=", is_node ? "" : settings->keep);
 
 	const char *list = settings->events;
 	struct suggest suggest;
@@ -450,19 +438,6 @@ static int write_screen(const struct run *run)
 	return !status && to < 0 ? STATUS_OWN_FAILURE : status;
 }
 
-static int write_page(const struct run *run)
-{
-	char format[] = "--format=html", over[] = "-f", output[] = "-o";
-	char *words[] = { over, output, (char *)(uintptr_t)run->html, format, NULL };
-
-	if (!run->html)
-		return 0;
-	if (run_over_traces(run, "--report=summary", words, STDOUT_FILENO) == 0)
-		return 0;
-	say("--report=%s: the page is missing or incomplete", run->html);
-	return STATUS_OWN_FAILURE;
-}
-
 static int tell_no_page(const struct run *run)
 {
 	if (run->html)
@@ -490,9 +465,11 @@ int run_tell(struct run *run, const char *program)
 	struct error err = { 0 };
 	struct session *session = &run->session;
 	const struct control_page *control = session->control;
+	char format[] = "--format=html", over[] = "-f", output[] = "-o";
+	char *words[] = { over, output, (char *)(uintptr_t)run->html, format, NULL };
 	char text[PROC_STAT_SIZE];
 	const char *state;
-	int status = 0, page;
+	int status = 0, page = 0;
 	bool is_frozen, is_screen = run->fail_on || run->screen || (run->is_shown && !run->quiet);
 
 	if (!session_attached(session) && run->is_untraced)
@@ -532,7 +509,10 @@ int run_tell(struct run *run, const char *program)
 	if (session_left_unsaid(session) && !run->quiet)
 		say("--follow=%s left out %u more processes after the last trace had ended",
 		    control->settings.follow, session_left_unsaid(session));
-	page = write_page(run);
+	if (run->html && run_over_traces(run, "--report=summary", words, STDOUT_FILENO)) {
+		say("--report=%s: the page is missing or incomplete", run->html);
+		page = STATUS_OWN_FAILURE;
+	}
 	if (is_screen)
 		status = write_screen(run);
 	for (size_t i = 0; !is_screen && !run->quiet && i < session->stream_count; i++)

@@ -347,12 +347,23 @@ void session_destroy(struct session *session)
 
 /* ---- all ranks of a node ---- */
 
-/* Opens and locks the file. Another user must not be able to choose the run, so it must be ours. */
-static int open_locked(struct node *node, struct error *err)
+int node_enter(struct node *node, struct session *session, struct error *err)
 {
+	char name[SESSION_TEXT_MAX] = "";
 	struct stat facts = { .st_nlink = 0 };
 
-	/* the file may be removed while we wait for the lock */
+	cleanup_free char *here = getcwd(NULL, 0);
+	cleanup_free char *text = memory_format("%s\n%s\n%s", labels_job(), here ? here : "",
+						session->control->settings.out);
+	const char *directory = getenv("XDG_RUNTIME_DIR");
+
+	node->path = memory_format("%s/holdtrace-node-%u-%016" PRIx64,
+				   directory && *directory ? directory : "/tmp",
+				   (unsigned)geteuid(), hash_bytes(0, text, strlen(text)));
+	/*
+	 * Open and lock the file, which may be removed while we wait for the lock. Another user
+	 * must not be able to choose the run, so the file must be ours.
+	 */
 	while (!facts.st_nlink) {
 		if (node->fd >= 0)
 			close(node->fd);
@@ -367,27 +378,10 @@ static int open_locked(struct node *node, struct error *err)
 		if (fstat(node->fd, &facts))
 			return error_system(err, errno, "--node: %s", node->path);
 	}
-	return 0;
-}
-
-int node_enter(struct node *node, struct session *session, struct error *err)
-{
-	char name[SESSION_TEXT_MAX] = "";
-	int rc;
-
-	cleanup_free char *here = getcwd(NULL, 0);
-	cleanup_free char *text = memory_format("%s\n%s\n%s", labels_job(), here ? here : "",
-						session->control->settings.out);
-	const char *directory = getenv("XDG_RUNTIME_DIR");
-
-	node->path = memory_format("%s/holdtrace-node-%u-%016" PRIx64,
-				   directory && *directory ? directory : "/tmp",
-				   (unsigned)geteuid(), hash_bytes(0, text, strlen(text)));
-	rc = open_locked(node, err);
-	if (rc == 0 && read(node->fd, name, sizeof(name) - 1) > 0 && !join_run(session, name))
+	if (read(node->fd, name, sizeof(name) - 1) > 0 && !join_run(session, name))
 		/* all ranks so far have ended: do not overwrite their file */
 		session->control->settings.force = 0;
-	return rc;
+	return 0;
 }
 
 void node_announce(struct node *node, const struct session *session)

@@ -68,18 +68,6 @@ void signals_hide(const char *name)
 		memset((void *)from, 0, to - from);
 }
 
-/* Whether this signal was sent to the group since the last call with the same signal. */
-static bool was_for_group(int number)
-{
-	unsigned char word = (unsigned char)number;
-
-	if (witness < 0)
-		return false;
-	/* wake the witness: the group may have been stopped, and only the launcher continued */
-	kill(witness, SIGCONT);
-	return send(asked, &word, 1, MSG_NOSIGNAL) == 1 && read(asked, &word, 1) == 1 && word;
-}
-
 void signals_hold(void)
 {
 	const struct sigaction nothing = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
@@ -162,7 +150,16 @@ static bool has_group_signal(int number)
 	bool was_group = false, is_more = true;
 
 	while (is_more) {
-		is_more = was_for_group(number);
+		unsigned char word = (unsigned char)number;
+
+		/*
+		 * ask the witness; wake it first, because the group may have been stopped, and only
+		 * the launcher continued
+		 */
+		if (witness >= 0)
+			kill(witness, SIGCONT);
+		is_more = witness >= 0 && send(asked, &word, 1, MSG_NOSIGNAL) == 1 &&
+			  read(asked, &word, 1) == 1 && word;
 		was_group |= is_more;
 		is_more |= take_pending(number);
 	}

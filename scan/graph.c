@@ -99,30 +99,26 @@ static uint32_t first_from(const struct graph *graph, size_t index)
 	return index < graph->page_first.count ? graph->page_first.items[index] : graph->count;
 }
 
-/* Returns the last block that begins at or before `address`, which the caller knows to exist. */
-static uint32_t last_before(const struct graph *graph, uint64_t address)
-{
-	uint64_t page = address >> PAGE_SHIFT;
-	const struct graph_page *range =
-		&graph->pages.items[ARRAY_SEARCH(graph->pages.count, at,
-						 graph->pages.items[at].from <= page) -
-				    1];
-	/* behind a range, the next page with blocks is the first one of the next range */
-	size_t index = range->first + ((page < range->to ? page : range->to) - range->from);
-	uint32_t low = first_from(graph, index), high = first_from(graph, index + 1);
-
-	return low - 1 +
-	       (uint32_t)ARRAY_SEARCH(high - low, at, graph->blocks[low + at].address <= address);
-}
-
 uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *strength)
 {
-	uint64_t address = untagged(word), end, size;
-	uint32_t block;
+	uint64_t address = untagged(word), page, end, size;
+	const struct graph_page *range;
+	uint32_t low, block;
+	size_t index;
 
 	if (!graph->count || address < graph->blocks[0].address)
 		return GRAPH_NONE;
-	block = last_before(graph, address);
+	/* the last block that begins at or before the address */
+	page = address >> PAGE_SHIFT;
+	range = &graph->pages.items[ARRAY_SEARCH(graph->pages.count, at,
+						 graph->pages.items[at].from <= page) -
+				    1];
+	/* after a range, the next page with blocks is the first one of the next range */
+	index = range->first + ((page < range->to ? page : range->to) - range->from);
+	low = first_from(graph, index);
+	block = low - 1 +
+		(uint32_t)ARRAY_SEARCH(first_from(graph, index + 1) - low, at,
+				       graph->blocks[low + at].address <= address);
 	if (graph->blocks[block].address == address) {
 		*strength = word == address ? STRENGTH_START : STRENGTH_WEAK;
 		return block;
@@ -335,34 +331,6 @@ static void search_component(struct parting *parting, uint32_t from)
 	}
 }
 
-/* Sets the parents of indirect blocks: each block gets a path from a component's first block. */
-static void name_parents(struct parting *parting)
-{
-	struct graph *graph = parting->graph;
-	uint32_t *queue = parting->open, queued = 0;
-
-	for (uint32_t i = 1; i <= parting->components; i++)
-		if (!parting->is_pointed[i])
-			queue[queued++] = parting->leads[i];
-	for (uint32_t i = 0; i < graph->count; i++)
-		if (is_lost(graph, i))
-			graph->classes[i] = GRAPH_INDIRECT;
-	for (uint32_t i = 0; i < queued; i++)
-		graph->classes[queue[i]] = GRAPH_LOST;
-	for (uint32_t done = 0; done < queued; done++)
-		for (uint64_t k = graph->starts[queue[done]]; k < graph->starts[queue[done] + 1];
-		     k++) {
-			uint32_t edge = graph->edges.items[k], target = EDGE_TARGET(edge);
-
-			if (EDGE_STRENGTH(edge) == STRENGTH_WEAK ||
-			    graph->classes[target] != GRAPH_INDIRECT ||
-			    graph->parents[target] != GRAPH_NONE)
-				continue;
-			graph->parents[target] = queue[done];
-			queue[queued++] = target;
-		}
-}
-
 /* Divides the unreachable blocks into components, and finds the first block of each component. */
 static void part_lost(struct graph *graph)
 {
@@ -390,7 +358,33 @@ static void part_lost(struct graph *graph)
 			    parting.component[target] != parting.component[i])
 				parting.is_pointed[parting.component[target]] = true;
 		}
-	name_parents(&parting);
+
+	/*
+	 * set the parents of indirect blocks: each block gets a path from a component's
+	 * first block
+	 */
+	uint32_t *queue = parting.open, queued = 0;
+
+	for (uint32_t i = 1; i <= parting.components; i++)
+		if (!parting.is_pointed[i])
+			queue[queued++] = parting.leads[i];
+	for (uint32_t i = 0; i < graph->count; i++)
+		if (is_lost(graph, i))
+			graph->classes[i] = GRAPH_INDIRECT;
+	for (uint32_t i = 0; i < queued; i++)
+		graph->classes[queue[i]] = GRAPH_LOST;
+	for (uint32_t done = 0; done < queued; done++)
+		for (uint64_t k = graph->starts[queue[done]]; k < graph->starts[queue[done] + 1];
+		     k++) {
+			uint32_t edge = graph->edges.items[k], target = EDGE_TARGET(edge);
+
+			if (EDGE_STRENGTH(edge) == STRENGTH_WEAK ||
+			    graph->classes[target] != GRAPH_INDIRECT ||
+			    graph->parents[target] != GRAPH_NONE)
+				continue;
+			graph->parents[target] = queue[done];
+			queue[queued++] = target;
+		}
 }
 
 void graph_mark(struct graph *graph, uint32_t root_count)

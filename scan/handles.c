@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "scan/handles.h"
+#include "scan/roots.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -19,7 +19,6 @@
 #include "scan.h"
 #include "scan/moment.h"
 #include "scan/named.h"
-#include "scan/handles.h"
 #include "scan/of_core.h"
 #include "scan/blocks.h"
 #include "scan/results.h"
@@ -100,29 +99,6 @@ static int ask_new(struct process *process, struct error *err)
 }
 
 /*
- * Waits until the thread stops, and reads its registers and name. If the thread has ended, sets its
- * tid to 0.
- */
-static int take_thread(struct process_thread *thread, struct error *err)
-{
-	struct tracee *tracee = &thread->tracee;
-	int rc = tracee_await(tracee);
-
-	if (rc == -EBUSY)
-		return error_set(err, EBUSY, "thread %d does not stop", tracee->tid);
-	if (rc)
-		return error_system(err, -rc, "cannot read the registers of thread %d",
-				    tracee->tid);
-	if (!tracee->tid)
-		return 0;
-	thread->register_count = sizeof(tracee->registers) / sizeof(*thread->registers);
-	memcpy(thread->registers, &tracee->registers, sizeof(tracee->registers));
-	thread->vector_count = tracee_vectors(tracee, thread->vectors, PROCESS_VECTORS_MAX);
-	proc_name(tracee->stopping.pid, tracee->tid, thread->name, sizeof(thread->name));
-	return 0;
-}
-
-/*
  * Waits at most one second until all threads can be stopped without harm (process/stopping.h).
  * Returns 0, or -EBUSY with a text that names the thread that prevents the stop. Not called for a
  * process that is about to end, because its time limits no longer matter.
@@ -170,9 +146,25 @@ static int stop_begin(struct process *process, struct error *err)
 		if (rc)
 			return rc;
 		for (; taken < process->threads.count; taken++) {
-			rc = take_thread(&process->threads.items[taken], err);
+			struct process_thread *thread = &process->threads.items[taken];
+			struct tracee *tracee = &thread->tracee;
+
+			rc = tracee_await(tracee);
+			if (rc == -EBUSY)
+				return error_set(err, EBUSY, "thread %d does not stop",
+						 tracee->tid);
 			if (rc)
-				return rc;
+				return error_system(err, -rc,
+						    "cannot read the registers of thread %d",
+						    tracee->tid);
+			if (!tracee->tid) /* the thread has ended */
+				continue;
+			thread->register_count =
+				sizeof(tracee->registers) / sizeof(*thread->registers);
+			memcpy(thread->registers, &tracee->registers, sizeof(tracee->registers));
+			thread->vector_count =
+				tracee_vectors(tracee, thread->vectors, PROCESS_VECTORS_MAX);
+			proc_name(process->pid, tracee->tid, thread->name, sizeof(thread->name));
 		}
 		if (process->beat)
 			process->beat(process->user);

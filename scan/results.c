@@ -210,32 +210,6 @@ static void end_runs(struct out *out, const struct report *report, struct runs_t
 	runs->used = 0;
 }
 
-static void put_pages(struct out *out, const struct report *report)
-{
-	const struct page_runs *pages = &report->process->pages;
-	struct runs_text *runs = memory_zalloc(1, sizeof(*runs));
-
-	for (size_t i = 0; i < pages->count; i++) {
-		const struct page_run *run = &pages->items[i];
-		char state = run->state & PAGE_ZERO ? 'z' : run->state & PAGE_PRESENT ? 'p' : 's';
-
-		/* 48 bytes: two states with their numbers of pages */
-		if (runs->used + 48 > sizeof(runs->text) || run->from < runs->at)
-			end_runs(out, report, runs);
-		if (!runs->used)
-			runs->from = runs->at = run->from;
-		if (run->from > runs->at)
-			add_pages(runs, '-', (run->from - runs->at) / WORDS_PAGE);
-		add_pages(runs, state, (run->to - run->from) / WORDS_PAGE);
-		if (i % 4096 == 0)
-			report->process->beat(report->process->user);
-	}
-	end_runs(out, report, runs);
-	if (runs->count)
-		end_note(out);
-	free(runs);
-}
-
 /*
  * Writes the notes on resident memory: first those of the mappings, then those of the pages, and
  * last a note with the state "done".
@@ -246,6 +220,7 @@ static void put_residences(struct out *out, const struct report *report)
 	const struct maps *maps = &process->subject.maps;
 	const struct page_runs *pages = &process->pages;
 	uint64_t resident = 0, mappings = 0;
+	struct runs_text runs = { 0 };
 	size_t first;
 	bool is_known = process->has_smaps;
 
@@ -270,7 +245,24 @@ static void put_residences(struct out *out, const struct report *report)
 		resident += residence->resident;
 		mappings++;
 	}
-	put_pages(out, report);
+	for (size_t i = 0; i < pages->count; i++) {
+		const struct page_run *run = &pages->items[i];
+		char state = run->state & PAGE_ZERO ? 'z' : run->state & PAGE_PRESENT ? 'p' : 's';
+
+		/* 48 bytes: two states with their numbers of pages */
+		if (runs.used + 48 > sizeof(runs.text) || run->from < runs.at)
+			end_runs(out, report, &runs);
+		if (!runs.used)
+			runs.from = runs.at = run->from;
+		if (run->from > runs.at)
+			add_pages(&runs, '-', (run->from - runs.at) / WORDS_PAGE);
+		add_pages(&runs, state, (run->to - run->from) / WORDS_PAGE);
+		if (i % 4096 == 0)
+			report->process->beat(report->process->user);
+	}
+	end_runs(out, report, &runs);
+	if (runs.count)
+		end_note(out);
 	begin_note(out, report, NOTE_RESIDENT);
 	put_text(out, "state", is_known ? "done" : "unknown");
 	put_number(out, "resident", resident);

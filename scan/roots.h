@@ -85,4 +85,13 @@ void roots_name(struct roots *roots, struct graph *graph, const struct process *
  */
 const char *dead_allocator(const struct process *process);
 
+/*
+ * Sets is_lost of the handles of `live`, after graph_mark(): streams, directories and threads that
+ * the program can no longer close or join. A stream is in libc's list of all streams, and a
+ * thread's own stack and descriptor contain its id; neither makes the handle reachable. In case of
+ * doubt, a handle is reachable.
+ */
+void handles_judge(struct live *live, const struct graph *graph, const struct process *process,
+		   const struct roots *roots);
+
 #endif
