@@ -11,7 +11,6 @@
  */
 #include "hand.h"
 
-#include "by_number.h"
 #include "preload/ground/arch.h"
 #include "preload/ground/loader.h"
 #include "preload/record/memory.h"

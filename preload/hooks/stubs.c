@@ -11,9 +11,6 @@
 
 #include "each.h"
 #include "effects.h"
-#include "by_number.h"
-#include "preload/record/ending.h"
-#include "preload/record/contended.h"
 #include "preload/record/facts.h"
 #include "preload/record/sampling.h"
 

@@ -49,7 +49,7 @@ struct call {
 struct call_argument {
 	enum argument_kind kind;
 	int64_t number;
-	/* read only if the kernel or libc has read it, or it is readable (proof.h) */
+	/* read only if the kernel or libc has read it, or it is readable (proof_of()) */
 	const char *text;
 	const struct timespec *time;
 };
@@ -326,6 +326,17 @@ static inline void call_show_object(struct call *call, uint64_t object, uint64_t
 	call->thread->slot->open[call->depth].object = object;
 	call->thread->slot->open[call->depth].related = related;
 }
+
+/*
+ * Whether memory of the program is readable, although neither the kernel nor libc has read it: it
+ * is on the thread's own stack, or the kernel, which is asked once for each page, can read it.
+ * Under a seccomp filter the kernel is not asked, and memory outside of the stack counts as
+ * unreadable.
+ */
+bool proof_of(const struct call *call, const void *address, size_t size);
+
+/* Returns the text, or "" if it is not readable. Checks the first ARENA_TEXT_MAX bytes only. */
+const char *proof_text(const struct call *call, const char *text);
 
 /* Records one part of the call. A signal handler may interrupt this and record events, too. */
 void call_event(struct call *call, const struct call_event *event);

@@ -37,7 +37,7 @@ extern struct life life;
 enum life_arm {
 	LIFE_RECORDS = 1,
 	LIFE_FOLLOWS = 2,   /* the hook also asks the kernel for the file's name (--detail=paths) */
-	LIFE_CONTENDED = 8, /* locks without a wait are only counted (contended.h) */
+	LIFE_CONTENDED = 8, /* locks without a wait are only counted (effects.h) */
 	LIFE_SAMPLES = 4,   /* only some blocks, and their frees, are recorded (sampling.h) */
 	/* the real function calls malloc or realloc, which sample, too (hand_allocators.c) */
 	LIFE_NESTS = 16,
@@ -128,5 +128,18 @@ void life_note_namespaces(void);
 
 /* Counts a dropped event that belongs to no slot. */
 void life_drop(enum loss reason);
+
+/*
+ * At the very end of the process, asks the kernel how many descriptors are open and in which state
+ * the children are. The answers include the effects of calls that bypassed the hooks.
+ */
+void ending_look(void);
+
+/*
+ * With --scan=exit: waits at the very end of the process until its memory has been scanned. Waits
+ * as long as the scan makes progress. Without progress, the wait ends after --patience, on a busy
+ * machine after at most four times that time.
+ */
+void ending_await_scan(void);
 
 #endif

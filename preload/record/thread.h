@@ -64,7 +64,7 @@ struct thread {
 	uint32_t mark;
 	struct busy busy;
 	uint32_t modules;     /* number of modules reported so far */
-	uint32_t taken_count; /* number of recorded locks that the thread holds (contended.h) */
+	uint32_t taken_count; /* number of recorded locks that the thread holds (effects.h) */
 	uint64_t taken[THREAD_TAKEN_MAX];
 	struct thread_inner {
 		/* number of the innermost open call to a function in hand_allocators.c */

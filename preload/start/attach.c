@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach.h"
+#include "start.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 
 #include "injected.h"
-#include "attach.h"
 #include "contract.h"
 #include "patch.h"
 #include "preload/ground/plain.h"

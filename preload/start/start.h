@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "hooks.h"
+#include "arena.h"
 
 struct late_order;
 
@@ -22,5 +22,17 @@ void start_recording(void);
 
 /* Starts the library, unless that is done. Returns whether the hook may record its call. */
 bool start_wake(enum hook_number hook);
+
+/* ---- the control page (attach.c) ---- */
+
+/*
+ * Maps the control page and closes its descriptor. The mapping keeps a shared flock on the file, by
+ * which the collector detects that the last process has ended. name: the program's name in the
+ * trace. Returns NULL if the process is not traced.
+ */
+const struct control_page *attach_control(char **environment, const char *name);
+
+/* Whether the run began with this program, according to the environment. */
+bool attach_is_first(void);
 
 #endif
