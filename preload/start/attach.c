@@ -229,10 +229,22 @@ static const struct control_page *join_anyway(const struct run *run)
 
 /* ---- a run that this process starts ---- */
 
-static void fill_control(struct control_page *control)
+/* Creates a control page in a new file, writable until the collector seals it; NULL: failure. */
+static struct control_page *make_control(int *fd)
 {
+	struct control_page *control = NULL;
 	uint64_t random[4] = { 0 };
 
+	*fd = sys_memfd_create(CONTROL_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd < 0)
+		return NULL;
+	if (!limit_truncate(*fd, sizeof(*control)))
+		control = sys_mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, *fd,
+				   0);
+	if (!control || sys_error(control)) {
+		sys_close(*fd);
+		return NULL;
+	}
 	sys_call3(__NR_getrandom, (long)random, sizeof(random), GRND_NONBLOCK);
 	control->session[0] = random[0];
 	control->session[1] = random[1];
@@ -245,34 +257,13 @@ static void fill_control(struct control_page *control)
 	control->state = CONTROL_STARTING;
 	settings_default(&control->settings);
 	__atomic_store_n(&control->magic, CONTROL_MAGIC, __ATOMIC_RELEASE);
+	return control;
 }
 
-/* Creates a control page in a new file, writable until the collector seals it; NULL: failure. */
-static struct control_page *make_control(int *fd)
+/* Whether the entry of an environment is a setting of holdtrace. */
+static bool is_setting(const char *entry)
 {
-	struct control_page *control;
-
-	*fd = sys_memfd_create(CONTROL_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (*fd < 0)
-		return NULL;
-	if (!limit_truncate(*fd, sizeof(*control))) {
-		control = sys_mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, *fd,
-				   0);
-		if (!sys_error(control)) {
-			fill_control(control);
-			return control;
-		}
-	}
-	sys_close(*fd);
-	return NULL;
-}
-
-static bool is_ours(const char *entry)
-{
-	return settings_value(entry, "LD_PRELOAD") ||
-	       (entry[0] == 'H' && entry[1] == 'O' && entry[2] == 'L' && entry[3] == 'D' &&
-		entry[4] == 'T' && entry[5] == 'R' && entry[6] == 'A' && entry[7] == 'C' &&
-		entry[8] == 'E' && entry[9] == '_');
+	return plain_begins(entry, "HOLDTRACE_");
 }
 
 /* Writes 32 hexadecimal digits, upper half first. */
@@ -290,23 +281,23 @@ static char *write_digits(char *at, const uint64_t number[2])
  * which are no longer needed. If the environment has no such setting, each of those programs starts
  * a run of its own.
  */
-static void name_run(char **environment, const struct control_page *control, int fd, char *text)
+static void name_run(char **environment, const struct control_page *control, int fd)
 {
+	static SPARSE char text[128];
 	char *at = text;
 
-	for (char **entry = environment; *entry; entry++) {
-		if (!is_ours(*entry) || settings_value(*entry, "LD_PRELOAD"))
-			continue;
-		at += plain_copy(at, CONTROL_ENVIRONMENT "=", 32) - 1;
-		at = write_digits(at, control->session);
-		at = write_digits(at, control->secret);
-		*at++ = ':';
-		at = plain_number(at, (uint64_t)control->collector, 10);
-		*at++ = ':';
-		plain_number(at, (uint64_t)fd, 10);
-		*entry = text;
+	while (*environment && !is_setting(*environment))
+		environment++;
+	if (!*environment)
 		return;
-	}
+	at += plain_copy(at, CONTROL_ENVIRONMENT "=", 32) - 1;
+	at = write_digits(at, control->session);
+	at = write_digits(at, control->secret);
+	*at++ = ':';
+	at = plain_number(at, (uint64_t)control->collector, 10);
+	*at++ = ':';
+	plain_number(at, (uint64_t)fd, 10);
+	*environment = text;
 }
 
 /* Returns the descriptor to which the settings direct the stream, or -1. */
@@ -384,7 +375,7 @@ static __attribute__((noreturn)) void become_collector(int fd, int sink, char **
 	unsigned int n = 0;
 
 	for (char **entry = environment; *entry && n + 1 < ENVIRONMENT_MAX; entry++)
-		if (!is_ours(*entry))
+		if (!is_setting(*entry) && !settings_value(*entry, "LD_PRELOAD"))
 			kept[n++] = *entry;
 	kept[n] = NULL;
 	plain_number(fd_text, (uint64_t)fd, 10);
@@ -452,28 +443,8 @@ static bool wait_for_collector(struct control_page *control)
 	return false;
 }
 
-/*
- * Whether orphans become children of this process (pid 1 or a subreaper). If so, the program's
- * wait() would return the collector. The library prints no other message than the one here; no
- * other process could report this error.
- */
-static bool adopts_orphans(void)
-{
-	static const char text[] =
-		"holdtrace: not tracing: this process adopts orphans (it is pid 1 "
-		"or a subreaper); start the program with `holdtrace PROGRAM`\n";
-	int subreaper = 0;
-
-	sys_prctl(PR_GET_CHILD_SUBREAPER, (unsigned long)&subreaper, 0, 0, 0);
-	if (!subreaper && sys_getpid() != 1)
-		return false;
-	sys_call3(__NR_write, 2, (long)text, sizeof(text) - 1);
-	return true;
-}
-
 static bool start_run(struct control_page *control, int fd, char **environment, const char *name)
 {
-	static SPARSE char run_name[128];
 	int sink;
 
 	for (char **entry = environment; *entry; entry++)
@@ -484,7 +455,7 @@ static bool start_run(struct control_page *control, int fd, char **environment, 
 	plain_copy(control->starter_name, name, sizeof(control->starter_name));
 	if (!start_collector(fd, sink, environment) || !wait_for_collector(control))
 		return false;
-	name_run(environment, control, fd, run_name);
+	name_run(environment, control, fd);
 	/* the collector writes packets to descriptor 1; our own output goes to standard error */
 	if (sink == 1 && sys_dup3(2, 1, 0) < 0) {
 		int null = sys_openat(AT_FDCWD, "/dev/null", O_WRONLY | O_CLOEXEC, 0);
@@ -521,12 +492,22 @@ static const struct control_page *take_control(const struct control_page *made, 
  */
 static const struct control_page *begin_run(char **environment, const char *name)
 {
+	static const char text[] =
+		"holdtrace: not tracing: this process adopts orphans (it is pid 1 "
+		"or a subreaper); start the program with `holdtrace PROGRAM`\n";
 	const struct control_page *shared = NULL;
 	struct control_page *control;
-	int fd;
+	int fd, subreaper = 0;
 
-	if (adopts_orphans())
+	/*
+	 * if orphans become children of this process, the program's wait() would return the
+	 * collector; no other process could report this error
+	 */
+	sys_prctl(PR_GET_CHILD_SUBREAPER, (unsigned long)&subreaper, 0, 0, 0);
+	if (subreaper || sys_getpid() == 1) {
+		sys_call3(__NR_write, 2, (long)text, sizeof(text) - 1);
 		return NULL;
+	}
 	control = make_control(&fd);
 	if (!control)
 		return NULL;

@@ -317,21 +317,12 @@ static enum late_result begin_attached(struct late_order *order)
 	return LATE_NO_RUN;
 }
 
-static void tell_counts(struct late_order *order, const struct patch_counts *counts)
-{
-	order->modules = counts->modules;
-	order->slots = counts->slots;
-	order->symbols = counts->symbols;
-	order->unchanged = counts->unchanged;
-}
-
 /*
  * Attaches. Recording starts only after all calls have been redirected to the stubs; otherwise a
  * block could be allocated by a recorded call and freed by an unrecorded call.
  */
 static enum late_result attach_by_order(struct late_order *order)
 {
-	struct patch_counts counts;
 	enum late_result result;
 
 	if (!life_begin_again()) {
@@ -348,22 +339,8 @@ static enum late_result attach_by_order(struct late_order *order)
 		life_silence();
 		return result;
 	}
-	patch_all(true, &counts);
-	tell_counts(order, &counts);
+	patch_all(true, order);
 	start_recording();
-	return LATE_DONE;
-}
-
-static enum late_result detach_by_order(struct late_order *order)
-{
-	struct patch_counts counts;
-	enum late_result result = life_detach();
-
-	if (result != LATE_DONE)
-		return result;
-	keep_control();
-	patch_all(false, &counts);
-	tell_counts(order, &counts);
 	return LATE_DONE;
 }
 
@@ -378,7 +355,11 @@ static void obey_order(struct late_order *order)
 	if (order->command == LATE_ATTACH)
 		result = attach_by_order(order);
 	else if (order->command == LATE_DETACH)
-		result = detach_by_order(order);
+		result = life_detach();
+	if (order->command == LATE_DETACH && result == LATE_DONE) {
+		keep_control();
+		patch_all(false, order);
+	}
 	/* here, because for this the injector would have to stop the thread two more times */
 	sys_close(order->file);
 	order->file = -1;

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "hooks.h"
+#include "injected.h"
 #include "preload/ground/linkage.h"
 #include "preload/ground/loader.h"
 #include "preload/ground/plain.h"
@@ -119,19 +120,11 @@ static bool find_hook(bool on, const char *name, uintptr_t value, unsigned int *
 	return false;
 }
 
-static bool can_write(const struct linkage *linkage, uintptr_t slot, struct opened *opened)
-{
-	uintptr_t from, to;
-
-	if (!(rights_of(linkage, slot) & PF_W))
-		return false;
-	return !is_relro(linkage, slot, &from, &to) || open_pages(opened, from, to);
-}
-
 static void patch_slot(const struct linkage *linkage, const ElfW(Rela) * entry, bool on,
-		       struct opened *opened, struct patch_counts *counts)
+		       struct opened *opened, struct late_order *order)
 {
 	uintptr_t *slot = (uintptr_t *)(linkage->map->l_addr + entry->r_offset), value, wanted;
+	uintptr_t from, to;
 	uint32_t type = (uint32_t)ELF64_R_TYPE(entry->r_info);
 	const char *name;
 	unsigned int hook;
@@ -149,12 +142,13 @@ static void patch_slot(const struct linkage *linkage, const ElfW(Rela) * entry, 
 	if (!find_hook(on, name, value, &hook))
 		return;
 	wanted = on ? stubs[hook] : (uintptr_t)real_of(hook);
-	if (can_write(linkage, (uintptr_t)slot, opened) &&
+	if (rights_of(linkage, (uintptr_t)slot) & PF_W &&
+	    (!is_relro(linkage, (uintptr_t)slot, &from, &to) || open_pages(opened, from, to)) &&
 	    __atomic_compare_exchange_n(slot, &value, wanted, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_RELAXED))
-		counts->slots++;
+		order->slots++;
 	else
-		counts->unchanged++;
+		order->unchanged++;
 }
 
 /* ---- symbols ---- */
@@ -181,9 +175,11 @@ static uint64_t *find_value(const struct linkage *linkage, unsigned int hook, bo
  * splits a mapping. Does not touch a table in an executable segment: no page may be writable and
  * executable.
  */
-static bool open_table(const struct linkage *linkage, bool on, struct opened *opened)
+static uint32_t patch_table(const struct linkage *linkage, bool on)
 {
+	struct opened opened = { 0, 0 };
 	uintptr_t from = UINTPTR_MAX, to = 0;
+	uint32_t count = 0;
 
 	for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++) {
 		uintptr_t value = (uintptr_t)find_value(linkage, i, on);
@@ -193,17 +189,8 @@ static bool open_table(const struct linkage *linkage, bool on, struct opened *op
 		from = value < from ? value : from;
 		to = value + 8 > to ? value + 8 : to;
 	}
-	if (from > to || rights_of(linkage, from) != PF_R || rights_of(linkage, to - 8) != PF_R)
-		return false;
-	return open_pages(opened, from & ~(PAGE - 1), (to + PAGE - 1) & ~(PAGE - 1));
-}
-
-static uint32_t patch_table(const struct linkage *linkage, bool on)
-{
-	struct opened opened = { 0, 0 };
-	uint32_t count = 0;
-
-	if (!open_table(linkage, on, &opened))
+	if (from > to || rights_of(linkage, from) != PF_R || rights_of(linkage, to - 8) != PF_R ||
+	    !open_pages(&opened, from & ~(PAGE - 1), (to + PAGE - 1) & ~(PAGE - 1)))
 		return 0;
 	for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++) {
 		uint64_t *value = find_value(linkage, i, on);
@@ -220,23 +207,23 @@ static uint32_t patch_table(const struct linkage *linkage, bool on)
 
 /* ---- all modules ---- */
 
-void patch_all(bool on, struct patch_counts *counts)
+void patch_all(bool on, struct late_order *order)
 {
 	struct opened opened = { 0, 0 };
 	struct linkage linkage;
 
-	*counts = (struct patch_counts){ 0 };
+	order->modules = order->slots = order->symbols = order->unchanged = 0;
 	if (!find_stubs())
 		return;
 	for (const struct link_map *map = linkage_first(); map; map = map->l_next) {
 		if (!linkage_read_other(&linkage, map))
 			continue;
-		counts->modules++;
-		counts->symbols += patch_table(&linkage, on);
+		order->modules++;
+		order->symbols += patch_table(&linkage, on);
 		for (int kind = 0; kind < 2; kind++)
 			for (size_t i = 0; i < linkage.relocation_count[kind]; i++)
 				patch_slot(&linkage, &linkage.relocations[kind][i], on, &opened,
-					   counts);
+					   order);
 		close_pages(&opened);
 	}
 }

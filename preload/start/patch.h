@@ -13,15 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct patch_counts {
-	uint32_t modules;
-	uint32_t slots;	    /* slots that were changed */
-	uint32_t symbols;   /* symbols that were changed */
-	uint32_t unchanged; /* slots of hooked functions that could not be changed */
-};
+struct late_order;
 
-/* Redirects calls to our stubs if `on`, else back to the real functions. */
-void patch_all(bool on, struct patch_counts *counts);
+/* Redirects calls to our stubs if `on`, else back to the real functions. Sets the order's counts. */
+void patch_all(bool on, struct late_order *order);
 
 /*
  * In a program that was started with the library, all calls lead to stubs, except those of

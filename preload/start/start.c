@@ -63,29 +63,6 @@ static bool gate_is_closed(void)
 
 /* ---- sanitizers ---- */
 
-/* Whether a module is the library of a sanitizer; process/program.c has the same names. */
-static bool is_runtime(const char *name)
-{
-	static const char names[][20] = { "libasan.",		"libhwasan.",
-					  "liblsan.",		"libtsan.",
-					  "libclang_rt.asan",	"libclang_rt.msan",
-					  "libclang_rt.hwasan", "libclang_rt.tsan" };
-
-	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (plain_begins(name, names[i]))
-			return true;
-	return false;
-}
-
-/* Whether the program refers to a sanitizer: undefined symbols precede those with a hash. */
-static bool refers_to_runtime(const struct linkage *linkage)
-{
-	for (uint32_t i = 1; linkage->hash && i < linkage->hash[1]; i++)
-		if (plain_begins(linkage->names + linkage->symbols[i].st_name, "__sanitizer_"))
-			return true;
-	return false;
-}
-
 /*
  * Whether a sanitizer with its own malloc is compiled into the program. Programs that gcc has
  * compiled do not export the sanitizer's init function, but they export its malloc.
@@ -101,35 +78,29 @@ static bool has_runtime(const struct link_map *program)
 	for (unsigned int i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
 		if (linkage_find(&linkage, entries[i]))
 			return true;
-	return linkage_find(&linkage, "malloc") && refers_to_runtime(&linkage);
+	if (!linkage_find(&linkage, "malloc"))
+		return false;
+	/* undefined symbols precede those with a hash */
+	for (uint32_t i = 1; linkage.hash && i < linkage.hash[1]; i++)
+		if (plain_begins(linkage.names + linkage.symbols[i].st_name, "__sanitizer_"))
+			return true;
+	return false;
 }
 
 static bool is_sanitized(void)
 {
+	/* libraries of sanitizers; process/program.c has the same names */
+	static const char names[][20] = { "libasan.",		"libhwasan.",
+					  "liblsan.",		"libtsan.",
+					  "libclang_rt.asan",	"libclang_rt.msan",
+					  "libclang_rt.hwasan", "libclang_rt.tsan" };
 	const struct link_map *first = linkage_first();
 
 	for (const struct link_map *map = first; map; map = map->l_next)
-		if (is_runtime(plain_last_part(map->l_name)))
-			return true;
+		for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			if (plain_begins(plain_last_part(map->l_name), names[i]))
+				return true;
 	return first && has_runtime(first);
-}
-
-/*
- * Executes the program by the name by which it was executed, which also becomes its name in the
- * kernel. If that is the name of a script, it is an argument of the interpreter; the kernel then
- * adds the arguments before it again.
- */
-static void execute_again(char **argv, char *const *environment)
-{
-	const char *name = (const char *)self_auxiliary(AT_EXECFN);
-	char **arguments = argv;
-
-	if (name && !self_is_program(name))
-		while (*arguments && !plain_equal(*arguments, name))
-			arguments++;
-	if (name && *arguments)
-		sys_execve(name, arguments, environment);
-	sys_execve("/proc/self/exe", argv, environment);
 }
 
 /*
@@ -144,6 +115,8 @@ static void leave_sanitized(char **argv, char *const *environment)
 		"holdtrace: not tracing: the program runs with a sanitizer, which has its own "
 		"malloc and must be the first library\n";
 	size_t size = is_sanitized() ? late_size_without(environment) : 0;
+	const char *name = (const char *)self_auxiliary(AT_EXECFN);
+	char **arguments = argv;
 	bool is_of_run = false;
 
 	/* a loader that was started as a command has changed the arguments */
@@ -154,7 +127,17 @@ static void leave_sanitized(char **argv, char *const *environment)
 	/* in a run, the collector finds and reports the reason */
 	if (!is_of_run)
 		sys_call3(__NR_write, 2, (long)text, sizeof(text) - 1);
-	execute_again(argv, late_without(__builtin_alloca(size), environment));
+	environment = late_without(__builtin_alloca(size), environment);
+	/*
+	 * The program's name in the kernel is that of this exec. If it is the name of a script, it is
+	 * an argument of the interpreter; the kernel then adds the arguments before it again.
+	 */
+	if (name && !self_is_program(name))
+		while (*arguments && !plain_equal(*arguments, name))
+			arguments++;
+	if (name && *arguments)
+		sys_execve(name, arguments, environment);
+	sys_execve("/proc/self/exe", argv, environment);
 }
 
 /* ---- --follow ---- */
@@ -324,8 +307,11 @@ static void arm_hooks(void)
 		__atomic_store_n(&life_armed[i], armed[i], __ATOMIC_RELEASE);
 }
 
-static void read_settings(const struct settings *settings)
+/* Prepares everything that the process needs for recording. The control page must already exist. */
+static bool prepare_process(const struct memory_image *image)
 {
+	const struct settings *settings = &life.control->settings;
+	struct stack_bounds stack = thread_main_stack();
 	int64_t depth = settings->backtrace.depth;
 
 	life.depth = depth < 0			 ? 0
@@ -340,6 +326,11 @@ static void read_settings(const struct settings *settings)
 		life.backtrace = BACKTRACE_ALLOC;
 	life.records_children = !plain_equal(settings->follow, "no");
 	clock_is_counter = life.control->clock == CONTROL_CLOCK_COUNTER;
+	/* the collector's membarrier reaches this process and its children (membarrier(2)) */
+	sys_call3(__NR_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
+	if (!memory_begin(image))
+		return false;
+	return thread_attach(thread_id() == life.pid ? &stack : NULL, NULL) != NULL;
 }
 
 /* ---- the signal that pauses and resumes recording ---- */
@@ -386,32 +377,14 @@ static void install_toggle(int number)
 
 /* ---- the start ---- */
 
-/* Returns the last part of the program's path, which is used as the name of its trace. */
-static const char *short_name(const char *path)
-{
-	const char *name = plain_last_part(path);
-
-	return *name == '-' && name[1] ? name + 1 : name;
-}
-
-/* Prepares everything that the process needs for recording. The control page must already exist. */
-static bool prepare_process(const struct memory_image *image)
-{
-	struct stack_bounds stack = thread_main_stack();
-
-	read_settings(&life.control->settings);
-	/* the collector's membarrier reaches this process and its children (membarrier(2)) */
-	sys_call3(__NR_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
-	if (!memory_begin(image))
-		return false;
-	return thread_attach(thread_id() == life.pid ? &stack : NULL, NULL) != NULL;
-}
-
 static bool start_tracing(int argc, char **argv, char **environment)
 {
-	const char *name = argc > 0 ? short_name(argv[0]) : "unknown";
+	const char *name = argc > 0 ? plain_last_part(argv[0]) : "unknown";
 	const struct control_page *control = NULL;
 
+	/* the name of a login shell begins with - */
+	if (*name == '-' && name[1])
+		name++;
 	/*
 	 * call real_find() later: the control page may contain the addresses of the real functions,
 	 * which neither gate_is_closed() nor attach_control() needs
@@ -496,22 +469,6 @@ bool start_wake(enum hook_number hook)
 	return life_armed[hook];
 }
 
-/* Opens a library, without recording calls of the loader and of the library's constructors. */
-static int open_quietly(int (*open)(void))
-{
-	uint8_t armed[HOOK_COUNT];
-	int result;
-
-	for (int i = 0; i < HOOK_COUNT; i++) {
-		armed[i] = life_armed[i];
-		life_armed[i] = 0;
-	}
-	result = open();
-	for (int i = 0; i < HOOK_COUNT; i++)
-		life_armed[i] = armed[i];
-	return result;
-}
-
 /*
  * Linked with -z initfirst: runs before the constructors of all other libraries and of the program.
  * Priority 101: also before the other constructor of this library.
@@ -531,7 +488,16 @@ __attribute__((constructor(101))) static void start_construct(int argc, char **a
 	if (!life.control)
 		return;
 	if (life.control->settings.unwind == UNWIND_LIBUNWIND) {
-		life.is_remote = open_quietly(remote_open) == 0;
+		uint8_t armed[HOOK_COUNT];
+
+		/* calls of the loader and of libunwind's constructors are not recorded */
+		for (int i = 0; i < HOOK_COUNT; i++) {
+			armed[i] = life_armed[i];
+			life_armed[i] = 0;
+		}
+		life.is_remote = remote_open() == 0;
+		for (int i = 0; i < HOOK_COUNT; i++)
+			life_armed[i] = armed[i];
 		/* without libunwind, backtraces may differ from those that libunwind would make */
 		if (life.depth)
 			facts_tell_walker(life.is_remote);
