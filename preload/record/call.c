@@ -141,33 +141,19 @@ arguments_write(const struct call *call, bool is_proven, const struct call_argum
 		*text++ = 0;
 }
 
-static bool is_monitored(uint64_t size)
-{
-	const int64_t *sizes = life.monitored;
-
-	for (int64_t i = 1; i <= sizes[0] && i <= SETTINGS_SIZES_MAX; i++)
-		if ((uint64_t)sizes[i] == size)
-			return true;
-	return !sizes[0];
-}
-
 /* Whether the options request a backtrace for this event. */
 static bool wants_backtrace(const struct call_event *event)
 {
-	if (life.backtrace == BACKTRACE_ALLOC)
-		return event->operation == OPERATION_ALLOC && is_monitored(event->size);
-	return life.backtrace == BACKTRACE_ALL;
-}
+	const int64_t *sizes = life.monitored;
 
-/* glibc's area for restartable sequences (rseq(2)) has the number of the processor. */
-static int32_t current_cpu(void)
-{
-	const char *area;
-
-	if (!loader.rseq_offset || !ARCH_HAS_THREAD_POINTER)
-		return -1;
-	area = (const char *)(arch_thread_pointer() + (uintptr_t)*loader.rseq_offset);
-	return *(const volatile int32_t *)(area + 4);
+	if (life.backtrace != BACKTRACE_ALLOC)
+		return life.backtrace == BACKTRACE_ALL;
+	if (event->operation != OPERATION_ALLOC)
+		return false;
+	for (int64_t i = 1; i <= sizes[0] && i <= SETTINGS_SIZES_MAX; i++)
+		if ((uint64_t)sizes[i] == event->size)
+			return true;
+	return !sizes[0];
 }
 
 static void fill_record(struct record_call *record, const struct call *call,
@@ -391,10 +377,17 @@ static __attribute__((noinline)) bool write_long(const struct call *call,
 static inline __attribute__((always_inline)) bool
 write_record(const struct call *call, const struct call_event *event, const struct change *change)
 {
-	int32_t cpu = current_cpu();
 	uint32_t context = names_contexts();
 	bool is_written;
+	int32_t cpu = -1;
 
+	if (loader.rseq_offset && ARCH_HAS_THREAD_POINTER) {
+		/* glibc's area for restartable sequences (rseq(2)) has the processor's number */
+		const char *area =
+			(const char *)(arch_thread_pointer() + (uintptr_t)*loader.rseq_offset);
+
+		cpu = *(const volatile int32_t *)(area + 4);
+	}
 	if (unlikely(!is_fast(call, event, change, cpu, context)))
 		is_written = write_whole(call, event, change, cpu, context);
 	else if ((call->enter ^ call->leave) | (uint64_t)event->failed |
@@ -521,29 +514,24 @@ static void event_with_backtrace(struct call *call, const struct call_event *eve
 		thread->told = count;
 }
 
-/* Records the kernel's name of the file that the call opened or that a new link leads to. */
-static void follow_file(const struct call *call, const struct call_event *event)
+/* What hooks with some bits of enum life_arm do before the event is recorded. */
+static __attribute__((noinline)) void prepare_event(const struct call *call,
+						    const struct call_event *event)
 {
 	const struct call_argument *arguments = event->arguments;
 
-	if (event->failed || call->thread->busy.frame || ring_is_quiet())
+	if (life_armed[call->hook] & LIFE_LOADS)
+		life_look_at_loads(call->origin);
+	if (!(life_armed[call->hook] & LIFE_FOLLOWS) || event->failed || call->thread->busy.frame ||
+	    ring_is_quiet())
 		return;
+	/* record the kernel's name of the file that the call opened or that a new link leads to */
 	if (event->resource == RESOURCE_FD && event->operation == OPERATION_ALLOC)
 		facts_tell_file((int)event->object);
 	else if (call->hook == HOOK_symlink)
 		facts_tell_link(AT_FDCWD, arguments[1].text);
 	else if (call->hook == HOOK_symlinkat)
 		facts_tell_link((int)arguments[1].number, arguments[2].text);
-}
-
-/* What hooks with some bits of enum life_arm do before the event is recorded. */
-static __attribute__((noinline)) void prepare_event(const struct call *call,
-						    const struct call_event *event)
-{
-	if (life_armed[call->hook] & LIFE_FOLLOWS)
-		follow_file(call, event);
-	if (life_armed[call->hook] & LIFE_LOADS)
-		life_look_at_loads(call->origin);
 }
 
 void call_event(struct call *call, const struct call_event *event)

@@ -124,17 +124,6 @@ static __attribute__((noinline)) void note_add_long_directory(struct note *note)
 		note_add(note, "directory", path);
 }
 
-static void note_add_directory(struct note *note)
-{
-	char path[256];
-	long length = sys_getcwd(path, sizeof(path));
-
-	if (length == -ERANGE)
-		note_add_long_directory(note);
-	else if (length > 0)
-		note_add(note, "directory", path);
-}
-
 /* Whether no module before this library defines malloc. Bloom filters are fast. */
 static bool is_first_allocator(void)
 {
@@ -153,30 +142,6 @@ static bool is_first_allocator(void)
 	return false;
 }
 
-static bool defines_malloc(const struct link_map *map)
-{
-	struct linkage linkage;
-
-	return linkage_read(&linkage, map) && (!linkage.hash || linkage_find(&linkage, "malloc"));
-}
-
-/*
- * The module whose malloc other modules call. In a program that is linked to a fixed address, the
- * symbol may be a stub in the program, which leads to the next module that defines malloc.
- */
-static const struct link_map *find_allocator(const struct link_map *own)
-{
-	struct loaded found;
-	const struct link_map *map;
-	void *first = is_first_allocator() ? NULL : loader_symbol(RTLD_DEFAULT, "malloc");
-
-	if (!first || loader_find(first, &found))
-		return NULL;
-	for (map = found.link_map; map && map != own && !defines_malloc(map);)
-		map = map->l_next;
-	return map;
-}
-
 /*
  * Adds the file of an allocator that precedes our stub. If the program, or a library before ours,
  * defines malloc, no call of malloc reaches our stub and no memory is recorded; the trace must say
@@ -185,13 +150,22 @@ static const struct link_map *find_allocator(const struct link_map *own)
  */
 static void note_add_allocator(struct note *note)
 {
-	struct loaded behind, own;
+	void *first = is_first_allocator() ? NULL : loader_symbol(RTLD_DEFAULT, "malloc");
+	struct loaded behind, own, found;
 	const struct link_map *map;
+	struct linkage linkage;
 
-	if (loader_find((void *)real.malloc, &behind) ||
+	if (!first || loader_find(first, &found) || loader_find((void *)real.malloc, &behind) ||
 	    loader_find((void *)(uintptr_t)note_begin, &own))
 		return;
-	map = find_allocator(own.link_map);
+	/*
+	 * In a program that is linked to a fixed address, the symbol may be a stub in the program,
+	 * which leads to the next module that defines malloc.
+	 */
+	for (map = found.link_map; map && map != own.link_map; map = map->l_next)
+		if (linkage_read(&linkage, map) &&
+		    (!linkage.hash || linkage_find(&linkage, "malloc")))
+			break;
 	if (!map || map == own.link_map)
 		return;
 	if (!map->l_prev)
@@ -226,10 +200,16 @@ static void tell_rest(struct note *note, char *name, const char *value)
 /* Reports the arguments in as many notes as they need; the first has all other facts. */
 static void tell_identity(struct note *note, int argc, char **argv)
 {
+	char directory[256];
+	long length = sys_getcwd(directory, sizeof(directory));
+
 	note_begin(note, NOTE_PROCESS);
 	note_add(note, "executable", self_path());
 	note_add_program(note);
-	note_add_directory(note);
+	if (length == -ERANGE)
+		note_add_long_directory(note);
+	else if (length > 0)
+		note_add(note, "directory", directory);
 	note_add_allocator(note);
 	note_add(note, "durations", life.one_time ? "waits" : "all");
 	for (int i = 0; i < argc && argv[i]; i++) {
@@ -242,76 +222,55 @@ static void tell_identity(struct note *note, int argc, char **argv)
 	note_end(note);
 }
 
-/* Adds the file's current size if the kernel knows it without a request to a server. */
-static void note_add_size(struct note *note, const char *path)
-{
-	struct statx file;
-
-	if (sys_statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &file) ||
-	    (file.stx_mode & S_IFMT) != S_IFREG)
-		return;
-	note_add_number(note, "size", file.stx_size);
-}
-
 /*
  * Buffers for paths. The stack may be a signal stack of 2 KiB, too small for a path. If all are in
  * use, the note is not written.
  */
 #define FILE_ROOMS 16
 
-struct file_room {
+static SPARSE struct file_room {
 	uint32_t is_taken;
 	char path[4096];
 	char text[4096 + 256];
-};
-
-static struct file_room *take_room(void)
-{
-	static SPARSE struct file_room rooms[FILE_ROOMS];
-
-	for (int i = 0; i < FILE_ROOMS; i++)
-		if (!__atomic_exchange_n(&rooms[i].is_taken, 1, __ATOMIC_ACQUIRE))
-			return &rooms[i];
-	return NULL;
-}
+} file_rooms[FILE_ROOMS];
 
 /* Writes a ~file note. is_own: the program opened the descriptor, not the library. */
-static void tell_file(struct file_room *room, const char *number, bool is_own)
+static void tell_file(int fd, bool is_own)
 {
-	struct note note = { .room = sizeof(room->text), .text = room->text };
-	char link[40];
+	struct file_room *room = file_rooms, *const end = file_rooms + FILE_ROOMS;
+	char link[40] = "/proc/self/fd/", *const number = link + sizeof("/proc/self/fd/") - 1;
+	struct note note = { .room = sizeof(room->text) };
+	struct statx file;
 	long length;
 
-	plain_copy(link + plain_copy(link, "/proc/self/fd/", 16) - 1, number, 24);
-	length = sys_readlinkat(AT_FDCWD, link, room->path, sizeof(room->path) - 1);
-	if (length <= 0)
+	while (room < end && __atomic_exchange_n(&room->is_taken, 1, __ATOMIC_ACQUIRE))
+		room++;
+	if (room == end)
 		return;
-	room->path[length] = 0;
-	note_begin(&note, NOTE_FILE);
-	if (is_own)
-		note_add(&note, "fd", number);
-	note_add(&note, "path", room->path);
-	if (length > PART_MAX)
-		note_add(&note, "path+1", room->path + PART_MAX);
-	note_add_size(&note, link);
-	note_end(&note);
-}
-
-static void tell_file_of(int fd, bool is_own)
-{
-	struct file_room *room = take_room();
-	char number[24];
-
-	if (!room)
-		return;
+	note.text = room->text;
 	plain_number(number, (uint64_t)fd, 10);
-	tell_file(room, number, is_own);
+	length = sys_readlinkat(AT_FDCWD, link, room->path, sizeof(room->path) - 1);
+	if (length > 0) {
+		room->path[length] = 0;
+		note_begin(&note, NOTE_FILE);
+		if (is_own)
+			note_add(&note, "fd", number);
+		note_add(&note, "path", room->path);
+		if (length > PART_MAX)
+			note_add(&note, "path+1", room->path + PART_MAX);
+		/* the current size, if the kernel knows it without a request to a server */
+		if (!sys_statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE,
+			       &file) &&
+		    (file.stx_mode & S_IFMT) == S_IFREG)
+			note_add_number(&note, "size", file.stx_size);
+		note_end(&note);
+	}
 	__atomic_store_n(&room->is_taken, 0, __ATOMIC_RELEASE);
 }
 
 void facts_tell_file(int fd)
 {
-	tell_file_of(fd, true);
+	tell_file(fd, true);
 }
 
 void facts_tell_link(int dirfd, const char *path)
@@ -320,7 +279,7 @@ void facts_tell_link(int dirfd, const char *path)
 
 	if (fd < 0)
 		return;
-	tell_file_of(fd, false);
+	tell_file(fd, false);
 	sys_close(fd);
 }
 
@@ -616,24 +575,21 @@ static __attribute__((noinline)) void tell_bypass(const struct bypass *bypass)
 	note_begin(&note, NOTE_BYPASS);
 	note_add_number(&note, "functions", bypass->functions);
 	note_add(&note, "example", bypass->example);
-	if (*bypass->map->l_name)
-		note_add(&note, "path", bypass->map->l_name);
-	else
-		note_add(&note, "path", self_path());
+	note_add(&note, "path", *bypass->map->l_name ? bypass->map->l_name : self_path());
 	note_end(&note);
 }
 
 /* Writes a ~bypass note for each module that is found, within or outside of a call. */
-static void tell_bypasses(struct bypass *bypass)
+static void tell_bypasses(struct bypass bypass)
 {
 	struct thread *thread = thread_self;
 	bool owns_watermark = thread_begin_alone(thread, !thread->watermark);
 
-	while (bypass_next(bypass)) {
-		if (bypass->functions)
-			tell_bypass(bypass);
-		if (bypass->allocator)
-			tell_allocator(bypass->allocator, bypass->map, PATCH_LATER);
+	while (bypass_next(&bypass)) {
+		if (bypass.functions)
+			tell_bypass(&bypass);
+		if (bypass.allocator)
+			tell_allocator(bypass.allocator, bypass.map, PATCH_LATER);
 	}
 	thread_end_alone(thread, owns_watermark);
 }
@@ -645,20 +601,12 @@ static bool can_tell(void)
 
 void facts_tell_bypass_of(const void *library)
 {
-	struct bypass bypass;
-
-	if (!can_tell())
-		return;
-	bypass = bypass_among(library);
-	tell_bypasses(&bypass);
+	if (can_tell())
+		tell_bypasses(bypass_among(library));
 }
 
 void facts_tell_bypass(bool is_held)
 {
-	struct bypass bypass;
-
-	if (!can_tell())
-		return;
-	bypass = bypass_among_all(is_held);
-	tell_bypasses(&bypass);
+	if (can_tell())
+		tell_bypasses(bypass_among_all(is_held));
 }

@@ -141,13 +141,6 @@ static bool is_makers(char *path, uint32_t fd, const struct statx *file)
 	return true;
 }
 
-/* Whether an injector opened the descriptor to load the library, and will close it. */
-static bool is_injector(const char *path)
-{
-	return plain_equal(path, "/memfd:" LATE_TRIGGER " (deleted)") ||
-	       plain_equal(path, "/memfd:" LATE_LIBRARY " (deleted)");
-}
-
 /* Reports the descriptor. Returns false if it is not open. */
 static bool tell_one(struct search *search, uint32_t fd)
 {
@@ -170,7 +163,9 @@ static bool tell_one(struct search *search, uint32_t fd)
 			tell_long(search, &inherited);
 			return true;
 		}
-		if (is_injector(search->path))
+		/* opened by an injector, which will close it */
+		if (plain_equal(search->path, "/memfd:" LATE_TRIGGER " (deleted)") ||
+		    plain_equal(search->path, "/memfd:" LATE_LIBRARY " (deleted)"))
 			return true;
 		if (file.stx_nlink == 1 && search->known_count < KNOWN_MAX &&
 		    plain_copy(search->known[search->known_count].path, search->path, KNOWN_PATH) <

@@ -239,27 +239,21 @@ static void keep_blocks(const struct blocks *blocks)
 		idle[idle_count++] = *blocks;
 }
 
-/* Moves the first `count` blocks of an array to `blocks`. Returns false if `from` has fewer. */
-static bool split_blocks(struct blocks *from, struct blocks *blocks, uint32_t count)
-{
-	if (from->count < count)
-		return false;
-	*blocks = *from;
-	blocks->count = count;
-	from->owners += count;
-	from->first += count * BLOCK_SIZE;
-	from->count -= count;
-	for (uint32_t i = 0; i < count; i++)
-		blocks->owners[i] = (struct owner){ 0 };
-	return true;
-}
-
 /* Takes blocks for a chunk. Called only by the thread that is creating a chunk (growth). */
 static int take_blocks(struct blocks *blocks, uint32_t count)
 {
-	for (uint32_t i = 0; i < idle_count; i++)
-		if (split_blocks(&idle[i], blocks, count))
-			return 0;
+	for (struct blocks *from = idle; from < idle + idle_count; from++) {
+		if (from->count < count)
+			continue;
+		*blocks = *from;
+		blocks->count = count;
+		from->owners += count;
+		from->first += count * BLOCK_SIZE;
+		from->count -= count;
+		for (uint32_t i = 0; i < count; i++)
+			blocks->owners[i] = (struct owner){ 0 };
+		return 0;
+	}
 	if (take_first(blocks, count))
 		return 0;
 	return ring_is_quiet() ? -EPERM : map_blocks(blocks, count);
@@ -284,33 +278,27 @@ static struct arena_hello hello_of(const struct chunk *chunk, uint32_t number)
  * afterwards. If `at` is NULL, the library maps the chunk first, at any address. Returns 0 or
  * -errno.
  */
-static int share_chunk(struct chunk *chunk, uint32_t number, int fd, char *at)
-{
-	const struct arena_hello hello = hello_of(chunk, number);
-	uint64_t size;
-	int status = set_size(fd, chunk->layout.size, &size);
-
-	if (!status && !at)
-		status = map_shared(chunk, fd, size, NULL);
-	if (status)
-		return status;
-	status = reach_hand_over(fd, &hello);
-	if (!status && at)
-		return map_shared(chunk, fd, size, at);
-	if (status && chunk->map) {
-		sys_munmap(chunk->map, chunk->mapped);
-		chunk->map = NULL;
-	}
-	return status;
-}
-
 static int make_shared(struct chunk *chunk, uint32_t number, char *at)
 {
-	int fd = sys_memfd_create(ARENA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int status = fd < 0 ? fd : share_chunk(chunk, number, fd, at);
+	const struct arena_hello hello = hello_of(chunk, number);
+	int status, fd = sys_memfd_create(ARENA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	uint64_t size;
 
-	if (fd >= 0)
-		sys_close(fd);
+	if (fd < 0)
+		return fd;
+	status = set_size(fd, chunk->layout.size, &size);
+	if (!status && !at)
+		status = map_shared(chunk, fd, size, NULL);
+	if (!status) {
+		status = reach_hand_over(fd, &hello);
+		if (status && chunk->map) {
+			sys_munmap(chunk->map, chunk->mapped);
+			chunk->map = NULL;
+		}
+		if (!status && at)
+			status = map_shared(chunk, fd, size, at);
+	}
+	sys_close(fd);
 	return status;
 }
 
@@ -359,32 +347,22 @@ static struct arena_spare *spare_place(uint64_t place)
 					      place * ARENA_SPARE_SIZE);
 }
 
-static struct arena_spare *spare_at(uint32_t i)
-{
-	return spare_place(i + 1ull);
-}
-
-static void use_spare(struct chunk *chunk, uint32_t number, uint32_t i)
-{
-	struct arena_spare *spare = spare_at(i);
-
-	shape_chunk(chunk, 1, ARENA_RING_LEAST, 0);
-	chunk->map = NULL;
-	chunk->head = &spare->head;
-	chunk->slot_base = family.map + family.layout.spare_slots + (uint64_t)i * ARENA_SLOT_SIZE;
-	chunk->rings = family.map + family.layout.spare_rings + (uint64_t)i * ARENA_RING_LEAST;
-	spare->hello = hello_of(chunk, number);
-	__atomic_store_n(&spare->state, SPARE_READY, __ATOMIC_RELEASE);
-	plain_raise(&spare_place(0)->used, i + 1);
-	ring_wake();
-}
-
 static int take_spare(struct chunk *chunk, uint32_t number)
 {
-	for (uint32_t i = 0; family.map && i < family.spares; i++) {
-		if (!plain_claim(&spare_at(i)->state, SPARE_FREE, SPARE_FILLING))
+	for (uint64_t i = 0; family.map && i < family.spares; i++) {
+		struct arena_spare *spare = spare_place(i + 1);
+
+		if (!plain_claim(&spare->state, SPARE_FREE, SPARE_FILLING))
 			continue;
-		use_spare(chunk, number, i);
+		shape_chunk(chunk, 1, ARENA_RING_LEAST, 0);
+		chunk->map = NULL;
+		chunk->head = &spare->head;
+		chunk->slot_base = family.map + family.layout.spare_slots + i * ARENA_SLOT_SIZE;
+		chunk->rings = family.map + family.layout.spare_rings + i * ARENA_RING_LEAST;
+		spare->hello = hello_of(chunk, number);
+		__atomic_store_n(&spare->state, SPARE_READY, __ATOMIC_RELEASE);
+		plain_raise(&spare_place(0)->used, (uint32_t)i + 1);
+		ring_wake();
 		return 0;
 	}
 	return -ENOSPC;
@@ -769,16 +747,6 @@ static struct slot *slot_of(const struct chunk *chunk, uint32_t i)
 	return (struct slot *)(void *)(chunk->slot_base + (uint64_t)i * ARENA_SLOT_SIZE);
 }
 
-/* Takes a slot whose thread has announced its end, unless the collector is cleaning it. */
-static bool take_back(struct slot *slot)
-{
-	uint32_t expected = SLOT_LEFT;
-
-	return __atomic_compare_exchange_n(&slot->state, &expected, SLOT_TAKEN, false,
-					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) ||
-	       expected == SLOT_TAKEN;
-}
-
 /*
  * Takes the block of a dead thread. hinted: takes the block only if the thread has announced its
  * end; if false, only if the thread has not announced its end.
@@ -788,14 +756,18 @@ static bool take_over(const struct chunk *chunk, uint32_t i, int32_t tid, bool h
 	struct owner *owner = &chunk->blocks.owners[i];
 	uint32_t state = __atomic_load_n(&owner->state, __ATOMIC_ACQUIRE);
 	int32_t dead = __atomic_load_n(&owner->thread, __ATOMIC_RELAXED);
+	uint32_t expected = SLOT_LEFT;
 
 	if (state != (hinted ? OWNER_LEFT : OWNER_TAKEN) || !is_dead(dead))
 		return false;
 	if (!__atomic_compare_exchange_n(&owner->thread, &dead, tid, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return false;
-	if (take_back(slot_of(chunk, i)))
+	if (__atomic_compare_exchange_n(&slot_of(chunk, i)->state, &expected, SLOT_TAKEN, false,
+					__ATOMIC_ACQUIRE, __ATOMIC_RELAXED) ||
+	    expected == SLOT_TAKEN)
 		return true;
+	/* the collector is freeing the slot's pages */
 	__atomic_store_n(&owner->thread, dead, __ATOMIC_RELEASE);
 	return false;
 }

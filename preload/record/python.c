@@ -53,16 +53,13 @@ bool python_is_found;
 
 /* ---- the interpreter ---- */
 
-static bool has_layout(int minor)
-{
-	return minor > 0 && minor < (int)(sizeof(python_layouts) / sizeof(*python_layouts)) &&
-	       python_layouts[minor].thread_id && sizeof(void *) == 8;
-}
-
 static void choose_layout(int minor)
 {
-	const struct python_layout *layout = has_layout(minor) ? &python_layouts[minor] : NULL;
+	const struct python_layout *layout = NULL;
 
+	if (minor > 0 && minor < (int)(sizeof(python_layouts) / sizeof(*python_layouts)) &&
+	    python_layouts[minor].thread_id && sizeof(void *) == 8)
+		layout = &python_layouts[minor];
 	python.minor = minor;
 	python.newest = NULL;
 	if (layout && minor < 12 && layout->interpreters && python.current &&
@@ -202,7 +199,7 @@ void python_resume(void)
 		__atomic_fetch_sub(&python.pauses, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Whether this thread may read the interpreter's memory, until end_reading(). */
+/* Whether this thread may read the interpreter's memory; with may_unload, as one of `readers`. */
 static inline bool begin_reading(void)
 {
 	if (!__atomic_load_n(&python_is_found, __ATOMIC_ACQUIRE))
@@ -215,12 +212,6 @@ static inline bool begin_reading(void)
 		return true;
 	__atomic_fetch_sub(&python.readers, 1, __ATOMIC_SEQ_CST);
 	return false;
-}
-
-static inline void end_reading(void)
-{
-	if (python.may_unload)
-		__atomic_fetch_sub(&python.readers, 1, __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -260,12 +251,6 @@ static __attribute__((noinline)) uintptr_t find_current(const struct thread *thr
 		       : state;
 }
 
-/* Whether there are several interpreters: then the newest is not the first thread's. */
-static inline bool has_interpreters(uintptr_t state)
-{
-	return python.newest && *python.newest != *(const uintptr_t *)(state + STATE_INTERPRETER);
-}
-
 /*
  * Returns the address of this thread's PyThreadState, or 0. When the interpreter ends, it frees the
  * states of all threads but the one that ends it, which is normally the process's first thread.
@@ -278,7 +263,9 @@ static uintptr_t find_state(struct thread *thread)
 		return 0;
 	if (thread->owner->thread != life.pid && unlikely(python.is_ending()))
 		return 0;
-	if (unlikely(has_interpreters(state)))
+	/* of several interpreters, the newest is not the first thread's */
+	if (unlikely(python.newest &&
+		     *python.newest != *(const uintptr_t *)(state + STATE_INTERPRETER)))
 		state = find_current(thread, state);
 	if (likely(state == thread->python.state))
 		return state;
@@ -298,38 +285,6 @@ static inline bool is_readable(uintptr_t address, size_t size)
 {
 	return address && sys_is_readable((const void *)(address & ~7ul)) &&
 	       sys_is_readable((const void *)((address + size - 1) & ~7ul));
-}
-
-/*
- * Whether `code` is the address of a living code object. A code object that is being freed has no
- * references, and its parts may already be freed.
- */
-static inline bool is_code(uintptr_t code)
-{
-	return code && word_at(code + PYTHON_OBJECT_TYPE) == python.code_type &&
-	       *(const uint32_t *)code;
-}
-
-static inline uint64_t mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
-	return hash ^ hash >> 29;
-}
-
-static inline struct python_identity identify(const struct python_layout *layout, uintptr_t code)
-{
-	uintptr_t lines;
-
-	if (layout->version)
-		return (struct python_identity){ .number = *(const uint32_t *)(code +
-									       layout->version) };
-	lines = word_at(code + layout->lines);
-	return (struct python_identity){
-		.number = *(const uint32_t *)(code + layout->first),
-		.lines = lines,
-		.lines_first = word_at(lines + PYTHON_BYTES_DATA),
-		.name_hash = word_at(word_at(code + layout->name) + PYTHON_TEXT_HASH),
-	};
 }
 
 /* Whether the code object at `code` is still the one with this identity. */
@@ -353,21 +308,25 @@ is_identical(const struct python_layout *layout, uintptr_t code,
 
 static inline struct python_print fingerprint(const struct python_layout *layout, uintptr_t code)
 {
-	struct python_print print = { .identity = identify(layout, code) };
-	uintptr_t file;
+	struct python_print print = { .sizes = 0 };
+	uintptr_t lines;
 	uint64_t size, length;
 
+	print.identity.number =
+		*(const uint32_t *)(code + (layout->version ? layout->version : layout->first));
 	if (layout->version)
 		return print;
-	file = word_at(code + layout->file);
-	size = word_at(print.identity.lines + PYTHON_BYTES_SIZE);
-	length = word_at(file + PYTHON_TEXT_LENGTH);
+	lines = word_at(code + layout->lines);
 	print.name = word_at(code + layout->name);
+	print.file = word_at(code + layout->file);
+	print.identity.lines = lines;
+	print.identity.lines_first = word_at(lines + PYTHON_BYTES_DATA);
+	print.identity.name_hash = word_at(print.name + PYTHON_TEXT_HASH);
+	size = word_at(lines + PYTHON_BYTES_SIZE);
+	length = word_at(print.file + PYTHON_TEXT_LENGTH);
 	print.sizes = size ^ length << 32 ^ word_at(print.name + PYTHON_TEXT_LENGTH) << 48;
-	print.file = file;
-	print.lines_last =
-		size > 8 ? word_at(print.identity.lines + PYTHON_BYTES_DATA + size - 8) : 0;
-	print.file_last = length >= 8 ? word_at(file + layout->ascii + length - 8) : 0;
+	print.lines_last = size > 8 ? word_at(lines + PYTHON_BYTES_DATA + size - 8) : 0;
+	print.file_last = length >= 8 ? word_at(print.file + layout->ascii + length - 8) : 0;
 	return print;
 }
 
@@ -446,19 +405,6 @@ static int32_t number_of(uint64_t hash)
 	return -1;
 }
 
-/* Describes a function to the collector as a module with this path. */
-static void tell_function(const struct call *call, uint32_t number, const char *path)
-{
-	const uintptr_t base = PYTHON_BASE + ((uintptr_t)number << PYTHON_LINE_BITS);
-	const struct module module = { .path = path,
-				       .base = base,
-				       .start = base,
-				       .end = base + (1u << PYTHON_LINE_BITS) - 1 };
-
-	if (facts_tell_module(call->thread, MODULE_WITHOUT_NUMBER, call->enter - 1, &module))
-		__atomic_store_n(&functions[number].told, python.life, __ATOMIC_RELAXED);
-}
-
 /*
  * Describes the function of a code object to the collector, unless that is done. Returns the
  * function's entry, or NULL if the code object is internal or not readable, or if the table is
@@ -487,16 +433,27 @@ static struct function *define(const struct call *call, uintptr_t code)
 	*end++ = ' ';
 	if (!add_text(&end, word_at(code + layout->file), PYTHON_PATH_MAX))
 		return NULL;
-	for (const char *byte = path; byte < end; byte++)
-		hash = mix(hash, (uint8_t)*byte);
+	for (const char *byte = path; byte < end; byte++) {
+		hash = (hash ^ (uint8_t)*byte) * 0x9e3779b97f4a7c15ull;
+		hash ^= hash >> 29;
+	}
 	number = number_of(hash ? hash : 1);
 	if (number < 0) {
 		if (plain_claim(&python.is_full, 0, 1))
 			tell_python();
 		return NULL;
 	}
-	if (__atomic_load_n(&functions[number].told, __ATOMIC_RELAXED) != python.life)
-		tell_function(call, (uint32_t)number, path);
+	if (__atomic_load_n(&functions[number].told, __ATOMIC_RELAXED) != python.life) {
+		const uintptr_t base = PYTHON_BASE + ((uintptr_t)number << PYTHON_LINE_BITS);
+		const struct module module = { .path = path,
+					       .base = base,
+					       .start = base,
+					       .end = base + (1u << PYTHON_LINE_BITS) - 1 };
+
+		if (facts_tell_module(call->thread, MODULE_WITHOUT_NUMBER, call->enter - 1,
+				      &module))
+			__atomic_store_n(&functions[number].told, python.life, __ATOMIC_RELAXED);
+	}
 	return &functions[number];
 }
 
@@ -514,7 +471,9 @@ static struct python_code *find_code(const struct call *call, const struct pytho
 	const struct function *function;
 	struct python_print print;
 
-	if (!is_code(code))
+	/* a code object that is being freed has no references, and its parts may be freed */
+	if (!code || word_at(code + PYTHON_OBJECT_TYPE) != python.code_type ||
+	    !*(const uint32_t *)code)
 		return NULL;
 	print = fingerprint(layout, code);
 	if (entry->code != code && other->code == code)
@@ -539,13 +498,6 @@ static struct python_code *find_code(const struct call *call, const struct pytho
 	return entry;
 }
 
-static inline int32_t offset_in(const struct python_layout *layout, uintptr_t code,
-				uintptr_t instruction)
-{
-	return layout->is_instruction ? (int32_t)(instruction - code - layout->instructions)
-				      : (int32_t)instruction * layout->scale;
-}
-
 /* Sets frame->address to the address that represents the line of frame->instruction. */
 static inline void find_address(const struct call *call, const struct python_layout *layout,
 				struct python_frame *frame)
@@ -562,8 +514,11 @@ static inline void find_address(const struct call *call, const struct python_lay
 		line->serial = 0;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		line->instruction = frame->instruction;
-		line->line = decode_line(frame->code,
-					 offset_in(layout, frame->code, frame->instruction));
+		line->line = decode_line(
+			frame->code,
+			layout->is_instruction
+				? (int32_t)(frame->instruction - frame->code - layout->instructions)
+				: (int32_t)frame->instruction * layout->scale);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		line->serial = frame->serial;
 	}
@@ -946,7 +901,7 @@ uint32_t python_merge(const struct call *call, uint32_t before, uint32_t same)
 	bool is_reading = begin_reading();
 
 	same = merge_by_layout(call, is_reading ? find_state(call->thread) : 0, before, same);
-	if (is_reading)
-		end_reading();
+	if (is_reading && python.may_unload)
+		__atomic_fetch_sub(&python.readers, 1, __ATOMIC_SEQ_CST);
 	return same;
 }

@@ -146,18 +146,6 @@ static uint64_t look_at_tail(const struct thread *thread)
 	return tail - seen <= position(thread->head) - seen && !(tail & RING_LEVEL) ? tail : seen;
 }
 
-/*
- * Whether waiting is useless. The collector waits for this thread if it has read all visible
- * records, or if the next record is incomplete (this code runs in a signal handler that interrupted
- * the record's writer, or a jump left the writer). No collector reads this ring if it is that of
- * the parent process, or if the library was detached.
- */
-static bool waits_for_us(const struct thread *thread, uint64_t tail)
-{
-	return tail == position(thread->head) || !*life.fork_mark || life.is_off ||
-	       record_at(thread, tail, ring_bytes(thread->head))->state == RECORD_FILLING;
-}
-
 /* Whether the collector has made no progress since a thread gave up waiting (stalled_beat). */
 static bool is_stalled(void)
 {
@@ -220,6 +208,11 @@ static bool has_waited_enough(struct wait *wait)
  * program down is better than dropping events: a dropped free would be reported as a leak. If a
  * thread has given up waiting although the collector makes progress, it does not wait again before
  * the tail has moved.
+ *
+ * The collector waits for this thread if it has read all visible records, or if the next record is
+ * incomplete (this code runs in a signal handler that interrupted the record's writer, or a jump
+ * left the writer). No collector reads this ring if it is that of the parent process, or if the
+ * library was detached.
  */
 static bool wait_for_room(struct thread *thread, uint64_t tail)
 {
@@ -231,7 +224,8 @@ static bool wait_for_room(struct thread *thread, uint64_t tail)
 	wait.rounds = __atomic_load_n(&life.control->rounds, __ATOMIC_RELAXED);
 	while (look_at_tail(thread) == tail) {
 		if (__atomic_load_n(&life.control->state, __ATOMIC_RELAXED) != CONTROL_RUNNING ||
-		    waits_for_us(thread, tail))
+		    tail == position(thread->head) || !*life.fork_mark || life.is_off ||
+		    record_at(thread, tail, ring_bytes(thread->head))->state == RECORD_FILLING)
 			return false;
 		sleep_on_tail(thread->slot, tail);
 		if (!has_waited_enough(&wait))

@@ -25,8 +25,8 @@ static const uint8_t operation_of_hook[HOOK_COUNT] = {
 #include "hooks.def"
 };
 
-/* Maximum number of frames in which led_here() searches for a call. */
-#define LED_HERE_MAX 64
+/* Maximum number of frames in which is_left() searches for a call. */
+#define FRAMES_MAX 64
 
 struct thread *call_attach(void)
 {
@@ -182,20 +182,6 @@ static void drop_left_writer(struct thread *thread)
 	thread->model.is_known = false;
 }
 
-/* Whether the open call is in the current backtrace, or may be in a missing part of it. */
-static bool led_here(const struct thread *thread, const struct arena_open *open,
-		     const struct origin *origin)
-{
-	uintptr_t frames[LED_HERE_MAX];
-	enum capture_end end;
-	unsigned int count = capture_walk(origin, &thread->stack, frames, LED_HERE_MAX, &end);
-
-	for (unsigned int i = 0; i < count; i++)
-		if (frames[i] == open->ip)
-			return true;
-	return end != CAPTURE_COMPLETE;
-}
-
 /*
  * Whether the stack has left the call. Frames below the frame of the call may belong to functions
  * that the call has called, to a signal handler, or to functions that the caller called after the
@@ -208,12 +194,21 @@ static bool is_left(const struct thread *thread, const struct arena_open *open,
 {
 	/* read once: other processes may write here, and this memory is read below */
 	uintptr_t frame = __atomic_load_n(&open->frame, __ATOMIC_RELAXED);
+	uintptr_t frames[FRAMES_MAX];
+	enum capture_end end;
+	unsigned int count;
 
 	if (!on_known_stack(thread, frame))
 		return false;
 	if (frame <= origin->cfa || !arch_returns_to(frame, open->ip))
 		return true;
-	return open->half && !led_here(thread, open, origin);
+	if (!open->half)
+		return false;
+	count = capture_walk(origin, &thread->stack, frames, FRAMES_MAX, &end);
+	for (unsigned int i = 0; i < count; i++)
+		if (frames[i] == open->ip)
+			return false;
+	return end == CAPTURE_COMPLETE;
 }
 
 /* Closes the open calls that the stack has left; all of them if `origin` is NULL. */

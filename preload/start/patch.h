@@ -15,7 +15,8 @@
 
 struct late_order;
 
-/* Redirects calls to our stubs if `on`, else back to the real functions. Sets the order's counts. */
+/* Redirects calls to our stubs if `on`, else back to the real functions. Sets the order's counts.
+ */
 void patch_all(bool on, struct late_order *order);
 
 /*

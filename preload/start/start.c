@@ -129,8 +129,8 @@ static void leave_sanitized(char **argv, char *const *environment)
 		sys_call3(__NR_write, 2, (long)text, sizeof(text) - 1);
 	environment = late_without(__builtin_alloca(size), environment);
 	/*
-	 * The program's name in the kernel is that of this exec. If it is the name of a script, it is
-	 * an argument of the interpreter; the kernel then adds the arguments before it again.
+	 * The program's name in the kernel is that of this exec. If it is the name of a script, it
+	 * is an argument of the interpreter; the kernel then adds the arguments before it again.
 	 */
 	if (name && !self_is_program(name))
 		while (*arguments && !plain_equal(*arguments, name))
