@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "linkage.h"
 
-#include <dlfcn.h>
-
 #include "loader.h"
 #include "plain.h"
 

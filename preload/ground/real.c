@@ -4,13 +4,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
-#include <sys/mman.h>
 
 #include "behind.h"
 #include "linkage.h"
 #include "loader.h"
 #include "plain.h"
-#include "sys.h"
 
 /* The pool, in bytes. dlsym needs a few hundred bytes; an early constructor may need more. */
 #define POOL_SIZE (256u << 10)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "self.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>

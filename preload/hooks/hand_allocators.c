@@ -156,22 +156,6 @@ static bool put_distance(uint8_t *to, uintptr_t end, uintptr_t target)
 	return word == distance;
 }
 
-static void put_address(uint8_t *to, uintptr_t address)
-{
-	__builtin_memcpy(to, &address, sizeof(address));
-}
-
-/*
- * Whether the processor also pushes return addresses to a shadow stack. A call instruction that was
- * moved pushes the address to the usual stack only.
- */
-static bool has_shadow_stack(void)
-{
-	uint64_t features = 0;
-
-	return !sys_call2(__NR_arch_prctl, SHADOW_STACK_STATUS, (long)&features) && features & 1;
-}
-
 /* Maps memory within reach of the module's jumps, or returns NULL. */
 static void *map_near(const struct linkage *linkage, size_t size)
 {
@@ -211,13 +195,15 @@ static enum patch_reason fill_springboard(struct springboard *board, const struc
 		{ 0x49, 0xb9 }, (uintptr_t)&board->own, { 0xff, 0x25 }, stub, { 0 }
 	};
 	__builtin_memcpy(moved, patch->code, patch->length);
-	for (unsigned int i = 0; i < patch->fixes; i++)
-		if (!patch->fix[i].end)
-			put_address(moved + patch->fix[i].at, base + patch->fix[i].target);
-		else if (!put_distance(moved + patch->fix[i].at,
-				       (uintptr_t)moved + patch->fix[i].end,
-				       base + patch->fix[i].target))
+	for (unsigned int i = 0; i < patch->fixes; i++) {
+		const struct patch_fix *fix = &patch->fix[i];
+		const uintptr_t target = base + fix->target;
+
+		if (!fix->end)
+			__builtin_memcpy(moved + fix->at, &target, sizeof(target));
+		else if (!put_distance(moved + fix->at, (uintptr_t)moved + fix->end, target))
 			return PATCH_FAR;
+	}
 	if (__builtin_memcmp((const void *)board->own.at, patch->original, patch->moved) != 0)
 		return PATCH_CHANGED;
 	return PATCH_NONE;
@@ -256,13 +242,16 @@ static struct springboard *change_module(const struct linkage *linkage, const st
 	const size_t size = boards_size(plan);
 	int memory = sys_openat(AT_FDCWD, "/proc/self/mem", O_RDWR | O_CLOEXEC, 0);
 	struct springboard *boards = map_near(linkage, size);
+	uint64_t shadow = 0; /* bit 0: call instructions also push to a shadow stack */
 
 	*first = NULL;
+	/* a call instruction that was moved pushes to the usual stack only */
+	if (!all &&
+	    (sys_prctl(GET_MDWE, 0, 0, 0, 0) > 0 ||
+	     (!sys_call2(__NR_arch_prctl, SHADOW_STACK_STATUS, (long)&shadow) && shadow & 1)))
+		all = PATCH_SEALED;
 	if (!all)
-		all = sys_prctl(GET_MDWE, 0, 0, 0, 0) > 0 || has_shadow_stack() ? PATCH_SEALED
-		      : memory < 0						? PATCH_DENIED
-		      : !boards							? PATCH_FAR
-										: PATCH_NONE;
+		all = memory < 0 ? PATCH_DENIED : !boards ? PATCH_FAR : PATCH_NONE;
 	for (uint32_t i = 0; !all && i < plan->count; i++)
 		if (plan->patch[i].module == module && !plan->patch[i].reason)
 			boards[i].own.reason =

@@ -5,26 +5,19 @@
 #include "preload/ground/sys.h"
 
 /*
- * Whether semget will create a set, if it succeeds. With IPC_CREAT alone, we have to test before
- * the call whether the set exists; if another process creates the set between the test and the
- * call, the result is wrong.
+ * Finds out whether semget will create a set, if it succeeds. With IPC_CREAT alone, we have to test
+ * before the call whether the set exists; if another process creates the set between the test and
+ * the call, the result is wrong.
  */
-static bool makes_set(key_t key, int flags)
-{
-	if (key == IPC_PRIVATE)
-		return true;
-	if (!(flags & IPC_CREAT))
-		return false;
-	return flags & IPC_EXCL || (real.semget(key, 0, 0) < 0 && errno == ENOENT);
-}
-
 void set_asked(struct call *call, struct call_event *event, key_t key, int flags,
 	       struct spare *spare)
 {
 	int error = *call->thread->error;
 
 	(void)event;
-	spare->number = makes_set(key, flags);
+	spare->number = key == IPC_PRIVATE ||
+			(flags & IPC_CREAT &&
+			 (flags & IPC_EXCL || (real.semget(key, 0, 0) < 0 && errno == ENOENT)));
 	*call->thread->error = error;
 }
 

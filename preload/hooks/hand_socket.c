@@ -143,25 +143,17 @@ static void describe_address(struct spare *to, const struct sockaddr *given, siz
 	}
 }
 
-/*
- * Whether the library can read an address that the kernel may have rejected. The address is shorter
- * than a page, so a check of its first and last 8 bytes is enough.
- */
-static bool can_read_address(const struct sockaddr *address, size_t length)
-{
-	const char *bytes = (const char *)address;
-
-	return length >= 8 && length <= sizeof(struct sockaddr_storage) && sys_is_readable(bytes) &&
-	       sys_is_readable(bytes + length - 8);
-}
-
 void address_known(struct call *call, struct call_event *event, const struct sockaddr *address,
 		   socklen_t length, struct spare *spare)
 {
+	const char *bytes = (const char *)address;
+	/* an address that the kernel may have rejected is shorter than a page */
+	bool is_readable =
+		!event->failed || (length >= 8 && length <= sizeof(struct sockaddr_storage) &&
+				   sys_is_readable(bytes) && sys_is_readable(bytes + length - 8));
+
 	(void)call;
-	describe_address(spare,
-			 !event->failed || can_read_address(address, length) ? address : NULL,
-			 length);
+	describe_address(spare, is_readable ? address : NULL, length);
 }
 
 /*

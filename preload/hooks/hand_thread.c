@@ -26,12 +26,12 @@ static size_t default_stack_size(void)
 }
 
 /*
- * Prepares the data for the new thread, except the start routine, which the caller fills in.
- * Returns NULL if no space for the data is left. call: NULL if the creation is not recorded; the
- * new thread needs the data even then, because its calls may be recorded.
+ * Prepares the data for the new thread. Returns NULL if no space for the data is left. call: NULL
+ * if the creation is not recorded; the new thread needs the data even then, because its calls may
+ * be recorded. start: of either type.
  */
 static struct birth *expect_birth(const struct call *call, const pthread_attr_t *attributes,
-				  void *argument)
+				  void (*start)(void), void *argument)
 {
 	struct birth *birth = life_is_running() ? birth_take() : NULL;
 
@@ -41,6 +41,7 @@ static struct birth *expect_birth(const struct call *call, const pthread_attr_t 
 	birth->call = call ? call->number : 0;
 	birth->breath = 0;
 	birth->stack_size = attributes ? stack_size_of(attributes) : default_stack_size();
+	birth->start = (void *(*)(void *))start;
 	birth->argument = argument;
 	return birth;
 }
@@ -101,10 +102,8 @@ static int created(struct call *call, struct birth *birth, const pthread_t *thre
 static int create_unseen(pthread_t *thread, const pthread_attr_t *attributes,
 			 void *(*start)(void *), void *argument)
 {
-	struct birth *birth = expect_birth(NULL, attributes, argument);
+	struct birth *birth = expect_birth(NULL, attributes, (void (*)(void))start, argument);
 
-	if (birth)
-		birth->start = start;
 	return leave_birth(birth,
 			   real.pthread_create(thread, attributes, birth ? thread_start : start,
 					       birth ? birth : argument));
@@ -112,10 +111,8 @@ static int create_unseen(pthread_t *thread, const pthread_attr_t *attributes,
 
 static int create_unseen_c11(thrd_t *thread, thrd_start_t start, void *argument)
 {
-	struct birth *birth = expect_birth(NULL, NULL, argument);
+	struct birth *birth = expect_birth(NULL, NULL, (void (*)(void))start, argument);
 
-	if (birth)
-		birth->start_c11 = start;
 	return leave_birth(birth, real.thrd_create(thread, birth ? thread_start_c11 : start,
 						   birth ? birth : argument));
 }
@@ -127,9 +124,7 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 	int result;
 
 	BEGIN(pthread_create, 0, 0, create_unseen(thread, attributes, start, argument))
-	birth = expect_birth(&call, attributes, argument);
-	if (birth)
-		birth->start = start;
+	birth = expect_birth(&call, attributes, (void (*)(void))start, argument);
 	result = real.pthread_create(thread, attributes, birth ? thread_start : start,
 				     birth ? birth : argument);
 	call_returned(&call);
@@ -145,9 +140,7 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 	int result;
 
 	BEGIN(thrd_create, 0, 0, create_unseen_c11(thread, start, argument))
-	birth = expect_birth(&call, NULL, argument);
-	if (birth)
-		birth->start_c11 = start;
+	birth = expect_birth(&call, NULL, (void (*)(void))start, argument);
 	result = real.thrd_create(thread, birth ? thread_start_c11 : start,
 				  birth ? birth : argument);
 	call_returned(&call);

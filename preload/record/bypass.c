@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bypass.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <stddef.h>

@@ -14,7 +14,6 @@
 #include "life.h"
 #include "notes.h"
 #include "preload/ground/behind.h"
-#include "preload/ground/clock.h"
 #include "preload/ground/linkage.h"
 #include "preload/ground/loader.h"
 #include "preload/ground/plain.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "inherited.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>

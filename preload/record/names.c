@@ -2,7 +2,6 @@
 #include "names.h"
 
 #include "life.h"
-#include "preload/ground/clock.h"
 #include "ring.h"
 
 #define CONTEXTS 32u /* maximum number of contexts; each has one bit in a record */

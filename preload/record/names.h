@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "arena.h"
 #include "preload/ground/plain.h"
 #include "thread.h"
 

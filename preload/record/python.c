@@ -11,7 +11,6 @@
 #include "preload/ground/sys.h"
 #include "preload/walk/maps.h"
 #include "python_layout.h"
-#include "ring.h"
 #include "thread.h"
 
 /* digit of Py_Version for a release: 10 alpha, 11 beta, 12 candidate, 15 final */

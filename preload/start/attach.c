@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "start.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
-#include <linux/sched.h>
 #include <linux/stat.h>
 #include <signal.h>
 #include <sys/file.h>

@@ -12,7 +12,6 @@
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
 #include "preload/ground/sys.h"
-#include "preload/record/facts.h"
 #include "preload/record/life.h"
 #include "preload/record/memory.h"
 #include "preload/record/ring.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "patch.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>

@@ -3,11 +3,9 @@
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <linux/membarrier.h>
-#include <linux/stat.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,7 +33,6 @@
 #include "preload/walk/accessors.h"
 #include "settings.h"
 #include "terms.h"
-#include "wire.h"
 
 /*
  * Processes that the library never traces, even if it is preloaded into all processes

@@ -78,22 +78,6 @@ static bool is_within(uintptr_t address, uintptr_t low, uintptr_t high)
 	return address >= low && address < high && high - address >= sizeof(uintptr_t);
 }
 
-static bool is_stack(const struct walk *walk, uintptr_t address)
-{
-	if (is_within(address, walk->stack->low, walk->stack->high))
-		return true;
-	return is_within(address, walk->low, walk->high) &&
-	       sys_is_readable((const void *)(address & ~(uintptr_t)7));
-}
-
-/* Whether `address` is in the module's code or unwind tables, which are mapped in whole pages. */
-static bool is_module(const struct module *module, uintptr_t address)
-{
-	uintptr_t low = (uintptr_t)module->tables.low, high = (uintptr_t)module->tables.high;
-
-	return address - module->start < module->end - module->start || address - low < high - low;
-}
-
 /*
  * Reads one aligned word. libunwind reads a module's data only to find a personality routine, which
  * no walk needs; so libunwind gets 0 there.
@@ -103,11 +87,22 @@ static int access_memory(void *space, uintptr_t address, uintptr_t *value, int i
 {
 	struct walk *walk = context;
 	const struct module *module = walk->module;
+	bool is_allowed;
 
 	(void)space;
 	if (is_write || (address & (sizeof(*value) - 1)) != 0)
 		return NOT_ALLOWED;
-	if (is_stack(walk, address) || (module != NULL && is_module(module, address))) {
+	is_allowed = is_within(address, walk->stack->low, walk->stack->high) ||
+		     (is_within(address, walk->low, walk->high) &&
+		      sys_is_readable((const void *)(address & ~(uintptr_t)7)));
+	/* the module's code or unwind tables, which are mapped in whole pages */
+	if (!is_allowed && module != NULL) {
+		uintptr_t low = (uintptr_t)module->tables.low;
+
+		is_allowed = address - module->start < module->end - module->start ||
+			     address - low < (uintptr_t)module->tables.high - low;
+	}
+	if (is_allowed) {
 		*value = *(const uintptr_t *)address;
 		return 0;
 	}

@@ -108,20 +108,6 @@ static __attribute__((noinline)) void registers_at(const struct origin *origin,
 	frame->is_exact = false;
 }
 
-static enum walk_state stop_step(enum dwarf_step step, enum capture_end *end)
-{
-	switch (step) {
-	case DWARF_STEP_END:
-		return stop_walk(CAPTURE_COMPLETE, end);
-	case DWARF_STEP_MEMORY:
-		return stop_walk(CAPTURE_LEFT_STACK, end);
-	case DWARF_STEP_OK:
-	case DWARF_STEP_UNKNOWN:
-		break;
-	}
-	return stop_walk(CAPTURE_NO_RULE, end);
-}
-
 /*
  * Like walk_on(), from the origin on. quick_from: once a frame at or beyond this entry is stored,
  * walk_on() may continue the walk if that frame permits it.
@@ -141,7 +127,10 @@ static enum walk_state walk_fully(struct walk *walk, const struct origin *origin
 		enum walk_state state;
 
 		if (result != DWARF_STEP_OK)
-			return stop_step(result, end);
+			return stop_walk(result == DWARF_STEP_END      ? CAPTURE_COMPLETE
+					 : result == DWARF_STEP_MEMORY ? CAPTURE_LEFT_STACK
+								       : CAPTURE_NO_RULE,
+					 end);
 		/* the function that a signal interrupted may be on any stack */
 		if (frame.is_exact)
 			window_open(&walk->window, frame.reg[DWARF_SP],

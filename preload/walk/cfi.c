@@ -159,17 +159,6 @@ static bool is_signal_return(uintptr_t pc, unsigned int *module)
 	return code == ARCH_SIGNAL_CODE;
 }
 
-static void put_signal_row(struct dwarf_row *row)
-{
-	*row = (struct dwarf_row){ .cfa_register = DWARF_SP,
-				   .cfa_where = ARCH_SIGNAL_REGISTERS,
-				   .is_signal = true };
-	for (unsigned int number = 0; number < DWARF_REGISTERS; number++) {
-		row->how[number] = DWARF_AT_CFA;
-		row->where[number] = (int32_t)number * 8;
-	}
-}
-
 #endif
 
 bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *module)
@@ -180,7 +169,13 @@ bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *m
 
 #ifdef ARCH_SIGNAL_FRAME
 	if (!is_exact && is_signal_return(pc, module)) {
-		put_signal_row(row);
+		*row = (struct dwarf_row){ .cfa_register = DWARF_SP,
+					   .cfa_where = ARCH_SIGNAL_REGISTERS,
+					   .is_signal = true };
+		for (unsigned int number = 0; number < DWARF_REGISTERS; number++) {
+			row->how[number] = DWARF_AT_CFA;
+			row->where[number] = (int32_t)number * 8;
+		}
 		return true;
 	}
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "maps.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -206,29 +205,26 @@ static const char *keep_text(const char *text)
 	return copy;
 }
 
-/* Makes a relative name absolute: the directory of dlopen("./plugin.so") is probably current. */
-static const char *absolute_path(const char *name)
-{
-	size_t length = plain_length(name);
-	char *path = keep_memory(PATH_MAX + 1 + length + 1);
-	long size = path == NULL ? 0 : sys_getcwd(path, PATH_MAX);
-
-	if (path == NULL || size <= 1 || path[0] != '/')
-		return keep_text(name);
-	path[size - 1] = '/';
-	__builtin_memcpy(path + size, name, length + 1);
-	return path;
-}
-
 static const char *path_of(const char *name)
 {
+	size_t length = plain_length(name);
+	char *path;
+	long size;
+
 	if (name[0] == 0)
 		return self_path();
 	if (plain_begins(name, "linux-vdso.so") || plain_begins(name, "linux-gate.so"))
 		return "[vdso]";
 	if (name[0] == '/')
 		return keep_text(name);
-	return absolute_path(name);
+	/* relative: the directory of dlopen("./plugin.so") is probably still the current one */
+	path = keep_memory(PATH_MAX + 1 + length + 1);
+	size = path == NULL ? 0 : sys_getcwd(path, PATH_MAX);
+	if (path == NULL || size <= 1 || path[0] != '/')
+		return keep_text(name);
+	path[size - 1] = '/';
+	__builtin_memcpy(path + size, name, length + 1);
+	return path;
 }
 
 /* ---- the ELF file in memory ---- */
@@ -349,22 +345,6 @@ static const ElfW(Phdr) * find_headers(const struct loaded *found, unsigned int 
 	return headers;
 }
 
-/* Fills in the module. headers: the module's program headers, or NULL if they were not found. */
-static bool read_module(struct module *module, uintptr_t address, const struct loaded *found,
-			const ElfW(Phdr) * headers, unsigned int number)
-{
-	if (!headers)
-		headers = find_headers(found, &number);
-	module->link_map = found->link_map;
-	module->map_start = (uintptr_t)found->map_start;
-	module->map_end = (uintptr_t)found->map_end;
-	module->bias = found->link_map->l_addr;
-	module->tables.header = found->eh_frame;
-	for (unsigned int i = 0; headers != NULL && i < number; i++)
-		read_header(module, &headers[i], address);
-	return module->start != module->end;
-}
-
 struct maps_loader maps_loader;
 
 /* Finds the loader's range. Several threads may do this at the same time, with the same result. */
@@ -434,6 +414,7 @@ static const struct maps_python *find_python(const struct link_map *map)
 	return python;
 }
 
+/* headers: the module's program headers; NULL: find them */
 static unsigned int find_or_add(uintptr_t address, const ElfW(Phdr) * headers, unsigned int count)
 {
 	struct loaded found;
@@ -445,8 +426,19 @@ static unsigned int find_or_add(uintptr_t address, const ElfW(Phdr) * headers, u
 	if (loader_find((void *)address, &found) != 0)
 		return MAPS_MODULE_NONE;
 	number = look_up(address, &found);
-	if (number != MAPS_MODULE_NONE || !read_module(&module, address, &found, headers, count))
+	if (number != MAPS_MODULE_NONE)
 		return number;
+	if (!headers)
+		headers = find_headers(&found, &count);
+	module.link_map = found.link_map;
+	module.map_start = (uintptr_t)found.map_start;
+	module.map_end = (uintptr_t)found.map_end;
+	module.bias = found.link_map->l_addr;
+	module.tables.header = found.eh_frame;
+	for (unsigned int i = 0; headers != NULL && i < count; i++)
+		read_header(&module, &headers[i], address);
+	if (module.start == module.end)
+		return MAPS_MODULE_NONE;
 	module.path =
 		path_of(maps_own_path && is_from_memory(found.link_map) ? maps_own_path
 									: found.link_map->l_name);
@@ -471,35 +463,26 @@ bool maps_are_one(uintptr_t one, uintptr_t other)
 	       a.link_map == b.link_map;
 }
 
-/* Adds the module's executable segment, if it has one. */
-static void find_code(const struct link_map *map)
-{
-	struct loaded found;
-	const ElfW(Phdr) * headers;
-	unsigned int number = 0;
-
-	if (!map->l_ld || loader_find(map->l_ld, &found) != 0)
-		return;
-	headers = find_headers(&found, &number);
-	for (unsigned int i = 0; headers && i < number; i++)
-		if (headers[i].p_type == PT_LOAD && headers[i].p_flags & PF_X) {
-			find_or_add(map->l_addr + headers[i].p_vaddr, headers, number);
-			return;
-		}
-}
-
 void maps_find_all(void)
 {
-	const struct link_map *map;
-	struct loaded own;
+	struct loaded own, found;
 
 	if (loader_find((void *)(uintptr_t)maps_find_all, &own) != 0)
 		return;
-	for (map = own.link_map; map->l_prev; map = map->l_prev)
-		;
-	for (; map; map = map->l_next)
-		if (map == own.link_map || !is_from_memory(map))
-			find_code(map);
+	for (const struct link_map *map = linkage_first(); map; map = map->l_next) {
+		const ElfW(Phdr) * headers;
+		unsigned int i = 0, count = 0;
+
+		if ((map != own.link_map && is_from_memory(map)) || !map->l_ld ||
+		    loader_find(map->l_ld, &found) != 0)
+			continue;
+		headers = find_headers(&found, &count);
+		while (headers && i < count &&
+		       (headers[i].p_type != PT_LOAD || !(headers[i].p_flags & PF_X)))
+			i++;
+		if (headers && i < count)
+			find_or_add(map->l_addr + headers[i].p_vaddr, headers, count);
+	}
 }
 
 void maps_check(void)
