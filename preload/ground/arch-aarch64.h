@@ -96,133 +96,91 @@ static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 /* The frame record is at the lower end of a frame, so the caller's sp would be unknown. */
 #define ARCH_CHAINS 0
 
-#define ARCH_VFORK                           \
-	".text\n"                            \
-	".globl vfork\n"                     \
-	".type vfork, %function\n"           \
-	"vfork:\n"                           \
-	"	.cfi_startproc\n"                  \
-	"	hint #34\n" /* bti c */      \
-	"	stp x29, x30, [sp, #-16]!\n"       \
-	"	.cfi_adjust_cfa_offset 16\n"       \
-	"	.cfi_rel_offset x29, 0\n"          \
-	"	.cfi_rel_offset x30, 8\n"          \
-	"	mov x0, x30\n"                     \
-	"	add x1, sp, #16\n"                 \
-	"	mov x2, x29\n"                     \
-	"	bl hand_vfork_enter\n"             \
-	"	mov x16, x0\n"                     \
-	"	ldp x29, x30, [sp], #16\n"         \
-	"	.cfi_adjust_cfa_offset -16\n"      \
-	"	.cfi_restore x29\n"                \
-	"	.cfi_restore x30\n"                \
-	"	cbnz x1, 1f\n"                     \
-	"	br x16\n" /* not recorded */ \
-	"1:	.cfi_undefined x30\n"            \
-	"	blr x16\n"                         \
-	"	mov x1, sp\n"                      \
-	"	mov x2, x29\n"                     \
-	"	str x0, [sp, #-16]!\n"             \
-	"	.cfi_adjust_cfa_offset 16\n"       \
-	"	bl hand_vfork_leave\n"             \
-	"	mov x30, x0\n"                     \
-	"	ldr x0, [sp], #16\n"               \
-	"	.cfi_adjust_cfa_offset -16\n"      \
-	"	ret\n"                             \
-	"	.cfi_endproc\n"                    \
-	".size vfork, .-vfork\n"
-
 /* syscall()'s seventh argument (the sixth of the system call) is passed in a register, too. */
 #define ARCH_SIXTH_PARAMETER , long sixth
 #define ARCH_SIXTH(cfa)	     sixth
 
+/* clang-format off */
+/* begins a function with a frame of `size` bytes, with x29 and x30 at its start; ends the frame */
+#define ARCH_ENTER(size) \
+	"	stp x29, x30, [sp, #-" size "]!\n	.cfi_adjust_cfa_offset " size "\n" \
+	"	.cfi_rel_offset x29, 0\n	.cfi_rel_offset x30, 8\n"
+#define ARCH_LEAVE(size) \
+	"	ldp x29, x30, [sp], #" size "\n	.cfi_adjust_cfa_offset -" size "\n" \
+	"	.cfi_restore x29\n	.cfi_restore x30\n"
+
+#define ARCH_VFORK ARCH_FUNCTION("vfork", \
+	"	hint #34\n" /* bti c */ \
+	ARCH_ENTER("16") \
+	"	mov x0, x30\n" \
+	"	add x1, sp, #16\n" \
+	"	mov x2, x29\n" \
+	"	bl hand_vfork_enter\n" \
+	"	mov x16, x0\n" \
+	ARCH_LEAVE("16") \
+	"	cbnz x1, 1f\n" \
+	"	br x16\n" /* not recorded */ \
+	"1:	.cfi_undefined x30\n" \
+	"	blr x16\n" \
+	"	mov x1, sp\n" \
+	"	mov x2, x29\n" \
+	"	str x0, [sp, #-16]!\n" \
+	"	.cfi_adjust_cfa_offset 16\n" \
+	"	bl hand_vfork_leave\n" \
+	"	mov x30, x0\n" \
+	"	ldr x0, [sp], #16\n" \
+	"	.cfi_adjust_cfa_offset -16\n" \
+	"	ret\n")
+
 /* hand_numbers is defined in preload/hooks/hand_syscall.c. */
-#define ARCH_SYSCALL                          \
-	".text\n"                             \
-	".globl syscall\n"                    \
-	".type syscall, %function\n"          \
-	"syscall:\n"                          \
-	"	.cfi_startproc\n"                   \
-	"	hint #34\n" /* bti c */       \
-	"	adrp x17, hand_numbers\n"           \
-	"	add x17, x17, :lo12:hand_numbers\n" \
-	"	cmp x0, #512\n"                     \
-	"	b.hs 1f\n"                          \
-	"	ldrb w16, [x17, x0]\n"              \
-	"	cbnz w16, 2f\n"                     \
-	"1:	ldr x16, [x17, #512]\n"           \
-	"	br x16\n"                           \
-	"2:	cmp w16, #1\n"                    \
-	"	b.eq hand_syscall\n"                \
-	"	stp x29, x30, [sp, #-80]!\n"        \
-	"	.cfi_adjust_cfa_offset 80\n"        \
-	"	.cfi_rel_offset x29, 0\n"           \
-	"	.cfi_rel_offset x30, 8\n"           \
-	"	stp x0, x1, [sp, #16]\n"            \
-	"	stp x2, x3, [sp, #32]\n"            \
-	"	stp x4, x5, [sp, #48]\n"            \
-	"	str x6, [sp, #64]\n"                \
-	"	bl hand_syscall_note\n"             \
-	"	ldr x6, [sp, #64]\n"                \
-	"	ldp x4, x5, [sp, #48]\n"            \
-	"	ldp x2, x3, [sp, #32]\n"            \
-	"	ldp x0, x1, [sp, #16]\n"            \
-	"	ldp x29, x30, [sp], #80\n"          \
-	"	.cfi_adjust_cfa_offset -80\n"       \
-	"	.cfi_restore x29\n"                 \
-	"	.cfi_restore x30\n"                 \
-	"	adrp x17, hand_numbers\n"           \
-	"	add x17, x17, :lo12:hand_numbers\n" \
-	"	b 1b\n"                             \
-	"	.cfi_endproc\n"                     \
-	".size syscall, .-syscall\n"
-
-#define ARCH_DLOPEN                     \
-	".text\n"                       \
-	".globl dlopen\n"               \
-	".type dlopen, %function\n"     \
-	"dlopen:\n"                     \
-	"	.cfi_startproc\n"             \
+#define ARCH_SYSCALL ARCH_FUNCTION("syscall", \
 	"	hint #34\n" /* bti c */ \
-	"	stp x29, x30, [sp, #-32]!\n"  \
-	"	.cfi_adjust_cfa_offset 32\n"  \
-	"	.cfi_rel_offset x29, 0\n"     \
-	"	.cfi_rel_offset x30, 8\n"     \
-	"	stp x0, x1, [sp, #16]\n"      \
-	"	bl hand_dlopen_enter\n"       \
-	"	mov x16, x0\n"                \
-	"	ldp x0, x1, [sp, #16]\n"      \
-	"	ldp x29, x30, [sp], #32\n"    \
-	"	.cfi_adjust_cfa_offset -32\n" \
-	"	.cfi_restore x29\n"           \
-	"	.cfi_restore x30\n"           \
-	"	br x16\n"                     \
-	"	.cfi_endproc\n"               \
-	".size dlopen, .-dlopen\n"
+	"	adrp x17, hand_numbers\n" \
+	"	add x17, x17, :lo12:hand_numbers\n" \
+	"	cmp x0, #512\n" \
+	"	b.hs 1f\n" \
+	"	ldrb w16, [x17, x0]\n" \
+	"	cbnz w16, 2f\n" \
+	"1:	ldr x16, [x17, #512]\n" \
+	"	br x16\n" \
+	"2:	cmp w16, #1\n" \
+	"	b.eq hand_syscall\n" \
+	ARCH_ENTER("80") \
+	"	stp x0, x1, [sp, #16]\n" \
+	"	stp x2, x3, [sp, #32]\n" \
+	"	stp x4, x5, [sp, #48]\n" \
+	"	str x6, [sp, #64]\n" \
+	"	bl hand_syscall_note\n" \
+	"	ldr x6, [sp, #64]\n" \
+	"	ldp x4, x5, [sp, #48]\n" \
+	"	ldp x2, x3, [sp, #32]\n" \
+	"	ldp x0, x1, [sp, #16]\n" \
+	ARCH_LEAVE("80") \
+	"	adrp x17, hand_numbers\n" \
+	"	add x17, x17, :lo12:hand_numbers\n" \
+	"	b 1b\n")
 
-#define ARCH_DLMOPEN                    \
-	".text\n"                       \
-	".globl dlmopen\n"              \
-	".type dlmopen, %function\n"    \
-	"dlmopen:\n"                    \
-	"	.cfi_startproc\n"             \
+#define ARCH_DLOPEN ARCH_FUNCTION("dlopen", \
 	"	hint #34\n" /* bti c */ \
-	"	stp x29, x30, [sp, #-48]!\n"  \
-	"	.cfi_adjust_cfa_offset 48\n"  \
-	"	.cfi_rel_offset x29, 0\n"     \
-	"	.cfi_rel_offset x30, 8\n"     \
-	"	stp x0, x1, [sp, #16]\n"      \
-	"	str x2, [sp, #32]\n"          \
-	"	bl hand_dlmopen_enter\n"      \
-	"	mov x16, x0\n"                \
-	"	ldr x2, [sp, #32]\n"          \
-	"	ldp x0, x1, [sp, #16]\n"      \
-	"	ldp x29, x30, [sp], #48\n"    \
-	"	.cfi_adjust_cfa_offset -48\n" \
-	"	.cfi_restore x29\n"           \
-	"	.cfi_restore x30\n"           \
-	"	br x16\n"                     \
-	"	.cfi_endproc\n"               \
-	".size dlmopen, .-dlmopen\n"
+	ARCH_ENTER("32") \
+	"	stp x0, x1, [sp, #16]\n" \
+	"	bl hand_dlopen_enter\n" \
+	"	mov x16, x0\n" \
+	"	ldp x0, x1, [sp, #16]\n" \
+	ARCH_LEAVE("32") \
+	"	br x16\n")
+
+#define ARCH_DLMOPEN ARCH_FUNCTION("dlmopen", \
+	"	hint #34\n" /* bti c */ \
+	ARCH_ENTER("48") \
+	"	stp x0, x1, [sp, #16]\n" \
+	"	str x2, [sp, #32]\n" \
+	"	bl hand_dlmopen_enter\n" \
+	"	mov x16, x0\n" \
+	"	ldr x2, [sp, #32]\n" \
+	"	ldp x0, x1, [sp, #16]\n" \
+	ARCH_LEAVE("48") \
+	"	br x16\n")
+/* clang-format on */
 
 #endif

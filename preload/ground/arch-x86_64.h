@@ -108,135 +108,67 @@ static inline bool arch_follows_call(const uint8_t *code)
 	return false;
 }
 
-#define ARCH_VFORK                              \
-	".text\n"                               \
-	".globl vfork\n"                        \
-	".type vfork, @function\n"              \
-	"vfork:\n"                              \
-	"	.cfi_startproc\n"                     \
-	"	movq (%rsp), %rdi\n"                  \
-	"	leaq 8(%rsp), %rsi\n"                 \
-	"	movq %rbp, %rdx\n"                    \
-	"	subq $8, %rsp\n"                      \
-	"	.cfi_adjust_cfa_offset 8\n"           \
-	"	call hand_vfork_enter\n"              \
-	"	addq $8, %rsp\n"                      \
-	"	.cfi_adjust_cfa_offset -8\n"          \
-	"	testq %rdx, %rdx\n"                   \
-	"	jnz 1f\n"                             \
-	"	jmp *%rax\n" /* not recorded */ \
-	"1:	addq $8, %rsp\n"                    \
-	"	.cfi_adjust_cfa_offset -8\n"          \
-	"	.cfi_undefined rip\n"                 \
-	"	call *%rax\n"                         \
-	"	movq %rsp, %rsi\n"                    \
-	"	movq %rbp, %rdx\n"                    \
-	"	pushq %rax\n"                         \
-	"	subq $8, %rsp\n"                      \
-	"	movq %rax, %rdi\n"                    \
-	"	call hand_vfork_leave\n"              \
-	"	movq %rax, %rcx\n"                    \
-	"	addq $8, %rsp\n"                      \
-	"	popq %rax\n"                          \
-	"	jmp *%rcx\n"                          \
-	"	.cfi_endproc\n"                       \
-	".size vfork, .-vfork\n"
-
 /* syscall()'s seventh argument (the system call's sixth) is above the return address. */
 #define ARCH_SIXTH_PARAMETER
 #define ARCH_SIXTH(cfa) (*(const volatile long *)(cfa))
 
+/* clang-format off */
+#define ARCH_PUSH(reg)	"	pushq %" reg "\n	.cfi_adjust_cfa_offset 8\n"
+#define ARCH_POP(reg)	"	popq %" reg "\n	.cfi_adjust_cfa_offset -8\n"
+#define ARCH_PAD	"	subq $8, %rsp\n	.cfi_adjust_cfa_offset 8\n"
+#define ARCH_UNPAD	"	addq $8, %rsp\n	.cfi_adjust_cfa_offset -8\n"
+
+#define ARCH_VFORK ARCH_FUNCTION("vfork", \
+	"	movq (%rsp), %rdi\n" \
+	"	leaq 8(%rsp), %rsi\n" \
+	"	movq %rbp, %rdx\n" \
+	ARCH_PAD \
+	"	call hand_vfork_enter\n" \
+	ARCH_UNPAD \
+	"	testq %rdx, %rdx\n" \
+	"	jnz 1f\n" \
+	"	jmp *%rax\n" /* not recorded */ \
+	"1:" ARCH_UNPAD \
+	"	.cfi_undefined rip\n" \
+	"	call *%rax\n" \
+	"	movq %rsp, %rsi\n" \
+	"	movq %rbp, %rdx\n" \
+	"	pushq %rax\n" \
+	"	subq $8, %rsp\n" \
+	"	movq %rax, %rdi\n" \
+	"	call hand_vfork_leave\n" \
+	"	movq %rax, %rcx\n" \
+	"	addq $8, %rsp\n" \
+	"	popq %rax\n" \
+	"	jmp *%rcx\n")
+
 /* hand_numbers is defined in preload/hooks/hand_syscall.c. */
-#define ARCH_SYSCALL                       \
-	".text\n"                          \
-	".globl syscall\n"                 \
-	".type syscall, @function\n"       \
-	"syscall:\n"                       \
-	"	.cfi_startproc\n"                \
+#define ARCH_SYSCALL ARCH_FUNCTION("syscall", \
 	"	leaq hand_numbers(%rip), %r11\n" \
-	"	cmpq $512, %rdi\n"               \
-	"	jae 1f\n"                        \
-	"	cmpb $1, (%r11,%rdi)\n"          \
-	"	jae 2f\n"                        \
-	"1:	jmp *512(%r11)\n"              \
-	"2:	je hand_syscall\n"             \
-	"	pushq %rdi\n"                    \
-	"	.cfi_adjust_cfa_offset 8\n"      \
-	"	pushq %rsi\n"                    \
-	"	.cfi_adjust_cfa_offset 8\n"      \
-	"	pushq %rdx\n"                    \
-	"	.cfi_adjust_cfa_offset 8\n"      \
-	"	pushq %rcx\n"                    \
-	"	.cfi_adjust_cfa_offset 8\n"      \
-	"	pushq %r8\n"                     \
-	"	.cfi_adjust_cfa_offset 8\n"      \
-	"	pushq %r9\n"                     \
-	"	.cfi_adjust_cfa_offset 8\n"      \
-	"	subq $8, %rsp\n"                 \
-	"	.cfi_adjust_cfa_offset 8\n"      \
-	"	call hand_syscall_note\n"        \
-	"	addq $8, %rsp\n"                 \
-	"	.cfi_adjust_cfa_offset -8\n"     \
-	"	popq %r9\n"                      \
-	"	.cfi_adjust_cfa_offset -8\n"     \
-	"	popq %r8\n"                      \
-	"	.cfi_adjust_cfa_offset -8\n"     \
-	"	popq %rcx\n"                     \
-	"	.cfi_adjust_cfa_offset -8\n"     \
-	"	popq %rdx\n"                     \
-	"	.cfi_adjust_cfa_offset -8\n"     \
-	"	popq %rsi\n"                     \
-	"	.cfi_adjust_cfa_offset -8\n"     \
-	"	popq %rdi\n"                     \
-	"	.cfi_adjust_cfa_offset -8\n"     \
-	"	jmp *hand_numbers+512(%rip)\n"   \
-	"	.cfi_endproc\n"                  \
-	".size syscall, .-syscall\n"
+	"	cmpq $512, %rdi\n" \
+	"	jae 1f\n" \
+	"	cmpb $1, (%r11,%rdi)\n" \
+	"	jae 2f\n" \
+	"1:	jmp *512(%r11)\n" \
+	"2:	je hand_syscall\n" \
+	ARCH_PUSH("rdi") ARCH_PUSH("rsi") ARCH_PUSH("rdx") \
+	ARCH_PUSH("rcx") ARCH_PUSH("r8") ARCH_PUSH("r9") ARCH_PAD \
+	"	call hand_syscall_note\n" \
+	ARCH_UNPAD ARCH_POP("r9") ARCH_POP("r8") ARCH_POP("rcx") \
+	ARCH_POP("rdx") ARCH_POP("rsi") ARCH_POP("rdi") \
+	"	jmp *hand_numbers+512(%rip)\n")
 
-#define ARCH_DLOPEN                    \
-	".text\n"                      \
-	".globl dlopen\n"              \
-	".type dlopen, @function\n"    \
-	"dlopen:\n"                    \
-	"	.cfi_startproc\n"            \
-	"	pushq %rdi\n"                \
-	"	.cfi_adjust_cfa_offset 8\n"  \
-	"	pushq %rsi\n"                \
-	"	.cfi_adjust_cfa_offset 8\n"  \
-	"	subq $8, %rsp\n"             \
-	"	.cfi_adjust_cfa_offset 8\n"  \
-	"	call hand_dlopen_enter\n"    \
-	"	addq $8, %rsp\n"             \
-	"	.cfi_adjust_cfa_offset -8\n" \
-	"	popq %rsi\n"                 \
-	"	.cfi_adjust_cfa_offset -8\n" \
-	"	popq %rdi\n"                 \
-	"	.cfi_adjust_cfa_offset -8\n" \
-	"	jmp *%rax\n"                 \
-	"	.cfi_endproc\n"              \
-	".size dlopen, .-dlopen\n"
+#define ARCH_DLOPEN ARCH_FUNCTION("dlopen", \
+	ARCH_PUSH("rdi") ARCH_PUSH("rsi") ARCH_PAD \
+	"	call hand_dlopen_enter\n" \
+	ARCH_UNPAD ARCH_POP("rsi") ARCH_POP("rdi") \
+	"	jmp *%rax\n")
 
-#define ARCH_DLMOPEN                   \
-	".text\n"                      \
-	".globl dlmopen\n"             \
-	".type dlmopen, @function\n"   \
-	"dlmopen:\n"                   \
-	"	.cfi_startproc\n"            \
-	"	pushq %rdi\n"                \
-	"	.cfi_adjust_cfa_offset 8\n"  \
-	"	pushq %rsi\n"                \
-	"	.cfi_adjust_cfa_offset 8\n"  \
-	"	pushq %rdx\n"                \
-	"	.cfi_adjust_cfa_offset 8\n"  \
-	"	call hand_dlmopen_enter\n"   \
-	"	popq %rdx\n"                 \
-	"	.cfi_adjust_cfa_offset -8\n" \
-	"	popq %rsi\n"                 \
-	"	.cfi_adjust_cfa_offset -8\n" \
-	"	popq %rdi\n"                 \
-	"	.cfi_adjust_cfa_offset -8\n" \
-	"	jmp *%rax\n"                 \
-	"	.cfi_endproc\n"              \
-	".size dlmopen, .-dlmopen\n"
+#define ARCH_DLMOPEN ARCH_FUNCTION("dlmopen", \
+	ARCH_PUSH("rdi") ARCH_PUSH("rsi") ARCH_PUSH("rdx") \
+	"	call hand_dlmopen_enter\n" \
+	ARCH_POP("rdx") ARCH_POP("rsi") ARCH_POP("rdi") \
+	"	jmp *%rax\n")
+/* clang-format on */
 
 #endif

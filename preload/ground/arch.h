@@ -44,6 +44,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* An exported function in assembly. */
+#define ARCH_FUNCTION(name, code)                                       \
+	".text\n.globl " name "\n.type " name ", STT_FUNC\n" name ":\n" \
+	"	.cfi_startproc\n" code "	.cfi_endproc\n"                \
+	".size " name ", .-" name "\n"
+
 #if defined(ARCH_IS_OTHER) /* tests/e2e/cross: use the fallback on a known processor */
 #include "arch-other.h"
 #elif defined(__x86_64__) && defined(__LP64__)
