@@ -122,15 +122,15 @@ static inline int settings_take_word(int64_t *number, const char *value, const c
 	return SETTINGS_BAD_VALUE;
 }
 
-static inline int settings_take_text(char *text, const char *value, const char *words)
+static inline int settings_take_text(setting_text *text, const char *value, const char *words)
 {
 	(void)words;
 	for (int i = 0; i < SETTINGS_TEXT_MAX; i++) {
-		text[i] = value[i];
+		(*text)[i] = value[i];
 		if (!value[i])
 			return SETTINGS_TAKEN;
 	}
-	text[SETTINGS_TEXT_MAX - 1] = 0;
+	(*text)[SETTINGS_TEXT_MAX - 1] = 0;
 	return SETTINGS_BAD_VALUE;
 }
 
@@ -260,21 +260,12 @@ static inline const char *settings_value(const char *name_value, const char *nam
 	return !*name && *name_value == '=' ? name_value + 1 : (const char *)0;
 }
 
-#define SETTING_POINTER_number(member)	 (&(member))
-#define SETTING_POINTER_bytes(member)	 (&(member))
-#define SETTING_POINTER_word(member)	 (&(member))
-#define SETTING_POINTER_text(member)	 (member)
-#define SETTING_POINTER_signal(member)	 (&(member))
-#define SETTING_POINTER_set(member)	 (&(member))
-#define SETTING_POINTER_frames(member)	 (&(member))
-#define SETTING_POINTER_patience(member) (&(member))
-
 /* Sets every setting to its default. */
 static inline void settings_default(struct settings *settings)
 {
-#define SETTING(kind, name, ...)                                     \
-	settings_take_##kind(SETTING_POINTER_##kind(settings->name), \
-			     SETTING_ROW(__VA_ARGS__).value, SETTING_ROW(__VA_ARGS__).words);
+#define SETTING(kind, name, ...)                                              \
+	settings_take_##kind(&settings->name, SETTING_ROW(__VA_ARGS__).value, \
+			     SETTING_ROW(__VA_ARGS__).words);
 #include "settings.def"
 #undef SETTING
 }
@@ -304,11 +295,10 @@ static inline int settings_take(struct settings *settings, const char *name_valu
 {
 	const char *found;
 
-#define SETTING(kind, name, ...)                                                           \
-	found = settings_value(name_value, SETTING_ROW(__VA_ARGS__).environment);          \
-	if (found)                                                                         \
-		return settings_take_##kind(SETTING_POINTER_##kind(settings->name), found, \
-					    SETTING_ROW(__VA_ARGS__).words);
+#define SETTING(kind, name, ...)                                                  \
+	found = settings_value(name_value, SETTING_ROW(__VA_ARGS__).environment); \
+	if (found)                                                                \
+		return settings_take_##kind(&settings->name, found, SETTING_ROW(__VA_ARGS__).words);
 #include "settings.def"
 #undef SETTING
 	return SETTINGS_NOT_OURS;

@@ -128,7 +128,6 @@ static bool examine_module(struct bypass *bypass)
 
 	if (!is_loaded(bypass->map) || is_told(section) || !linkage_read(&linkage, bypass->map))
 		return false;
-	bypass->functions = 0;
 	bypass->allocator =
 		bypass_knows && bypass_knows(bypass->map) ? NULL : allocator_of(&linkage);
 	for (int kind = 1; kind >= 0; kind--) {
@@ -159,41 +158,27 @@ void bypass_begin(void)
 		first_last = first_last->l_next;
 }
 
-struct bypass bypass_among_all(bool is_held)
+static void search_from(const struct link_map *map, bool is_one,
+			void (*tell)(const struct bypass *bypass))
 {
-	struct bypass bypass = { 0 };
-	struct loaded own;
+	for (; map; map = is_one ? NULL : map->l_next) {
+		struct bypass bypass = { .map = map };
 
-	if ((!is_held && !clock_is_alone()) ||
-	    loader_find((void *)(uintptr_t)bypass_among_all, &own) != 0)
-		return bypass;
-	bypass.next = own.link_map;
-	while (!first_last && bypass.next->l_prev)
-		bypass.next = bypass.next->l_prev;
-	if (first_last)
-		bypass.next = first_last->l_next;
-	return bypass;
+		if (examine_module(&bypass))
+			tell(&bypass);
+	}
 }
 
-struct bypass bypass_among(const void *handle)
+void bypass_search_all(bool is_held, void (*tell)(const struct bypass *bypass))
+{
+	if (is_held || clock_is_alone())
+		search_from(first_last ? first_last->l_next : linkage_first(), false, tell);
+}
+
+void bypass_search(const void *handle, void (*tell)(const struct bypass *bypass))
 {
 	const struct link_map *map = handle;
-	struct bypass bypass = { 0 };
 
-	bypass.is_one = !clock_is_alone();
 	if (is_readable(map, sizeof(*map)) && is_loaded(map))
-		bypass.next = map;
-	return bypass;
-}
-
-bool bypass_next(struct bypass *bypass)
-{
-	while (bypass->next) {
-		bypass->map = bypass->next;
-		bypass->next = bypass->is_one ? NULL : bypass->map->l_next;
-		if (examine_module(bypass))
-			return true;
-	}
-	bypass->map = NULL;
-	return false;
+		search_from(map, !clock_is_alone(), tell);
 }

@@ -15,12 +15,9 @@
 
 struct link_map;
 
-/* A search and its latest result. */
+/* A module that bypasses the stubs, or has an allocator with a prefix. */
 struct bypass {
-	const struct link_map
-		*map; /* the module; NULL before the first and after the last result */
-	const struct link_map *next;
-	bool is_one; /* find nothing after `next` */
+	const struct link_map *map;
 	/* number of hooked functions that the module calls without their stubs */
 	unsigned int functions;
 	const char *example; /* name of a function that is called without its stub */
@@ -38,21 +35,19 @@ extern bool (*bypass_knows)(const struct link_map *map);
 void bypass_begin(void);
 
 /*
- * Searches the loader's whole list. The library cannot take the loader's lock, so no module may be
- * unloaded during the search: either the loader keeps its modules (is_held: it runs destructors),
- * or the process has only one thread. Otherwise the search finds nothing.
+ * Searches the loader's whole list, and calls tell() for each module that was not reported before.
+ * The library cannot take the loader's lock, so no module may be unloaded during the search: either
+ * the loader keeps its modules (is_held: it runs destructors), or the process has only one thread.
+ * Otherwise the search finds nothing.
  */
-struct bypass bypass_among_all(bool is_held);
+void bypass_search_all(bool is_held, void (*tell)(const struct bypass *bypass));
 
 /*
  * Searches the libraries that dlclose(handle) may unload: the library of the handle and, in a
  * process with one thread, those loaded after it. The handle is used only if the loader's own table
  * contains it.
  */
-struct bypass bypass_among(const void *handle);
-
-/* Finds the next module with a bypass or an allocator that was not reported; false: none. */
-bool bypass_next(struct bypass *bypass);
+void bypass_search(const void *handle, void (*tell)(const struct bypass *bypass));
 
 /* Forgets which modules were reported, so that a child of fork reports them again. */
 void bypass_forked(void);

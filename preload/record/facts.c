@@ -578,19 +578,12 @@ static __attribute__((noinline)) void tell_bypass(const struct bypass *bypass)
 	note_end(&note);
 }
 
-/* Writes a ~bypass note for each module that is found, within or outside of a call. */
-static void tell_bypasses(struct bypass bypass)
+static void tell_found(const struct bypass *bypass)
 {
-	struct thread *thread = thread_self;
-	bool owns_watermark = thread_begin_alone(thread, !thread->watermark);
-
-	while (bypass_next(&bypass)) {
-		if (bypass.functions)
-			tell_bypass(&bypass);
-		if (bypass.allocator)
-			tell_allocator(bypass.allocator, bypass.map, PATCH_LATER);
-	}
-	thread_end_alone(thread, owns_watermark);
+	if (bypass->functions)
+		tell_bypass(bypass);
+	if (bypass->allocator)
+		tell_allocator(bypass->allocator, bypass->map, PATCH_LATER);
 }
 
 static bool can_tell(void)
@@ -600,12 +593,22 @@ static bool can_tell(void)
 
 void facts_tell_bypass_of(const void *library)
 {
-	if (can_tell())
-		tell_bypasses(bypass_among(library));
+	bool owns_watermark;
+
+	if (!can_tell())
+		return;
+	owns_watermark = thread_begin_alone(thread_self, !thread_self->watermark);
+	bypass_search(library, tell_found);
+	thread_end_alone(thread_self, owns_watermark);
 }
 
 void facts_tell_bypass(bool is_held)
 {
-	if (can_tell())
-		tell_bypasses(bypass_among_all(is_held));
+	bool owns_watermark;
+
+	if (!can_tell())
+		return;
+	owns_watermark = thread_begin_alone(thread_self, !thread_self->watermark);
+	bypass_search_all(is_held, tell_found);
+	thread_end_alone(thread_self, owns_watermark);
 }

@@ -117,8 +117,9 @@ static void push_register(struct evaluation *evaluation, uint64_t number, int64_
 		push_operand(evaluation, frame->reg[number] + (uint64_t)offset);
 }
 
-/* Applies a binary operation. `left` was pushed before `right`. */
-static uint64_t combine_operands(unsigned int operation, uint64_t left, uint64_t right)
+/* Applies a binary operation. `left` was pushed before `right`. Clears *is_known for any other. */
+static uint64_t combine_operands(unsigned int operation, uint64_t left, uint64_t right,
+				 bool *is_known)
 {
 	switch (operation) {
 	case OP_AND:
@@ -149,8 +150,11 @@ static uint64_t combine_operands(unsigned int operation, uint64_t left, uint64_t
 		return (int64_t)left <= (int64_t)right;
 	case OP_LT:
 		return (int64_t)left < (int64_t)right;
-	default: /* OP_NE */
+	case OP_NE:
 		return left != right;
+	default:
+		*is_known = false;
+		return 0;
 	}
 }
 
@@ -159,6 +163,7 @@ static void operate_on_stack(struct evaluation *evaluation, unsigned int operati
 {
 	uint64_t top, next, third;
 	uintptr_t value = 0;
+	bool is_known = true;
 
 	switch (operation) {
 	case OP_NOP:
@@ -209,27 +214,12 @@ static void operate_on_stack(struct evaluation *evaluation, unsigned int operati
 	case OP_PLUS_UCONST:
 		push_operand(evaluation, pop_operand(evaluation) + take_uleb(&evaluation->code));
 		return;
-	case OP_AND:
-	case OP_MINUS:
-	case OP_MUL:
-	case OP_OR:
-	case OP_PLUS:
-	case OP_SHL:
-	case OP_SHR:
-	case OP_SHRA:
-	case OP_XOR:
-	case OP_EQ:
-	case OP_GE:
-	case OP_GT:
-	case OP_LE:
-	case OP_LT:
-	case OP_NE:
+	default:
 		top = pop_operand(evaluation);
 		next = pop_operand(evaluation);
-		push_operand(evaluation, combine_operands(operation, next, top));
-		return;
-	default:
-		fail_evaluation(evaluation, DWARF_STEP_UNKNOWN);
+		push_operand(evaluation, combine_operands(operation, next, top, &is_known));
+		if (!is_known)
+			fail_evaluation(evaluation, DWARF_STEP_UNKNOWN);
 	}
 }
 
