@@ -4,7 +4,7 @@
 
 /* arch.h for aarch64. Register numbers: "DWARF for the Arm 64-bit Architecture", section 4.1. */
 
-static inline long arch_call6(long number, long a, long b, long c, long d, long e, long f)
+static inline long sys_call6(long number, long a, long b, long c, long d, long e, long f)
 {
 	register long x8 __asm__("x8") = number;
 	register long x0 __asm__("x0") = a;
@@ -21,9 +21,9 @@ static inline long arch_call6(long number, long a, long b, long c, long d, long 
 	return x0;
 }
 
-static inline long arch_call3(long number, long a, long b, long c)
+static inline long sys_call3(long number, long a, long b, long c)
 {
-	return arch_call6(number, a, b, c, 0, 0, 0);
+	return sys_call6(number, a, b, c, 0, 0, 0);
 }
 
 /* A call leaves the return address in x30; the pc of a signal frame has its own DWARF number. */

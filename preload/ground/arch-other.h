@@ -12,7 +12,7 @@
 
 #define ARCH_CALLS_BY_LIBC
 
-static inline long arch_call6(long number, long a, long b, long c, long d, long e, long f)
+static inline long sys_call6(long number, long a, long b, long c, long d, long e, long f)
 {
 	int saved = errno;
 	long result = syscall(number, a, b, c, d, e, f);
@@ -23,9 +23,9 @@ static inline long arch_call6(long number, long a, long b, long c, long d, long 
 	return result;
 }
 
-static inline long arch_call3(long number, long a, long b, long c)
+static inline long sys_call3(long number, long a, long b, long c)
 {
-	return arch_call6(number, a, b, c, 0, 0, 0);
+	return sys_call6(number, a, b, c, 0, 0, 0);
 }
 
 /* No walker, and no register numbers for libunwind: a backtrace is the caller alone. */

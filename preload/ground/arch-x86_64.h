@@ -4,7 +4,7 @@
 
 /* arch.h for x86-64. Register numbers are those of the psABI, figure 3.36. */
 
-static inline long arch_call6(long number, long a, long b, long c, long d, long e, long f)
+static inline long sys_call6(long number, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8") = e;
@@ -18,7 +18,7 @@ static inline long arch_call6(long number, long a, long b, long c, long d, long 
 	return result;
 }
 
-static inline long arch_call3(long number, long a, long b, long c)
+static inline long sys_call3(long number, long a, long b, long c)
 {
 	long result;
 

@@ -5,7 +5,7 @@
 /*
  * Everything in the library that depends on the processor. A port of the library defines:
  *
- *   arch_call3, arch_call6     system calls; they return the result, or -errno
+ *   sys_call3, sys_call6       system calls; they return the result, or -errno
  *   ARCH_WALKS                 1: frames are walked, by our own rules or libunwind (accessors.h);
  *                              0: a backtrace is the caller alone
  *   DWARF_REGISTERS            number of DWARF registers in a frame

@@ -21,16 +21,6 @@ struct sockaddr;
 struct statx;
 struct timespec;
 
-static inline long sys_call6(long number, long a, long b, long c, long d, long e, long f)
-{
-	return arch_call6(number, a, b, c, d, e, f);
-}
-
-static inline long sys_call3(long number, long a, long b, long c)
-{
-	return arch_call3(number, a, b, c);
-}
-
 static inline long sys_call0(long number)
 {
 	return sys_call3(number, 0, 0, 0);

@@ -89,14 +89,9 @@ static inline bool bpf_opens(int command)
 static inline void fd_acquired(struct call *call, uint8_t part, int fd, uint64_t related,
 			       const struct call_argument *arguments)
 {
-	call_event(call, &(struct call_event){ .resource = RESOURCE_FD,
-					       .operation = OPERATION_ALLOC,
-					       .moment = MOMENT_LEAVE,
-					       .part = part,
-					       .object = WORD(fd),
-					       .related = related,
-					       .size = 1,
-					       .arguments = arguments });
+	CALL_EVENT(call, .resource = RESOURCE_FD, .operation = OPERATION_ALLOC,
+		   .moment = MOMENT_LEAVE, .part = part, .object = WORD(fd), .related = related,
+		   .size = 1, .arguments = arguments);
 }
 
 /*

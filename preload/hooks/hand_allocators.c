@@ -76,10 +76,9 @@ static uintptr_t release(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uin
 		return own->real(a, b, c, d, e);
 	REALLY(own, result =)
 	call_returned_early(&call);
-	call_event(&call, &(struct call_event){ .resource = RESOURCE_MEMORY,
-						.operation = block ? OPERATION_FREE : OPERATION_USE,
-						.moment = MOMENT_ENTER,
-						.object = block });
+	CALL_EVENT(&call, .resource = RESOURCE_MEMORY,
+		   .operation = block ? OPERATION_FREE : OPERATION_USE, .moment = MOMENT_ENTER,
+		   .object = block);
 	call_end(&call);
 	return result;
 }

@@ -41,12 +41,8 @@ void other_end_notified(struct call *call, struct call_event *event, int fd)
 		return;
 	call->leave = call->enter;
 	call->error = 0;
-	call_event(call, &(struct call_event){ .resource = RESOURCE_CALL,
-					       .operation = OPERATION_NOTIFY,
-					       .moment = MOMENT_ENTER,
-					       .part = 1,
-					       .object = WORD(other),
-					       .related = WORD(fd) });
+	CALL_EVENT(call, .resource = RESOURCE_CALL, .operation = OPERATION_NOTIFY,
+		   .moment = MOMENT_ENTER, .part = 1, .object = WORD(other), .related = WORD(fd));
 }
 
 /* ---- several descriptors ---- */

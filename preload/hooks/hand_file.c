@@ -212,12 +212,9 @@ void stream_goes(struct call *call, struct call_event *event, FILE *stream, uint
 
 	(void)event;
 	fd_lost(call, MOMENT_HALF, part + 1, fd, WORD(stream));
-	call_event(call, &(struct call_event){ .resource = RESOURCE_FILE,
-					       .operation = OPERATION_FREE,
-					       .moment = MOMENT_HALF,
-					       .part = part,
-					       .object = WORD(stream),
-					       .related = WORD(fd) });
+	CALL_EVENT(call, .resource = RESOURCE_FILE, .operation = OPERATION_FREE,
+		   .moment = MOMENT_HALF, .part = part, .object = WORD(stream),
+		   .related = WORD(fd));
 }
 
 void directory_opened(struct call *call, struct call_event *event, DIR *directory)

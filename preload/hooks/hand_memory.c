@@ -11,10 +11,9 @@
 static void end_free(struct call *call, void *block)
 {
 	call_returned_early(call);
-	call_event(call, &(struct call_event){ .resource = (enum resource)CLASS_OF_free,
-					       .operation = block ? OPERATION_FREE : OPERATION_USE,
-					       .moment = MOMENT_ENTER,
-					       .object = WORD(block) });
+	CALL_EVENT(call, .resource = (enum resource)CLASS_OF_free,
+		   .operation = block ? OPERATION_FREE : OPERATION_USE, .moment = MOMENT_ENTER,
+		   .object = WORD(block));
 	call_end(call);
 }
 
@@ -93,11 +92,8 @@ void block_moved(struct call *call, struct call_event *event, void *old)
 	if (old && event->object) {
 		event->moment = MOMENT_SPLIT;
 	} else if (old && !event->size) {
-		call_event(call, &(struct call_event){ .resource = RESOURCE_MEMORY,
-						       .operation = OPERATION_FREE,
-						       .moment = MOMENT_ENTER,
-						       .part = RECORD_MOVED_PART,
-						       .object = WORD(old) });
+		CALL_EVENT(call, .resource = RESOURCE_MEMORY, .operation = OPERATION_FREE,
+			   .moment = MOMENT_ENTER, .part = RECORD_MOVED_PART, .object = WORD(old));
 		event->operation = OPERATION_USE;
 		event->failed = false;
 	}
@@ -108,12 +104,8 @@ void block_moved(struct call *call, struct call_event *event, void *old)
 /* Records that the call unmapped the mappings in this range. */
 static void mapping_lost(struct call *call, uint8_t part, uint64_t address, size_t length)
 {
-	call_event(call, &(struct call_event){ .resource = RESOURCE_MAPPING,
-					       .operation = OPERATION_FREE,
-					       .moment = MOMENT_ENTER,
-					       .part = part,
-					       .object = address,
-					       .size = length });
+	CALL_EVENT(call, .resource = RESOURCE_MAPPING, .operation = OPERATION_FREE,
+		   .moment = MOMENT_ENTER, .part = part, .object = address, .size = length);
 }
 
 /* Records the mappings that MAP_FIXED replaced. MAP_FIXED_NOREPLACE replaces nothing. */

@@ -221,29 +221,14 @@ static bool shares_tls(int flags)
 	return (flags & (CLONE_VM | CLONE_SETTLS)) == CLONE_VM;
 }
 
-static int clone_child(struct call *call, int (*start)(void *), void *stack, int flags,
-		       void *argument, void *const *rest)
-{
-	struct thread *thread = call->thread;
-	bool is_guest = shares_tls(flags) && flags & CLONE_VFORK && !thread->vfork_return;
-	uint32_t open = thread->open_count;
-	int result;
-
-	if (is_guest)
-		thread->vfork_return = call->origin->ip;
-	result = real.clone(start, stack, flags, argument, rest[0], rest[1], rest[2]);
-	if (is_guest) {
-		thread->vfork_return = 0;
-		thread_set_open(thread, open);
-	}
-	return result;
-}
-
 EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argument, ...)
 {
 	struct call_event event;
+	struct thread *thread;
 	void *rest[3];
 	va_list list;
+	uint32_t open;
+	bool is_guest;
 	int result;
 
 	va_start(list, argument);
@@ -254,7 +239,16 @@ EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argument, .
 		life_seal(true);
 	BEGIN(clone, 0, 0, real.clone(start, stack, flags, argument, rest[0], rest[1], rest[2]))
 	call_sleeps(&call);
-	result = clone_child(&call, start, stack, flags, argument, rest);
+	thread = call.thread;
+	is_guest = shares_tls(flags) && flags & CLONE_VFORK && !thread->vfork_return;
+	open = thread->open_count;
+	if (is_guest)
+		thread->vfork_return = origin.ip;
+	result = real.clone(start, stack, flags, argument, rest[0], rest[1], rest[2]);
+	if (is_guest) {
+		thread->vfork_return = 0;
+		thread_set_open(thread, open);
+	}
 	call_returned(&call);
 	event = EVENT_OF(clone, .moment = MOMENT_LEAVE,
 			 .failed = result<0, .object = result> 0 ? WORD(result) : 0, .size = 1,

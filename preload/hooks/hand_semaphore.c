@@ -80,18 +80,13 @@ static void tell_operations(struct call *call, int id, const struct sembuf *oper
 				   : VALUES_FOR(semop, DECIMAL(number), DECIMAL(operation),
 						HEX(operations), DECIMAL(count));
 
-		call_event(call,
-			   &(struct call_event){
-				   .resource = (enum resource)CLASS_OF_semop,
-				   .operation = operation > 0 ? OPERATION_NOTIFY
-							      : (enum operation)DOES_semop,
-				   .moment = call->at == WHEN_ENTRY ? MOMENT_ENTER : MOMENT_LEAVE,
-				   .part = i == count ? 0 : (uint8_t)(i < 255 ? i : 255),
-				   .failed = result != 0,
-				   .object = WORD(id),
-				   .result = WORD(result),
-				   .arguments = arguments,
-			   });
+		CALL_EVENT(call, .resource = (enum resource)CLASS_OF_semop,
+			   .operation =
+				   operation > 0 ? OPERATION_NOTIFY : (enum operation)DOES_semop,
+			   .moment = call->at == WHEN_ENTRY ? MOMENT_ENTER : MOMENT_LEAVE,
+			   .part = i == count ? 0 : (uint8_t)(i < 255 ? i : 255),
+			   .failed = result != 0, .object = WORD(id), .result = WORD(result),
+			   .arguments = arguments);
 	}
 }
 

@@ -35,12 +35,8 @@ void fd_lost_shm(struct call *call, enum moment moment, uint8_t part, int fd, ui
 
 	if (is_noted_here(call, fd) && __atomic_load_n(&noted[fd / 32], __ATOMIC_RELAXED) & bit &&
 	    __atomic_fetch_and(&noted[fd / 32], ~bit, __ATOMIC_RELAXED) & bit)
-		call_event(call, &(struct call_event){ .resource = RESOURCE_SHM_FD,
-						       .operation = OPERATION_FREE,
-						       .moment = moment,
-						       .part = part,
-						       .object = WORD(fd),
-						       .related = related });
+		CALL_EVENT(call, .resource = RESOURCE_SHM_FD, .operation = OPERATION_FREE,
+			   .moment = moment, .part = part, .object = WORD(fd), .related = related);
 }
 
 void fd_lost(struct call *call, enum moment moment, uint8_t part, int fd, uint64_t related)
@@ -49,12 +45,8 @@ void fd_lost(struct call *call, enum moment moment, uint8_t part, int fd, uint64
 		return;
 	fd_join(call, fd, -1);
 	fd_lost_shm(call, moment, part < UINT8_MAX ? part + 1 : part, fd, related);
-	call_event(call, &(struct call_event){ .resource = RESOURCE_FD,
-					       .operation = OPERATION_FREE,
-					       .moment = moment,
-					       .part = part,
-					       .object = WORD(fd),
-					       .related = related });
+	CALL_EVENT(call, .resource = RESOURCE_FD, .operation = OPERATION_FREE, .moment = moment,
+		   .part = part, .object = WORD(fd), .related = related);
 }
 
 /* FNV-1a of the name, a shared memory object's only identity, without a leading slash. */
@@ -76,13 +68,9 @@ void shm_opened(struct call *call, struct call_event *event, const char *name, i
 	int fd = (int)event->object;
 
 	if (!event->failed && flags & O_CREAT)
-		call_event(call, &(struct call_event){ .resource = RESOURCE_SHM_OBJECT,
-						       .operation = OPERATION_ALLOC,
-						       .moment = MOMENT_LEAVE,
-						       .part = 2,
-						       .object = shm_hash(name),
-						       .size = 1,
-						       .arguments = event->arguments });
+		CALL_EVENT(call, .resource = RESOURCE_SHM_OBJECT, .operation = OPERATION_ALLOC,
+			   .moment = MOMENT_LEAVE, .part = 2, .object = shm_hash(name), .size = 1,
+			   .arguments = event->arguments);
 	if (!event->failed)
 		fd_acquired(call, 1, fd, 0, event->arguments);
 	if (!fd_note_shm(call, fd))
@@ -110,9 +98,6 @@ void segment_attached(struct call *call, struct call_event *event, int id, struc
 void segment_removed(struct call *call, struct call_event *event, int id)
 {
 	if (!event->failed)
-		call_event(call, &(struct call_event){ .resource = RESOURCE_SEGMENT,
-						       .operation = OPERATION_FREE,
-						       .moment = MOMENT_ENTER,
-						       .part = 1,
-						       .object = WORD(id) });
+		CALL_EVENT(call, .resource = RESOURCE_SEGMENT, .operation = OPERATION_FREE,
+			   .moment = MOMENT_ENTER, .part = 1, .object = WORD(id));
 }

@@ -241,12 +241,9 @@ static void message_waited(struct call *call, int sockfd, bool has_failed,
 			   const struct call_argument *arguments)
 {
 	if (call_lasted(call))
-		call_event(call, &(struct call_event){ .resource = RESOURCE_CALL,
-						       .operation = OPERATION_WAIT,
-						       .moment = MOMENT_LEAVE,
-						       .failed = has_failed,
-						       .object = WORD(sockfd),
-						       .arguments = arguments });
+		CALL_EVENT(call, .resource = RESOURCE_CALL, .operation = OPERATION_WAIT,
+			   .moment = MOMENT_LEAVE, .failed = has_failed, .object = WORD(sockfd),
+			   .arguments = arguments);
 }
 
 /* A call that cannot block is recorded only afterwards, if it received descriptors. */

@@ -82,19 +82,16 @@ static void find_next(void)
 	__atomic_store_n(&hand_numbers.next, (void *)real.syscall, __ATOMIC_RELAXED);
 }
 
-static bool puts_filter_on(long number, long first)
-{
-	return (number == __NR_seccomp &&
-		(first == SECCOMP_SET_MODE_FILTER || first == SECCOMP_SET_MODE_STRICT)) ||
-	       (number == __NR_prctl &&
-		(first == PR_SET_SECCOMP || first == PR_SET_SYSCALL_USER_DISPATCH));
-}
-
 /* Called before an IS_NOTED call. The flags of clone3 are in memory, perhaps unreadable. */
 void hand_syscall_note(long number, long first)
 {
+	bool puts_filter_on = (number == __NR_seccomp && (first == SECCOMP_SET_MODE_FILTER ||
+							  first == SECCOMP_SET_MODE_STRICT)) ||
+			      (number == __NR_prctl &&
+			       (first == PR_SET_SECCOMP || first == PR_SET_SYSCALL_USER_DISPATCH));
+
 	find_next();
-	if (puts_filter_on(number, first) && life_is_running()) {
+	if (puts_filter_on && life_is_running()) {
 		memory_prepare();
 		ring_be_quiet();
 	}

@@ -46,15 +46,6 @@ static struct birth *expect_birth(const struct call *call, const pthread_attr_t 
 	return birth;
 }
 
-static bool is_detached(const pthread_attr_t *attributes)
-{
-	int state = PTHREAD_CREATE_JOINABLE;
-
-	if (attributes)
-		real.pthread_attr_getdetachstate(attributes, &state);
-	return state == PTHREAD_CREATE_DETACHED;
-}
-
 /* Releases the creator's reference; if no thread was created, also the new thread's reference. */
 static int leave_birth(struct birth *birth, int result)
 {
@@ -79,22 +70,14 @@ static int created(struct call *call, struct birth *birth, const pthread_t *thre
 
 	leave_birth(birth, result);
 	call->error = error;
-	call_event(call, &(struct call_event){ .resource = (enum resource)CLASS_OF_pthread_create,
-					       .operation = (enum operation)DOES_pthread_create,
-					       .moment = MOMENT_LEAVE,
-					       .failed = result != 0,
-					       .object = result ? 0 : WORD(*thread),
-					       .size = 1,
-					       .result = WORD(result),
-					       .time = time,
-					       .arguments = arguments });
+	CALL_EVENT(call, .resource = (enum resource)CLASS_OF_pthread_create,
+		   .operation = (enum operation)DOES_pthread_create, .moment = MOMENT_LEAVE,
+		   .failed = result != 0, .object = result ? 0 : WORD(*thread), .size = 1,
+		   .result = WORD(result), .time = time, .arguments = arguments);
 	if (!result && detached)
-		call_event(call, &(struct call_event){ .resource = RESOURCE_THREAD,
-						       .operation = OPERATION_FREE,
-						       .moment = MOMENT_LEAVE,
-						       .part = 1,
-						       .object = WORD(*thread),
-						       .time = time });
+		CALL_EVENT(call, .resource = RESOURCE_THREAD, .operation = OPERATION_FREE,
+			   .moment = MOMENT_LEAVE, .part = 1, .object = WORD(*thread),
+			   .time = time);
 	call_end(call);
 	return result;
 }
@@ -121,14 +104,16 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 			  void *(*start)(void *), void *restrict argument)
 {
 	struct birth *birth;
-	int result;
+	int result, state = PTHREAD_CREATE_JOINABLE;
 
 	BEGIN(pthread_create, 0, 0, create_unseen(thread, attributes, start, argument))
 	birth = expect_birth(&call, attributes, (void (*)(void))start, argument);
 	result = real.pthread_create(thread, attributes, birth ? thread_start : start,
 				     birth ? birth : argument);
 	call_returned(&call);
-	return created(&call, birth, thread, result, result, is_detached(attributes),
+	if (attributes)
+		real.pthread_attr_getdetachstate(attributes, &state);
+	return created(&call, birth, thread, result, result, state == PTHREAD_CREATE_DETACHED,
 		       VALUES_FOR(pthread_create, HEX(thread), HEX(WORD(attributes)),
 				  HEX(WORD(start)), HEX(argument)));
 }
@@ -156,22 +141,15 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 void thread_goes(struct call *call, struct call_event *event, uint64_t thread)
 {
 	(void)event;
-	call_event(call, &(struct call_event){ .resource = RESOURCE_THREAD,
-					       .operation = OPERATION_FREE,
-					       .moment = MOMENT_HALF,
-					       .part = 1,
-					       .object = thread });
+	CALL_EVENT(call, .resource = RESOURCE_THREAD, .operation = OPERATION_FREE,
+		   .moment = MOMENT_HALF, .part = 1, .object = thread);
 }
 
 void thread_joined(struct call *call, struct call_event *event, uint64_t thread)
 {
 	if (event->failed && call->error != ESRCH)
-		call_event(call, &(struct call_event){ .resource = RESOURCE_THREAD,
-						       .operation = OPERATION_ALLOC,
-						       .moment = MOMENT_LEAVE,
-						       .part = 2,
-						       .object = thread,
-						       .size = 1 });
+		CALL_EVENT(call, .resource = RESOURCE_THREAD, .operation = OPERATION_ALLOC,
+			   .moment = MOMENT_LEAVE, .part = 2, .object = thread, .size = 1);
 }
 
 /*
@@ -225,12 +203,8 @@ void condition_sleeps(struct call *call, struct call_event *event, void *cond, v
 {
 	(void)event;
 	contended_forget(HOOK_pthread_cond_wait, WORD(mutex));
-	call_event(call, &(struct call_event){ .resource = RESOURCE_LOCK,
-					       .operation = OPERATION_RELEASE,
-					       .moment = MOMENT_HALF,
-					       .part = 1,
-					       .object = WORD(mutex),
-					       .related = WORD(cond) });
+	CALL_EVENT(call, .resource = RESOURCE_LOCK, .operation = OPERATION_RELEASE,
+		   .moment = MOMENT_HALF, .part = 1, .object = WORD(mutex), .related = WORD(cond));
 }
 
 /*
@@ -245,11 +219,7 @@ void condition_returned(struct call *call, struct call_event *event, void *cond,
 		return;
 	if (life_armed[HOOK_pthread_mutex_unlock] & LIFE_CONTENDED)
 		contended_note(call->thread, WORD(mutex));
-	call_event(call, &(struct call_event){ .resource = RESOURCE_LOCK,
-					       .operation = OPERATION_ACQUIRE,
-					       .moment = MOMENT_LEAVE,
-					       .part = 2,
-					       .object = WORD(mutex),
-					       .related = WORD(cond),
-					       .size = 1 });
+	CALL_EVENT(call, .resource = RESOURCE_LOCK, .operation = OPERATION_ACQUIRE,
+		   .moment = MOMENT_LEAVE, .part = 2, .object = WORD(mutex), .related = WORD(cond),
+		   .size = 1);
 }

@@ -76,11 +76,9 @@ static void own_event(unsigned int kind, const void *object, size_t size, enum o
 			gains ? WHEN_RETURN : WHEN_ENTRY, BLOCKS_NO, origin, WORD(object), 0))
 		return;
 	call_returned(&call);
-	call_event(&call, &(struct call_event){ .resource = (enum resource)kind,
-						.operation = operation,
-						.moment = gains ? MOMENT_LEAVE : MOMENT_ENTER,
-						.object = WORD(object),
-						.size = size });
+	CALL_EVENT(&call, .resource = (enum resource)kind, .operation = operation,
+		   .moment = gains ? MOMENT_LEAVE : MOMENT_ENTER, .object = WORD(object),
+		   .size = size);
 	call_end(&call);
 }
 

@@ -341,6 +341,9 @@ const char *proof_text(const struct call *call, const char *text);
 /* Records one part of the call. A signal handler may interrupt this and record events, too. */
 void call_event(struct call *call, const struct call_event *event);
 
+/* Like call_event(), for an event with these members. */
+#define CALL_EVENT(call, ...) call_event(call, &(struct call_event){ __VA_ARGS__ })
+
 /* Removes the call from the open calls, and clears the low watermark if the call has set it. */
 static inline void call_end(struct call *call)
 {

@@ -107,18 +107,6 @@ static uint64_t limit_of(int which)
 	return limit.rlim_cur;
 }
 
-/* Makes the memfd as large as the process may ever need, or as RLIMIT_FSIZE permits. */
-static int set_size(int fd, uint64_t least, uint64_t *size)
-{
-	uint64_t limit = limit_of(RLIMIT_FSIZE);
-
-	*size = limit < ARENA_FILE_MOST ? limit & ~(ARENA_LINK - 1ull) : ARENA_FILE_MOST;
-	if (*size >= least)
-		return sys_ftruncate(fd, (int64_t)*size);
-	*size = least;
-	return limit_truncate(fd, least);
-}
-
 /*
  * Returns the number of bytes to map: the chunk and the start of the next one. left: bytes of the
  * file from the chunk on. at: the address of an old chunk, over which the chunk is mapped, or NULL.
@@ -282,11 +270,18 @@ static int make_shared(struct chunk *chunk, uint32_t number, char *at)
 {
 	const struct arena_hello hello = hello_of(chunk, number);
 	int status, fd = sys_memfd_create(ARENA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	uint64_t size;
+	uint64_t size = limit_of(RLIMIT_FSIZE);
 
 	if (fd < 0)
 		return fd;
-	status = set_size(fd, chunk->layout.size, &size);
+	/* as large as the process may ever need, or as RLIMIT_FSIZE permits */
+	size = size < ARENA_FILE_MOST ? size & ~(ARENA_LINK - 1ull) : ARENA_FILE_MOST;
+	if (size >= chunk->layout.size) {
+		status = sys_ftruncate(fd, (int64_t)size);
+	} else {
+		size = chunk->layout.size;
+		status = limit_truncate(fd, size);
+	}
 	if (!status && !at)
 		status = map_shared(chunk, fd, size, NULL);
 	if (!status) {

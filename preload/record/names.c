@@ -121,25 +121,19 @@ void names_forked(void)
 
 /* ---- names ---- */
 
-static bool is_named(const struct name *name, const char *text)
-{
-	char cut[NAME_SIZE];
-
-	if (__atomic_load_n(&name->state, __ATOMIC_ACQUIRE) != NAME_READY)
-		return false;
-	plain_copy(cut, text, sizeof(cut));
-	return plain_equal(name->text, cut);
-}
-
 /*
  * Returns the index of the name, or of a new entry that the caller fills in, or -1 if the table is
  * full. If two threads add the same name at the same time, the name may get two entries.
  */
 static int find_name(struct name *names, unsigned int count, const char *text, bool *is_new)
 {
+	char cut[NAME_SIZE];
+
+	plain_copy(cut, text, sizeof(cut));
 	*is_new = false;
 	for (unsigned int i = 0; i < count; i++)
-		if (is_named(&names[i], text))
+		if (__atomic_load_n(&names[i].state, __ATOMIC_ACQUIRE) == NAME_READY &&
+		    plain_equal(names[i].text, cut))
 			return (int)i;
 	*is_new = true;
 	for (unsigned int i = 0; i < count; i++)

@@ -344,17 +344,6 @@ static inline bool is_equal(const struct python_layout *layout, const struct pyt
 		 (a->file_last ^ b->file_last));
 }
 
-/* Returns the line of the instruction at offset `at`, or 0 if the table has none. */
-static uint32_t decode_line(uintptr_t code, int32_t at)
-{
-	uintptr_t lines = word_at(code + python.layout->lines);
-	const uint8_t *data = (const uint8_t *)(lines + PYTHON_BYTES_DATA);
-	struct python_table table = { data, data + word_at(lines + PYTHON_BYTES_SIZE) };
-
-	return python_line_of(python.minor, table, *(const int32_t *)(code + python.layout->first),
-			      at);
-}
-
 /* Appends a str as UTF-8, at most `most` bytes. Returns false for a str that is not compact. */
 static bool add_text(char **to, uintptr_t text, size_t most)
 {
@@ -510,11 +499,15 @@ static inline void find_address(const struct call *call, const struct python_lay
 	if (!frame->base)
 		return;
 	if (unlikely(line->instruction != frame->instruction || line->serial != frame->serial)) {
+		uintptr_t lines = word_at(frame->code + layout->lines);
+		const uint8_t *data = (const uint8_t *)(lines + PYTHON_BYTES_DATA);
+		struct python_table table = { data, data + word_at(lines + PYTHON_BYTES_SIZE) };
+
 		line->serial = 0;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		line->instruction = frame->instruction;
-		line->line = decode_line(
-			frame->code,
+		line->line = python_line_of(
+			python.minor, table, *(const int32_t *)(frame->code + layout->first),
 			layout->is_instruction
 				? (int32_t)(frame->instruction - frame->code - layout->instructions)
 				: (int32_t)frame->instruction * layout->scale);
@@ -577,16 +570,6 @@ static inline uintptr_t instruction_of(const struct python_layout *layout, uintp
 
 /* The code object of an entry frame, which has none, in the list of frames. */
 static const uint32_t no_code[64] = { [0 ... 63] = 1 };
-
-/* Returns the number of C frames up to the one that contains the entry frame (>= place). */
-static uint32_t place_of(const struct capture_memory *c, uint32_t place, uintptr_t entry)
-{
-	uint32_t at = place ? place - 1 : 0;
-
-	while (at < c->count && c->frames[at].sp > entry)
-		at++;
-	return at < c->count ? at + 1 : c->count;
-}
 
 /* For a frame at another instruction than before. Returns false if it runs other code. */
 static __attribute__((noinline)) bool take_instruction(const struct call *call,
@@ -770,8 +753,12 @@ static inline __attribute__((always_inline)) uint32_t put_frames(const struct ca
 	while (count) {
 		*frame = memory->fresh[--count];
 		if (frame->is_entry) {
+			/* the number of C frames up to the one that contains the entry frame */
 			entry = frame->entry;
-			place = place_of(c, place, entry);
+			place -= place > 0;
+			while (place < c->count && c->frames[place].sp > entry)
+				place++;
+			place += place < c->count;
 		}
 		frame->entry = entry;
 		if (place < first)

@@ -34,15 +34,6 @@ static uint64_t mix_number(uint64_t number)
 	return number ^ number >> 31;
 }
 
-static uint64_t seed_generator(void)
-{
-	static uint64_t threads;
-	uint64_t which = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
-
-	return mix_number(life.control->secret[0] ^ (uint64_t)life.pid << 32 ^ which) ^
-	       mix_number(clock_now()) ^ (uintptr_t)&state;
-}
-
 /*
  * Returns -log2(`number` / 2^64) as a fixed-point number with 32 fractional bits. `number` must not
  * be 0. Uses integers only: floating-point operations would set exception flags that the program
@@ -79,8 +70,14 @@ static uint64_t draw_distance(void)
 
 bool sampling_hit(uint64_t bytes)
 {
+	static uint64_t threads;
+
 	if (!state) {
-		state = seed_generator() | 1;
+		uint64_t which = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
+
+		state = mix_number(life.control->secret[0] ^ (uint64_t)life.pid << 32 ^ which) ^
+			mix_number(clock_now()) ^ (uintptr_t)&state;
+		state |= 1;
 		sampling_left = draw_distance();
 		if (bytes <= sampling_left) {
 			sampling_left -= bytes;

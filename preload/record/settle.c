@@ -241,20 +241,6 @@ static bool has_left(const struct thread *thread, const struct origin *origin)
 }
 
 /*
- * Called when the stack seems to have left a call: checks whether another task runs on this
- * thread's stack instead (see call_is_of_thread()). If so, recording stops for good, because the
- * two tasks can be distinguished only at such a moment.
- */
-static bool is_other_task(const struct thread *thread)
-{
-	if (thread->vfork_return || ring_is_quiet() || sys_gettid() == thread->owner->thread)
-		return false;
-	life_seal(true);
-	life_drop(LOSS_SEALED);
-	return true;
-}
-
-/*
  * Checks whether the open calls of this thread are still on its stack. Compares frames only within
  * the thread's own stack, since coroutine stacks and signal stacks may be anywhere. Returns false
  * if another task makes this call.
@@ -272,8 +258,16 @@ static bool settle_thread(struct thread *thread, const struct origin *origin)
 			 (writer <= origin->cfa || !arch_returns_to(writer, thread->busy.ip));
 	if (!is_writer_left && (writer || !has_left(thread, origin)))
 		return true;
-	if (is_other_task(thread))
+	/*
+	 * The stack seems to have left a call. If another task runs on this thread's stack instead
+	 * (see call_is_of_thread()), recording stops for good, because the two tasks can be
+	 * distinguished only at such a moment.
+	 */
+	if (!thread->vfork_return && !ring_is_quiet() && sys_gettid() != thread->owner->thread) {
+		life_seal(true);
+		life_drop(LOSS_SEALED);
 		return false;
+	}
 	if (is_writer_left)
 		drop_left_writer(thread);
 	if (!has_left(thread, origin))

@@ -64,13 +64,23 @@ static bool gate_is_closed(void)
  * Whether a sanitizer with its own malloc is compiled into the program. Programs that gcc has
  * compiled do not export the sanitizer's init function, but they export its malloc.
  */
-static bool has_runtime(const struct link_map *program)
+static bool is_sanitized(void)
 {
 	static const char entries[][16] = { "__asan_init", "__hwasan_init", "__lsan_init",
 					    "__msan_init", "__tsan_init" };
+	/* libraries of sanitizers; process/program.c has the same names */
+	static const char names[][20] = { "libasan.",		"libhwasan.",
+					  "liblsan.",		"libtsan.",
+					  "libclang_rt.asan",	"libclang_rt.msan",
+					  "libclang_rt.hwasan", "libclang_rt.tsan" };
+	const struct link_map *first = linkage_first();
 	struct linkage linkage;
 
-	if (!linkage_read_symbols(&linkage, program))
+	for (const struct link_map *map = first; map; map = map->l_next)
+		for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			if (plain_begins(plain_last_part(map->l_name), names[i]))
+				return true;
+	if (!first || !linkage_read_symbols(&linkage, first))
 		return false;
 	for (unsigned int i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
 		if (linkage_find(&linkage, entries[i]))
@@ -82,22 +92,6 @@ static bool has_runtime(const struct link_map *program)
 		if (plain_begins(linkage.names + linkage.symbols[i].st_name, "__sanitizer_"))
 			return true;
 	return false;
-}
-
-static bool is_sanitized(void)
-{
-	/* libraries of sanitizers; process/program.c has the same names */
-	static const char names[][20] = { "libasan.",		"libhwasan.",
-					  "liblsan.",		"libtsan.",
-					  "libclang_rt.asan",	"libclang_rt.msan",
-					  "libclang_rt.hwasan", "libclang_rt.tsan" };
-	const struct link_map *first = linkage_first();
-
-	for (const struct link_map *map = first; map; map = map->l_next)
-		for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-			if (plain_begins(plain_last_part(map->l_name), names[i]))
-				return true;
-	return first && has_runtime(first);
 }
 
 /*
