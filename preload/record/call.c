@@ -141,19 +141,23 @@ arguments_write(const struct call *call, bool is_proven, const struct call_argum
 		*text++ = 0;
 }
 
-/* Whether the options request a backtrace for this event. */
-static bool wants_backtrace(const struct call_event *event)
+/* With a loop, wants_backtrace() would not be inlined. */
+static bool is_monitored(uint64_t size)
 {
 	const int64_t *sizes = life.monitored;
 
-	if (life.backtrace != BACKTRACE_ALLOC)
-		return life.backtrace == BACKTRACE_ALL;
-	if (event->operation != OPERATION_ALLOC)
-		return false;
 	for (int64_t i = 1; i <= sizes[0] && i <= SETTINGS_SIZES_MAX; i++)
-		if ((uint64_t)sizes[i] == event->size)
+		if ((uint64_t)sizes[i] == size)
 			return true;
 	return !sizes[0];
+}
+
+/* Whether the options request a backtrace for this event. */
+static bool wants_backtrace(const struct call_event *event)
+{
+	if (life.backtrace == BACKTRACE_ALLOC)
+		return event->operation == OPERATION_ALLOC && is_monitored(event->size);
+	return life.backtrace == BACKTRACE_ALL;
 }
 
 static void fill_record(struct record_call *record, const struct call *call,
