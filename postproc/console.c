@@ -216,18 +216,7 @@ void console_warn_empty(const struct console *console, const struct select_tally
 			      tally->filters);
 }
 
-/* ---- begin and end ---- */
-
-void console_begin(struct console *console, const struct options *options,
-		   const volatile sig_atomic_t *stop)
-{
-	*console = (struct console){ .options = options, .writer = writer_at(0), .stop = stop };
-}
-
-void console_end(struct console *console)
-{
-	bundles_free(console->bundles);
-}
+/* ---- the options for opening traces ---- */
 
 void console_plan(struct console *console, struct engine_options *reading)
 {

@@ -40,6 +40,7 @@ struct progress {
 	uint64_t events;
 };
 
+/* Initialise it with `options`, `writer` and `stop`. The caller frees `bundles`. */
 struct console {
 	const struct options *options;
 	/* the stream writer that --format names; with --report, the first stream writer */
@@ -56,10 +57,6 @@ struct console {
  * console: the `user` of its struct trace_options.
  */
 void console_hush(void *console);
-
-void console_begin(struct console *console, const struct options *options,
-		   const volatile sig_atomic_t *stop);
-void console_end(struct console *console);
 
 /* Fills `reading`, except for its members `select`, `is_merged` and `read`. */
 void console_plan(struct console *console, struct engine_options *reading);

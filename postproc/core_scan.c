@@ -83,37 +83,22 @@ static int run_scanner(int core, int result, const char *const *paths, size_t co
 
 /* ---- the result ---- */
 
-static int map_result(struct core_scan *scan, int fd, struct error *err)
+/* Reads the result of the scanner from its file. */
+static int read_result(struct core_scan *scan, int fd, struct error *err)
 {
 	off_t size = lseek(fd, 0, SEEK_END);
 	void *map = size > 0 && (uint64_t)size <= SCAN_RESULT_MOST
 			    ? mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0)
 			    : MAP_FAILED;
+	struct scan_result result = { map, (size_t)size, 0 };
+	struct trace_notes *notes = &scan->notes;
+	struct scan_note note;
+	int rc;
 
 	if (map == MAP_FAILED)
 		return error_set(err, EIO, "the scanner ended without a result");
 	scan->bytes = map;
 	scan->size = (size_t)size;
-	return 0;
-}
-
-static void add_note(struct core_scan *scan, const struct scan_note *note)
-{
-	struct wire_value *values =
-		memory_alloc((note->count ? note->count : 1) * sizeof(*note->values));
-
-	memcpy(values, note->values, note->count * sizeof(*note->values));
-	*ARRAY_ADD(&scan->values) = values;
-	*ARRAY_ADD(&scan->items) = (struct trace_note){ note->name, values, note->count };
-}
-
-static int read_result(struct core_scan *scan, struct error *err)
-{
-	struct scan_result result = { scan->bytes, scan->size, 0 };
-	struct trace_notes *notes = &scan->notes;
-	struct scan_note note;
-	int rc;
-
 	result.at = strnlen(scan->bytes, scan->size) + 1;
 	if (result.at > scan->size)
 		return error_set(err, EBADMSG, "the scanner's result is invalid");
@@ -122,8 +107,14 @@ static int read_result(struct core_scan *scan, struct error *err)
 	if (sscanf(scan->bytes, "%" SCNx64 " %" SCNx64 " %" SCNu32 " %" SCNu64, &notes->session[0],
 		   &notes->session[1], &notes->stream, &notes->index) != 4)
 		return error_set(err, EBADMSG, "the scanner's result is invalid");
-	while ((rc = scan_result_next(&result, &note)) == 1)
-		add_note(scan, &note);
+	while ((rc = scan_result_next(&result, &note)) == 1) {
+		struct wire_value *values =
+			memory_alloc((note.count ? note.count : 1) * sizeof(*note.values));
+
+		memcpy(values, note.values, note.count * sizeof(*note.values));
+		*ARRAY_ADD(&scan->values) = values;
+		*ARRAY_ADD(&scan->items) = (struct trace_note){ note.name, values, note.count };
+	}
 	notes->items = scan->items.items;
 	notes->count = scan->items.count;
 	return rc ? error_set(err, EBADMSG, "the scanner's result is invalid") : 0;
@@ -143,9 +134,7 @@ int core_scan(struct core_scan *scan, const char *core, const char *const *paths
 		return error_system(err, errno, "--core");
 	rc = run_scanner(file, result, paths, count, err);
 	if (rc == 0)
-		rc = map_result(scan, result, err);
-	if (rc == 0)
-		rc = read_result(scan, err);
+		rc = read_result(scan, result, err);
 	return rc ? error_prefix(err, "--core=%.200s", core) : 0;
 }
 

@@ -24,6 +24,7 @@
 #include "report_plan.h"
 #include "sets.h"
 #include "postproc/engine/window.h"
+#include "trace/bundle.h"
 
 #define DEFAULT_PAGER "command -v less >/dev/null && exec less -FRX; exec cat"
 
@@ -587,7 +588,7 @@ static int run_pass(struct console *console, struct error *err)
 static int run(struct options *options, struct error *err)
 {
 	struct limits limits = { 0 };
-	struct console console;
+	struct console console = { .options = options, .writer = writer_at(0), .stop = &stop };
 	int status;
 
 	if (options->command && !options->directory)
@@ -622,7 +623,6 @@ static int run(struct options *options, struct error *err)
 		print_formats(options->report != NULL);
 		return status_of_print();
 	}
-	console_begin(&console, options, &stop);
 	/* the screen is a report, even if --report is not given */
 	if (!options->report && plan_writer(&console.writer, options, err))
 		status = usage(options, err);
@@ -630,7 +630,7 @@ static int run(struct options *options, struct error *err)
 		status = run_reports(&console, err);
 	else
 		status = run_pass(&console, err);
-	console_end(&console);
+	bundles_free(console.bundles);
 	return status;
 }
 

@@ -192,25 +192,6 @@ static const char *by_of(const struct fold *fold)
 	return fold->choice->takes_by ? NULL : fold->options->report.by;
 }
 
-/*
- * Sorts the tables and adds them up. For text without --verbose, also joins rows that look the
- * same.
- */
-static int finish_tables(struct fold *fold, struct tables *tables, struct error *err)
-{
-	const struct reporting_options *options = fold->options;
-	const char *by = by_of(fold);
-	int rc = tables_finish(tables, by, options->report.top, err);
-
-	if (rc == 0 && !tables_fit(tables, options->style.format))
-		rc = error_set(err, EINVAL,
-			       "--format=%s is only for trees: the tables tree, call_tree and diff",
-			       options->style.format->name);
-	if (rc == 0 && has_flag(fold, FORMAT_PEOPLE) && !options->style.is_verbose)
-		rc = tables_fold_same(tables, fold->run.naming, by, options->report.top, err);
-	return rc;
-}
-
 static void print_tables(const struct fold *fold, const struct tables *tables, struct out *out)
 {
 	tables_print(tables, &fold->run, fold->run.naming, fold->choice->rows,
@@ -377,28 +358,37 @@ static int print_limited(struct fold *fold, const struct tables *tables, struct 
 
 static int print(struct fold *fold, struct tables *tables, struct out *out, struct error *err)
 {
+	const struct reporting_options *options = fold->options;
 	const struct report *first = fold->choice->folds[0];
+	const char *by = by_of(fold);
 	const struct overview_style style = {
-		.width = fold->options->style.width,
-		.has_colour = fold->options->style.has_colour,
-		.is_newest = fold->options->is_newest,
+		.width = options->style.width,
+		.has_colour = options->style.has_colour,
+		.is_newest = options->is_newest,
 	};
 	bool has_screen = false;
 	int rc;
 
 	if (first->print)
 		return first->print(fold->states[0], out, err);
-	rc = finish_tables(fold, tables, err);
+	rc = tables_finish(tables, by, options->report.top, err);
+	if (rc == 0 && !tables_fit(tables, options->style.format))
+		rc = error_set(err, EINVAL,
+			       "--format=%s is only for trees: the tables tree, call_tree and diff",
+			       options->style.format->name);
+	/* in text, join rows that look the same */
+	if (rc == 0 && has_flag(fold, FORMAT_PEOPLE) && !options->style.is_verbose)
+		rc = tables_fold_same(tables, fold->run.naming, by, options->report.top, err);
 	for (unsigned i = 0; rc == 0 && i < fold->choice->shown; i++)
 		if (is_screen(fold, i)) {
-			rc = overview_print(fold->run.summary, fold->run.naming,
-					    &fold->options->report, &style, out, err);
+			rc = overview_print(fold->run.summary, fold->run.naming, &options->report,
+					    &style, out, err);
 			has_screen = true;
 		}
 	/* a screen reports missing data itself, so without tables print nothing else */
 	if (rc || (!tables->count && has_screen))
 		return rc;
-	if (fold->options->report.max_bytes)
+	if (options->report.max_bytes)
 		return print_limited(fold, tables, out, err);
 	print_tables(fold, tables, out);
 	return 0;

@@ -212,47 +212,29 @@ struct links {
 	size_t count, capacity;
 };
 
-/* Finds the group's chunks in the file, the newest first. */
-static int find_chunks(const struct spill_buffer *buffer, const struct spill_file *spill,
-		       struct links *links, struct error *err)
-{
-	struct link link = { .older = buffer->older };
-
-	while (link.older) {
-		uint64_t end = link.older - sizeof(link);
-		int rc = spill_read(spill, end, &link, sizeof(link), err);
-
-		if (rc)
-			return rc;
-		*ARRAY_ADD(links) = (struct chunk){ end - link.size, link.size };
-	}
-	return 0;
-}
-
-static int print_spooled(const struct links *links, const struct spill_file *spill,
-			 int (*print)(void *user, struct kept *kept), void *user, struct error *err)
-{
-	int rc = 0;
-
-	for (size_t i = links->count; rc == 0 && i > 0; i--) {
-		const struct chunk *chunk = &links->items[i - 1];
-		cleanup_free unsigned char *bytes = memory_alloc(chunk->size);
-
-		rc = spill_read(spill, chunk->offset, bytes, chunk->size, err);
-		if (rc == 0)
-			rc = print_chunk(bytes, chunk->size, print, user);
-	}
-	return rc;
-}
-
 int compress_each(const struct compress *compress, const struct compress_group *group,
 		  int (*print)(void *user, struct kept *kept), void *user, struct error *err)
 {
+	struct link link = { .older = group->calls.older };
 	struct links links = { 0 };
-	int rc = find_chunks(&group->calls, &compress->spill, &links, err);
+	int rc = 0;
 
-	if (rc == 0)
-		rc = print_spooled(&links, &compress->spill, print, user, err);
+	/* find the group's chunks in the file, the newest first */
+	while (rc == 0 && link.older) {
+		uint64_t end = link.older - sizeof(link);
+
+		rc = spill_read(&compress->spill, end, &link, sizeof(link), err);
+		if (rc == 0)
+			*ARRAY_ADD(&links) = (struct chunk){ end - link.size, link.size };
+	}
+	for (size_t i = links.count; rc == 0 && i > 0; i--) {
+		const struct chunk *chunk = &links.items[i - 1];
+		cleanup_free unsigned char *bytes = memory_alloc(chunk->size);
+
+		rc = spill_read(&compress->spill, chunk->offset, bytes, chunk->size, err);
+		if (rc == 0)
+			rc = print_chunk(bytes, chunk->size, print, user);
+	}
 	free(links.items);
 	return rc ? rc : print_chunk(group->calls.bytes, group->calls.size, print, user);
 }

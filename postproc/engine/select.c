@@ -160,20 +160,6 @@ static void globs_free(struct globs *globs)
 
 #define NAME_MAX_LENGTH 15u /* the kernel's TASK_COMM_LEN minus the NUL */
 
-static void select_thread_parse(struct select_thread *part, const char *text)
-{
-	char *end;
-	unsigned long id = text ? strtoul(text, &end, 10) : 0;
-
-	if (!text)
-		return;
-	hash_table_init(&part->table);
-	part->has_id = *text && *end == '\0' && id <= UINT32_MAX;
-	part->id = (uint32_t)id;
-	if (!part->has_id)
-		globs_parse(&part->globs, text);
-}
-
 static bool thread_equal(const void *item, const void *key)
 {
 	const struct named_thread *one = item, *two = key;
@@ -412,6 +398,7 @@ static void parse_classes(struct select *select, const char *text)
 int select_create(struct select **result, const struct select_options *options, struct error *err)
 {
 	struct select *select = memory_zalloc(1, sizeof(*select));
+	char *end;
 	int rc;
 
 	select->options = *options;
@@ -426,7 +413,16 @@ int select_create(struct select **result, const struct select_options *options, 
 	parse_modules(select, options->modules);
 	globs_parse(&select->functions.globs, options->functions);
 	globs_parse(&select->paths, options->paths);
-	select_thread_parse(&select->thread, options->thread);
+	if (options->thread) {
+		struct select_thread *part = &select->thread;
+		unsigned long id = strtoul(options->thread, &end, 10);
+
+		hash_table_init(&part->table);
+		part->has_id = *options->thread && *end == '\0' && id <= UINT32_MAX;
+		part->id = (uint32_t)id;
+		if (!part->has_id)
+			globs_parse(&part->globs, options->thread);
+	}
 	select->is_paired = options->functions || options->paths ||
 			    (options->modules && !select->module) || options->thread ||
 			    options->size ||

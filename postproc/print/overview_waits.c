@@ -37,22 +37,6 @@ static const struct {
 	{ RESOURCE_THREAD, "joins" },
 };
 
-static void print_longest(struct overview *overview, const struct summary_class *class)
-{
-	const size_t column = OVERVIEW_COLUMN;
-
-	if (!class->hot.waiter)
-		return;
-	print_frames(overview, column, column + 2, 1, "longest: ", class->hot.waiter);
-	if (!class->hot.other)
-		return;
-	print_frames(overview, column, column + 2, 1,
-		     class->known == RESOURCE_LOCK ? "held by: " : "woken by: ", class->hot.other);
-	if (class->known == RESOURCE_SEMAPHORE && class->hot.first != class->hot.other)
-		print_frames(overview, column, column + 2, 1,
-			     "at the end of a chain that began at: ", class->hot.first);
-}
-
 /* Prints the waits in calls that block, without the idle waits of event loops. */
 static void print_calls(struct overview *overview)
 {
@@ -112,6 +96,7 @@ static void print_gil(struct overview *overview)
 
 void overview_waits(struct overview *overview)
 {
+	const size_t column = OVERVIEW_COLUMN;
 	size_t title = overview->screen.count;
 
 	for (size_t i = 0; i < sizeof(waited) / sizeof(*waited); i++) {
@@ -137,8 +122,21 @@ void overview_waits(struct overview *overview)
 		if ((class->known == RESOURCE_LOCK || class->known == RESOURCE_SEMAPHORE ||
 		     class->known == RESOURCE_CONDITION || class->known == RESOURCE_FUTEX) &&
 		    overview->tight < OVERVIEW_TIGHTEST &&
-		    findings_waits_long(overview->summary, waits_ns(times, threshold)))
-			print_longest(overview, class);
+		    findings_waits_long(overview->summary, waits_ns(times, threshold)) &&
+		    class->hot.waiter) {
+			print_frames(overview, column, column + 2, 1,
+				     "longest: ", class->hot.waiter);
+			if (class->hot.other)
+				print_frames(overview, column, column + 2, 1,
+					     class->known == RESOURCE_LOCK ? "held by: "
+									   : "woken by: ",
+					     class->hot.other);
+			if (class->hot.other && class->known == RESOURCE_SEMAPHORE &&
+			    class->hot.first != class->hot.other)
+				print_frames(
+					overview, column, column + 2, 1,
+					"at the end of a chain that began at: ", class->hot.first);
+		}
 	}
 	if (overview->screen.count > title)
 		print_gil(overview);

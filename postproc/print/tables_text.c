@@ -597,6 +597,15 @@ static void add_gap(struct line *line, uint64_t number, uint64_t all, const char
 	line_add(line, " %s%s %s", thing, number == 1 && all <= 1 ? "" : "s", what);
 }
 
+/* Prints a line that begins with a word in the colour of warnings. */
+static void print_warning(const struct tables_job *job, const char *word, const char *text)
+{
+	text_colour(job, COLOUR_WARN);
+	out_text(job->out, word);
+	text_colour(job, COLOUR_END);
+	print_words(job, "", strlen(word), text);
+}
+
 /* Prints that memory was sampled, and how exact the estimates are. */
 static void print_sample(const struct tables_job *job)
 {
@@ -611,10 +620,7 @@ static void print_sample(const struct tables_job *job)
 		 "100 cases their error is at most the number after +-; a call site without a "
 		 "sample may have up to %s",
 		 human_bytes(&every, sample), human_bytes(&unseen, estimate_unseen(sample)));
-	text_colour(job, COLOUR_WARN);
-	out_text(job->out, "estimates:");
-	text_colour(job, COLOUR_END);
-	print_words(job, "", strlen("estimates:"), text.text);
+	print_warning(job, "estimates:", text.text);
 }
 
 /* Prints in one line which events or traces the numbers above lack. */
@@ -656,10 +662,7 @@ static void print_gaps(const struct tables_job *job)
 	}
 	if (!text.length)
 		return;
-	text_colour(job, COLOUR_WARN);
-	out_text(job->out, "missing:");
-	text_colour(job, COLOUR_END);
-	print_words(job, "", strlen("missing:"), text.text);
+	print_warning(job, "missing:", text.text);
 }
 
 /*
@@ -737,10 +740,7 @@ static void print_damage(const struct tables_job *job)
 		 "a part of %s could not be read: no number here includes it, and objects that "
 		 "were acquired or released there are unknown",
 		 gaps.traces > 1 ? "the traces" : "the trace");
-	text_colour(job, COLOUR_WARN);
-	out_text(job->out, "DAMAGED:");
-	text_colour(job, COLOUR_END);
-	print_words(job, "", strlen("DAMAGED:"), text.text);
+	print_warning(job, "DAMAGED:", text.text);
 	out_char(job->out, '\n');
 }
 

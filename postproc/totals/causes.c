@@ -34,19 +34,6 @@ static void on_move(void *user, const struct ledger_move *move)
 	peaks_move(&causes->peaks, move);
 }
 
-/* ---- events ---- */
-
-void causes_misuse(struct causes *causes, const struct event *event, enum descriptor_misuse misuse,
-		   const struct descriptor *of)
-{
-	misuses_add(&causes->misuses, event, misuse, of);
-}
-
-void causes_process(struct causes *causes, uint32_t pid, const char *program)
-{
-	peaks_process(&causes->peaks, pid, program);
-}
-
 /* ---- the end of the run ---- */
 
 ORDER_FUNCTION(compare_places, struct causes_place,

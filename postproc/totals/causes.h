@@ -32,22 +32,16 @@ struct causes_top {
 struct causes {
 	const struct ledger *ledger;
 	struct tallies *tallies;
-	struct peaks peaks;
-	struct tally *temporary;      /* number of temporary blocks of each call site */
-	struct misuses misuses;	      /* causes_run() sorts them, the most frequent first */
+	struct peaks peaks;	 /* the caller calls peaks_process() */
+	struct tally *temporary; /* number of temporary blocks of each call site */
+	/* the caller adds them; causes_run() sorts them, the most frequent first */
+	struct misuses misuses;
 	struct causes_top peak, temp; /* set by causes_run() */
 };
 
 /* Call it before the first event. */
 void causes_create(struct causes **causes, struct ledger *ledger, struct tallies *tallies);
 void causes_destroy(struct causes *causes);
-
-/* Adds the misuse of a descriptor by a call. */
-void causes_misuse(struct causes *causes, const struct event *event, enum descriptor_misuse misuse,
-		   const struct descriptor *of);
-
-/* Call it when the process has ended, before its tallies are closed. */
-void causes_process(struct causes *causes, uint32_t pid, const char *program);
 
 /* Call it when all processes have ended: fills `peak` and `temp`, and sorts `misuses`. */
 void causes_run(struct causes *causes);

@@ -650,7 +650,7 @@ void summary_event(struct summary *summary, const struct event *event)
 				summary->classes[ledger_class_of(summary->ledger, RESOURCE_FD)]
 					.bad_closes++;
 			if (misuse && summary->causes)
-				causes_misuse(summary->causes, event, misuse, of);
+				misuses_add(&summary->causes->misuses, event, misuse, of);
 		}
 		locks_event(&summary->locks, event);
 		if (!gil_event(&summary->gil, event))

@@ -780,7 +780,7 @@ void summary_close_process(struct summary *summary)
 	learn_classes(summary);
 	close_held(summary);
 	if (summary->causes)
-		causes_process(summary->causes, pid, process->name);
+		peaks_process(&summary->causes->peaks, pid, process->name);
 	close_locks(summary);
 	close_gil(summary);
 	conditions = summary_class_of(summary, RESOURCE_CONDITION);
