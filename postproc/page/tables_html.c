@@ -249,20 +249,6 @@ static bool is_mixed(const struct table *table, unsigned column)
 	return false;
 }
 
-/* Prints the unit of each row, in the order of the column's values. */
-static void print_units(struct page *page, const struct table *table, unsigned column)
-{
-	json_open(&page->json, "units", '[');
-	for (size_t g = 0; g < table->groups.count; g++) {
-		const struct table_group *group = &table->groups.items[g];
-
-		for (size_t r = 0; r < group->shown; r++)
-			json_unsigned(&page->json,
-				      unit_of(&table->rows.items[group->first + r][column]));
-	}
-	json_end(&page->json);
-}
-
 static void print_cell(struct page *page, enum table_kind kind, const struct table_cell *cell)
 {
 	uint32_t node = NONE;
@@ -323,22 +309,27 @@ static void print_table(struct page *page, const struct table *table)
 		print_key(page, "kind", kind_word(column->kind, first_set(table, i)));
 		print_key(page, "heading", column->heading);
 		print_key(page, "meaning", column->meaning);
-		if (is_mixed(table, i))
-			print_units(page, table, i);
+		if (is_mixed(table, i)) {
+			struct table_at at = { 0 };
+			const struct table_cell *row;
+
+			json_open(&page->json, "units", '[');
+			while ((row = table_next(table, &at)) != NULL)
+				json_unsigned(&page->json, unit_of(&row[i]));
+			json_end(&page->json);
+		}
 		json_end(&page->json);
 	}
 	json_end(&page->json);
 	json_open(&page->json, "values", '[');
 	for (unsigned i = 0; i < table->facts.column_count; i++) {
-		/* prints the values of a column, without the rows that --top removes */
-		json_begin(&page->json, '[');
-		for (size_t g = 0; g < table->groups.count; g++) {
-			const struct table_group *group = &table->groups.items[g];
+		struct table_at at = { 0 };
+		const struct table_cell *row;
 
-			for (size_t r = 0; r < group->shown; r++)
-				print_cell(page, table->facts.columns[i].kind,
-					   &table->rows.items[group->first + r][i]);
-		}
+		/* print the values of a column, without the rows that --top removes */
+		json_begin(&page->json, '[');
+		while ((row = table_next(table, &at)) != NULL)
+			print_cell(page, table->facts.columns[i].kind, &row[i]);
 		json_end(&page->json);
 	}
 	json_end(&page->json);

@@ -19,7 +19,6 @@
 
 struct walk {
 	const struct tables_job *job;
-	int branch, value; /* numbers of the columns with the branch and the amount */
 	/* indexed by depth: the current row and its callers */
 	ARRAY_OF(const struct table_branch *) above;
 };
@@ -85,42 +84,37 @@ static void print_frame(const struct walk *walk, const struct naming_symbol *fra
 	print_name(walk->job->out, text);
 }
 
-static void print_row(struct walk *walk, const struct table_group *group,
-		      const struct table_cell *row)
-{
-	const struct table_branch *branch = row[walk->branch].branch;
-	bool is_first = !group->name;
-
-	/* rows are in pre-order, so the callers of a row are the last rows at smaller depths */
-	if (!row[walk->branch].is_set || branch->depth > walk->above.count)
-		return;
-	walk->above.count = branch->depth;
-	*ARRAY_ADD(&walk->above) = branch;
-	if (!row[walk->value].number)
-		return;
-	if (group->name)
-		print_class(walk, group->name);
-	for (uint32_t i = 0; i <= branch->depth; i++)
-		for (uint32_t j = 0; j < walk->above.items[i]->count; j++) {
-			print_frame(walk, walk->above.items[i]->frames[j], is_first);
-			is_first = false;
-		}
-	out_format(walk->job->out, " %" PRIu64 "\n", row[walk->value].number);
-}
-
 static void print_table(struct walk *walk, const struct table *table)
 {
-	walk->branch = branch_column(&table->facts);
-	walk->value = table_column(&table->facts, "self");
-	if (walk->value < 0)
-		walk->value = table_column(&table->facts, "count");
-	if (walk->branch < 0 || walk->value < 0)
-		return;
-	for (size_t g = 0; g < table->groups.count; g++) {
-		const struct table_group *group = &table->groups.items[g];
+	int column = branch_column(&table->facts), value = table_column(&table->facts, "self");
+	struct table_at at = { 0 };
+	const struct table_cell *row;
 
-		for (size_t i = group->first; i < group->first + group->shown; i++)
-			print_row(walk, group, table->rows.items[i]);
+	if (value < 0)
+		value = table_column(&table->facts, "count");
+	while (column >= 0 && value >= 0 && (row = table_next(table, &at)) != NULL) {
+		const struct table_branch *branch = row[column].branch;
+		const char *group = table->groups.items[at.group].name;
+		bool is_first = !group;
+
+		/*
+		 * rows are in pre-order, so the callers of a row are the last rows at smaller
+		 * depths
+		 */
+		if (!row[column].is_set || branch->depth > walk->above.count)
+			continue;
+		walk->above.count = branch->depth;
+		*ARRAY_ADD(&walk->above) = branch;
+		if (!row[value].number)
+			continue;
+		if (group)
+			print_class(walk, group);
+		for (uint32_t i = 0; i <= branch->depth; i++)
+			for (uint32_t j = 0; j < walk->above.items[i]->count; j++) {
+				print_frame(walk, walk->above.items[i]->frames[j], is_first);
+				is_first = false;
+			}
+		out_format(walk->job->out, " %" PRIu64 "\n", row[value].number);
 	}
 }
 

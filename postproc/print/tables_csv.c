@@ -105,27 +105,23 @@ static void print_table(const struct tables_job *job, const struct table *table)
 {
 	const struct table_facts *facts = &table->facts;
 	int unit = table_unit_column(facts);
+	struct table_at at = { 0 };
+	const struct table_cell *row;
 
 	out_text(job->out, "table");
 	for (unsigned i = 0; i < facts->column_count; i++)
 		out_format(job->out, "%s,%s", (int)i == unit ? ",unit" : "",
 			   table_key(&facts->columns[i]).text);
 	out_char(job->out, '\n');
-	for (size_t g = 0; g < table->groups.count; g++) {
-		const struct table_group *group = &table->groups.items[g];
-
-		for (size_t i = group->first; i < group->first + group->shown; i++) {
-			const struct table_cell *row = table->rows.items[i];
-
-			out_text(job->out, facts->name);
-			for (unsigned c = 0; c < facts->column_count; c++) {
-				if ((int)c == unit)
-					out_format(job->out, ",%s", table_unit(facts, row) ?: "");
-				out_char(job->out, ',');
-				print_cell(job, facts->columns[c].kind, &row[c]);
-			}
-			out_char(job->out, '\n');
+	while ((row = table_next(table, &at)) != NULL) {
+		out_text(job->out, facts->name);
+		for (unsigned c = 0; c < facts->column_count; c++) {
+			if ((int)c == unit)
+				out_format(job->out, ",%s", table_unit(facts, row) ?: "");
+			out_char(job->out, ',');
+			print_cell(job, facts->columns[c].kind, &row[c]);
 		}
+		out_char(job->out, '\n');
 	}
 }
 

@@ -157,14 +157,14 @@ void tables_print_json(const struct tables_job *job)
 		const struct table *table = &job->tables->list[i];
 		cleanup_free struct table_key *keys =
 			memory_alloc(table->facts.column_count * sizeof(*keys));
+		struct table_at at = { 0 };
+		const struct table_cell *row;
 
 		for (unsigned c = 0; c < table->facts.column_count; c++)
 			keys[c] = table_key(&table->facts.columns[c]);
 		json_open(json, table->facts.name, '[');
-		for (size_t g = 0; g < table->groups.count; g++)
-			for (size_t r = 0; r < table->groups.items[g].shown; r++)
-				print_row(&printer, table, keys,
-					  table->rows.items[table->groups.items[g].first + r]);
+		while ((row = table_next(table, &at)) != NULL)
+			print_row(&printer, table, keys, row);
 		json_end(json);
 	}
 	if (job->style->learned)

@@ -190,39 +190,34 @@ static size_t longest_word(const char *text)
 	return longest;
 }
 
-static void measure_row(struct layout *layout, const struct table_cell *row)
-{
-	char text[CELL_MAX];
-
-	for (unsigned i = 0; i < layout->table->facts.column_count; i++) {
-		enum table_kind kind = layout->table->facts.columns[i].kind;
-		size_t length;
-
-		if (!row[i].is_set || kind == TABLE_GROUP || kind == TABLE_KEY ||
-		    tables_is_below(layout, i) ||
-		    (kind == TABLE_PROCESSES && layout->job->run->summary->processes.count < 2))
-			continue;
-		tables_format_cell(text, kind, &row[i]);
-		length = kind == TABLE_BACKTRACE || kind == TABLE_BRANCH
-				 ? 1
-				 : name_columns(text, strlen(text));
-		if (length > layout->widths[i])
-			layout->widths[i] = length;
-		if (kind == TABLE_TEXT && longest_word(text) > layout->words[i])
-			layout->words[i] = longest_word(text);
-	}
-}
-
 /* Sets the widths of all columns that have cells, from the cells and the heading. */
 static void measure_columns(struct layout *layout)
 {
-	const struct table *table = layout->table;
+	const struct table_facts *facts = &layout->table->facts;
+	bool is_one_process = layout->job->run->summary->processes.count < 2;
+	struct table_at at = { 0 };
+	const struct table_cell *row;
+	char text[CELL_MAX];
 
-	for (size_t g = 0; g < table->groups.count; g++)
-		for (size_t i = 0; i < table->groups.items[g].shown; i++)
-			measure_row(layout, table->rows.items[table->groups.items[g].first + i]);
-	for (unsigned i = 0; i < table->facts.column_count; i++) {
-		size_t heading = strlen(table->facts.columns[i].heading);
+	while ((row = table_next(layout->table, &at)) != NULL)
+		for (unsigned i = 0; i < facts->column_count; i++) {
+			enum table_kind kind = facts->columns[i].kind;
+			size_t length = 1;
+
+			if (!row[i].is_set || kind == TABLE_GROUP || kind == TABLE_KEY ||
+			    tables_is_below(layout, i) ||
+			    (kind == TABLE_PROCESSES && is_one_process))
+				continue;
+			tables_format_cell(text, kind, &row[i]);
+			if (kind != TABLE_BACKTRACE && kind != TABLE_BRANCH)
+				length = name_columns(text, strlen(text));
+			if (length > layout->widths[i])
+				layout->widths[i] = length;
+			if (kind == TABLE_TEXT && longest_word(text) > layout->words[i])
+				layout->words[i] = longest_word(text);
+		}
+	for (unsigned i = 0; i < facts->column_count; i++) {
+		size_t heading = strlen(facts->columns[i].heading);
 
 		if (!layout->widths[i])
 			continue;

@@ -199,6 +199,24 @@ struct tables {
 	struct error failure;  /* why the tables are incomplete; number 0: they are complete */
 };
 
+/* A position among the rows that are shown. Initialise it with zeros. */
+struct table_at {
+	size_t group; /* group of the row that table_next() has returned */
+	size_t row;   /* number of the group's next row */
+};
+
+/* Returns the next row that is shown, or NULL after the last one. Call it after tables_finish(). */
+static inline const struct table_cell *table_next(const struct table *table, struct table_at *at)
+{
+	for (; at->group < table->groups.count; at->group++, at->row = 0) {
+		const struct table_group *group = &table->groups.items[at->group];
+
+		if (at->row < group->shown)
+			return table->rows.items[group->first + at->row++];
+	}
+	return NULL;
+}
+
 struct table_facts table_facts(enum table_id id);
 
 /* Returns the index of the column with that name, or TABLE_COLUMN_NONE (-1). */
