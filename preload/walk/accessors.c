@@ -68,8 +68,9 @@ struct walk {
 	uintptr_t pc;
 	uint64_t known;
 	const struct stack_bounds *stack;
-	uintptr_t low, high;	     /* range of an unknown stack that may be read */
-	const struct module *module; /* the module whose table was last found */
+	uintptr_t low, high;	       /* range of an unknown stack that may be read */
+	uintptr_t left_low, left_high; /* that of the stack from which a signal frame led here */
+	const struct module *module;   /* the module whose table was last found */
 	bool was_refused;
 };
 
@@ -93,7 +94,8 @@ static int access_memory(void *space, uintptr_t address, uintptr_t *value, int i
 	if (is_write || (address & (sizeof(*value) - 1)) != 0)
 		return NOT_ALLOWED;
 	is_allowed = is_within(address, walk->stack->low, walk->stack->high) ||
-		     (is_within(address, walk->low, walk->high) &&
+		     ((is_within(address, walk->low, walk->high) ||
+		       is_within(address, walk->left_low, walk->left_high)) &&
 		      sys_is_readable((const void *)(address & ~(uintptr_t)7)));
 	/* the module's code or unwind tables, which are mapped in whole pages */
 	if (!is_allowed && module != NULL) {
@@ -221,7 +223,10 @@ int remote_open(void)
 	return 0;
 }
 
-/* Like unw_step(). Moves the range of an unknown stack: a signal frame may leave the stack. */
+/*
+ * Like unw_step(). Moves the range of an unknown stack: a signal frame may leave the stack. It has
+ * the registers of the interrupted function, so the stack that is left remains readable.
+ */
 static int step_by_libunwind(struct walk *walk, struct cursor *cursor, uintptr_t *ip, uintptr_t *sp)
 {
 	int result = library.step(cursor);
@@ -231,7 +236,11 @@ static int step_by_libunwind(struct walk *walk, struct cursor *cursor, uintptr_t
 	if (library.get(cursor, DWARF_PC, ip) != 0 || library.get(cursor, DWARF_SP, sp) != 0)
 		return NO_INFO;
 	*ip = arch_plain_address(*ip);
-	walk->low = *sp - ARCH_RED_ZONE;
+	if (!is_within(*sp, walk->low, walk->high)) {
+		walk->left_low = walk->low;
+		walk->left_high = walk->high;
+		walk->low = *sp - ARCH_RED_ZONE;
+	}
 	walk->high = *sp + UNKNOWN_STACK_MAX;
 	return *ip != 0;
 }
