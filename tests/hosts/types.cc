@@ -229,10 +229,9 @@ int main()
 	say(1, 1000 * sizeof(std::shared_ptr<Both>), "std::shared_ptr<Both>");
 	say(1000, 1000 * (sizeof(Both) + 16), "std::_Sp_counted_ptr_inplace<Both, *>");
 	say(1, 9500 * sizeof(void *), "void[*]");
-	say(5000,
-	    1000 * sizeof(std::_List_node<Foo>) + 4000 * sizeof(Foo) + 1000 * sizeof(Own) +
-		    1000 * sizeof(Wrap),
-	    "-");
+	say(1000, 1000 * sizeof(Wrap), "?Wrap"); /* gcc 14 tells it, gcc 12 does not */
+	say(4000,
+	    1000 * sizeof(std::_List_node<Foo>) + 4000 * sizeof(Foo) + 1000 * sizeof(Own), "-");
 	fflush(stdout);
 	quick_exit(0);
 }
