@@ -42,33 +42,23 @@ static void hash_table_put(struct hash_table *table, uint64_t hash, void *item)
 	table->slots[i] = (struct hash_table_slot){ hash, item };
 }
 
-static int hash_table_resize(struct hash_table *table, size_t size)
-{
-	struct hash_table_slot *old = table->slots;
-	size_t old_size = old ? table->mask + 1 : 0;
-	struct hash_table_slot *slots = memory_zalloc(size, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	table->slots = slots;
-	table->mask = size - 1;
-	for (size_t i = 0; i < old_size; i++)
-		if (old[i].item)
-			hash_table_put(table, old[i].hash, old[i].item);
-	free(old);
-	return 0;
-}
-
 int hash_table_add(struct hash_table *table, uint64_t hash, void *item)
 {
-	size_t size = table->slots ? table->mask + 1 : 0;
+	struct hash_table_slot *old = table->slots, *slots;
+	size_t old_size = old ? table->mask + 1 : 0;
+	size_t size = old ? old_size * 2 : HASH_TABLE_SLOTS_MIN;
 
 	/* Keeps the table at most two thirds full. */
-	if (table->count + 1 > size / 3 * 2) {
-		int rc = hash_table_resize(table, size ? size * 2 : HASH_TABLE_SLOTS_MIN);
-
-		if (rc)
-			return rc;
+	if (table->count + 1 > old_size / 3 * 2) {
+		slots = memory_zalloc(size, sizeof(*slots));
+		if (!slots)
+			return -ENOMEM;
+		table->slots = slots;
+		table->mask = size - 1;
+		for (size_t i = 0; i < old_size; i++)
+			if (old[i].item)
+				hash_table_put(table, old[i].hash, old[i].item);
+		free(old);
 	}
 	hash_table_put(table, hash, item);
 	table->count++;

@@ -22,8 +22,7 @@ void proto_free(struct proto *proto)
 	*proto = (struct proto){ 0 };
 }
 
-/* Makes room for `size` bytes after the used bytes, and returns their address. */
-static unsigned char *proto_reserve(struct proto *proto, size_t size)
+static void proto_append(struct proto *proto, const void *bytes, size_t size)
 {
 	size_t capacity = proto->capacity ? proto->capacity : 256;
 
@@ -33,16 +32,9 @@ static unsigned char *proto_reserve(struct proto *proto, size_t size)
 		proto->bytes = memory_resize(proto->bytes, capacity);
 		proto->capacity = capacity;
 	}
-	return proto->bytes + proto->used;
-}
-
-static void proto_append(struct proto *proto, const void *bytes, size_t size)
-{
-	unsigned char *at = proto_reserve(proto, size);
-
 	if (!size)
 		return;
-	memcpy(at, bytes, size);
+	memcpy(proto->bytes + proto->used, bytes, size);
 	proto->used += size;
 }
 
@@ -102,30 +94,22 @@ static size_t plain_length(const char *text, size_t length)
 	return at;
 }
 
-static void put_replaced(struct proto *proto, const char *text, size_t length)
-{
-	while (length) {
-		size_t plain = plain_length(text, length);
-
-		proto_append(proto, text, plain);
-		if (plain < length)
-			proto_append(proto, "\xef\xbf\xbd", 3);
-		plain += plain < length;
-		text += plain;
-		length -= plain;
-	}
-}
-
 void proto_text(struct proto *proto, unsigned field, const char *text)
 {
-	size_t length = strlen(text);
+	size_t length = strlen(text), plain;
 	struct proto replaced = { 0 };
 
 	if (plain_length(text, length) == length) {
 		proto_bytes(proto, field, text, length);
 		return;
 	}
-	put_replaced(&replaced, text, length);
+	for (; length; text += plain, length -= plain) {
+		plain = plain_length(text, length);
+		proto_append(&replaced, text, plain);
+		if (plain < length)
+			proto_append(&replaced, "\xef\xbf\xbd", 3);
+		plain += plain < length;
+	}
 	proto_message(proto, field, &replaced);
 	proto_free(&replaced);
 }

@@ -23,27 +23,6 @@ static int spill_fail(const struct spill_file *spill, const char *what, struct e
 			    spill->directory < 0 ? "$TMPDIR, or /tmp" : "the output directory");
 }
 
-/*
- * Creates a named file and immediately unlinks it, for file systems without O_TMPFILE (NFS, old
- * overlayfs).
- */
-static int make_by_name(int directory)
-{
-	char name[64];
-	int fd = -1;
-
-	errno = EEXIST;
-	for (int i = 0; fd < 0 && errno == EEXIST && i < SPILL_TRIES; i++) {
-		snprintf(name, sizeof(name), ".holdtrace-%d-%llu", (int)getpid(),
-			 (unsigned long long)clock_ns());
-		fd = openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-			    0600);
-	}
-	if (fd >= 0)
-		unlinkat(directory, name, 0);
-	return fd;
-}
-
 static void spill_create(struct spill_file *spill)
 {
 	const char *path = getenv("TMPDIR");
@@ -59,8 +38,21 @@ static void spill_create(struct spill_file *spill)
 		return;
 	}
 	spill->fd = openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (spill->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
-		spill->fd = make_by_name(directory);
+	if (spill->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+		/* without O_TMPFILE (NFS, old overlayfs): unlink a named file immediately */
+		char name[64];
+
+		errno = EEXIST;
+		for (int i = 0; spill->fd < 0 && errno == EEXIST && i < SPILL_TRIES; i++) {
+			snprintf(name, sizeof(name), ".holdtrace-%d-%llu", (int)getpid(),
+				 (unsigned long long)clock_ns());
+			spill->fd =
+				openat(directory, name,
+				       O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		}
+		if (spill->fd >= 0)
+			unlinkat(directory, name, 0);
+	}
 	if (spill->fd < 0)
 		spill_fail(spill, "create", &spill->failure);
 }
