@@ -283,28 +283,6 @@ static bool can_be_code(const struct subject *subject, const struct module_start
 	return is_code;
 }
 
-/*
- * Adds a file's mapping that gcore omitted because the program had not changed the memory. The core
- * file does not state the access rights of such a mapping. A mapping that can be code is taken for
- * code; any other mapping is taken for constants if it belongs to a module, else for memory that
- * the program may write. page_size: in bytes.
- */
-static void add_left_out(const struct subject *subject, struct maps *maps,
-			 const struct mapping *like, const struct module_start *module,
-			 uint64_t page_size)
-{
-	bool is_module = module->path && !strcmp(module->path, like->path);
-	struct mapping *mapping = ARRAY_ADD(maps);
-
-	*mapping = *like;
-	mapping->flags |= MAPPING_READ;
-	if (is_module ? can_be_code(subject, module, like->offset, page_size)
-		      : (!strncmp(like->path, "/usr/", 5) || !strncmp(like->path, "/lib", 4)))
-		mapping->flags |= MAPPING_EXECUTE;
-	else if (!is_module)
-		mapping->flags |= MAPPING_WRITE;
-}
-
 ORDER_FUNCTION(by_start, struct mapping, ORDER(a->from, b->from))
 
 /*
@@ -346,8 +324,24 @@ static void take_files(const struct subject *subject, struct maps *maps, const s
 		    !memcmp(magic, ELFMAG, SELFMAG))
 			module = (struct module_start){ path, like.from };
 		first = ARRAY_SEARCH(count, at, maps->items[at].to <= like.from);
-		if (like.from < like.to && (first == count || maps->items[first].from >= like.to))
-			add_left_out(subject, maps, &like, &module, head[1]);
+		/*
+		 * A mapping that gcore omitted because the program had not changed the memory. The
+		 * core file does not state its access rights. A mapping that can be code is taken
+		 * for code; any other mapping is taken for constants if it belongs to a module,
+		 * else for memory that the program may write.
+		 */
+		if (like.from < like.to && (first == count || maps->items[first].from >= like.to)) {
+			bool is_module = module.path && !strcmp(module.path, path);
+			struct mapping *mapping = ARRAY_ADD(maps);
+
+			*mapping = like;
+			mapping->flags |= MAPPING_READ;
+			if (is_module ? can_be_code(subject, &module, like.offset, head[1])
+				      : (!strncmp(path, "/usr/", 5) || !strncmp(path, "/lib", 4)))
+				mapping->flags |= MAPPING_EXECUTE;
+			else if (!is_module)
+				mapping->flags |= MAPPING_WRITE;
+		}
 		/* the mapping may be divided into several segments */
 		for (; first < count && maps->items[first].from < like.to; first++) {
 			struct mapping *mapping = &maps->items[first];
@@ -437,28 +431,6 @@ static void take_auxv(struct core *core, const struct subject *subject, struct m
 		core->stack_start = find_start(subject, stack->from, stack->to, note);
 }
 
-/*
- * Names the heap of brk: the first mapping without a file above the mappings of the program. A
- * mapping that directly follows those of the program is its zeroed data (.bss), not the heap.
- */
-static void name_heap(const struct core *core, struct maps *maps)
-{
-	const struct mapping *program = maps_at(maps, core->entry);
-	size_t last;
-
-	if (!program || !program->inode)
-		return;
-	last = (size_t)(program - maps->items);
-	while (last + 1 < maps->count && maps->items[last + 1].inode == program->inode)
-		last++;
-	while (last + 1 < maps->count && !maps->items[last + 1].inode &&
-	       maps->items[last + 1].from == maps->items[last].to)
-		last++;
-	if (last + 1 < maps->count && !*maps->items[last + 1].path &&
-	    maps->items[last + 1].flags & MAPPING_WRITE)
-		maps->items[last + 1].path = "[heap]";
-}
-
 static void take_notes(struct core *core, struct subject *subject)
 {
 	struct note note, auxv = { 0 };
@@ -480,7 +452,26 @@ static void take_notes(struct core *core, struct subject *subject)
 		}
 	}
 	take_auxv(core, subject, maps, &auxv);
-	name_heap(core, maps);
+
+	/*
+	 * Name the heap of brk: the first mapping without a file above the mappings of
+	 * the program. A mapping that directly follows those of the program is its
+	 * zeroed data (.bss), not the heap.
+	 */
+	const struct mapping *program = maps_at(maps, core->entry);
+	size_t next;
+
+	if (program && program->inode) {
+		next = (size_t)(program - maps->items) + 1;
+		while (next < maps->count && maps->items[next].inode == program->inode)
+			next++;
+		while (next < maps->count && !maps->items[next].inode &&
+		       maps->items[next].from == maps->items[next - 1].to)
+			next++;
+		if (next < maps->count && !*maps->items[next].path &&
+		    maps->items[next].flags & MAPPING_WRITE)
+			maps->items[next].path = "[heap]";
+	}
 	/*
 	 * gcore marks memory without access rights, such as the guard pages of stacks, as readable
 	 */
