@@ -216,24 +216,6 @@ static uint32_t run_filter(const struct sock_filter *filter, uint32_t count,
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
-/* Returns the name of the first needed system call that the filter does not allow, or NULL. */
-static const char *find_forbidden(const struct sock_filter *filter, uint32_t count,
-				  uint64_t instruction)
-{
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
-		struct seccomp_data data = { .nr = needed[i].number,
-					     .arch = JAIL_ARCH,
-					     .instruction_pointer = instruction };
-		uint32_t action;
-
-		memcpy(data.args, needed[i].arguments, sizeof(needed[i].arguments));
-		action = run_filter(filter, count, &data) & SECCOMP_RET_ACTION_FULL;
-		if (action != SECCOMP_RET_ALLOW && action != SECCOMP_RET_LOG)
-			return needed[i].name;
-	}
-	return NULL;
-}
-
 /* ---- the filters of a thread ---- */
 
 static int refuse_filter(struct error *err, const char *why)
@@ -249,7 +231,7 @@ static int check_filter(const struct remote *remote, long index, bool *is_last, 
 {
 	long count = ptrace(PTRACE_SECCOMP_GET_FILTER, remote->thread, index, NULL);
 	struct sock_filter *filter;
-	const char *forbidden;
+	const char *forbidden = NULL;
 	char why[96];
 
 	*is_last = count < 0 && errno == ENOENT;
@@ -262,7 +244,17 @@ static int check_filter(const struct remote *remote, long index, bool *is_last, 
 		free(filter);
 		return refuse_filter(err, "that cannot be read");
 	}
-	forbidden = find_forbidden(filter, (uint32_t)count, remote->target->syscall);
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]) && !forbidden; i++) {
+		struct seccomp_data data = { .nr = needed[i].number,
+					     .arch = JAIL_ARCH,
+					     .instruction_pointer = remote->target->syscall };
+		uint32_t action;
+
+		memcpy(data.args, needed[i].arguments, sizeof(needed[i].arguments));
+		action = run_filter(filter, (uint32_t)count, &data) & SECCOMP_RET_ACTION_FULL;
+		if (action != SECCOMP_RET_ALLOW && action != SECCOMP_RET_LOG)
+			forbidden = needed[i].name;
+	}
 	free(filter);
 	if (!forbidden)
 		return 0;

@@ -77,26 +77,6 @@ static const char *judge_word(const struct target *target, uint64_t word)
 /* ---- the thread ---- */
 
 /*
- * Whether the thread is in a restartable sequence, which the kernel would abort if the injector
- * changed the registers.
- */
-static bool is_in_rseq(const struct remote *remote)
-{
-	struct {
-		uint32_t version, flags;
-		uint64_t start, length, abort;
-	} section;
-	uint64_t at = arch_thread_pointer(&remote->state), pointer;
-
-	if (!remote->target->rseq || !at ||
-	    subject_get(&remote->target->subject, at + (uint64_t)remote->target->rseq + 8, &pointer,
-			sizeof(pointer)) ||
-	    !pointer || subject_get(&remote->target->subject, pointer, &section, sizeof(section)))
-		return false;
-	return arch_pc(&remote->state) - section.start < section.length;
-}
-
-/*
  * Returns a text if the thread may be in an allocator that its stack does not show, else NULL. A
  * function that ends with a jump to another function leaves no return address on the stack: at the
  * end of free(), the thread may be in libc's unlock code, or in another function of the program's
@@ -144,12 +124,22 @@ const char *safe_judge(struct safe *safe, const struct remote *remote)
 				       .pc = arch_pc(&remote->state),
 				       .has_registers = true };
 	uint64_t config[4] = { 0 }, sp = arch_sp(&remote->state) & ~7ull, size;
+	uint64_t at = arch_thread_pointer(&remote->state), pointer;
+	struct {
+		uint32_t version, flags;
+		uint64_t start, length, abort;
+	} section;
 	const struct mapping *map;
 	const char *found;
 
 	if (remote->state.mask & CRITICAL)
 		return "a critical section of libc";
-	if (is_in_rseq(remote))
+	/* the kernel would abort a restartable sequence if the injector changed the registers */
+	if (remote->target->rseq && at &&
+	    !subject_get(&remote->target->subject, at + (uint64_t)remote->target->rseq + 8,
+			 &pointer, sizeof(pointer)) &&
+	    pointer && !subject_get(&remote->target->subject, pointer, &section, sizeof(section)) &&
+	    arch_pc(&remote->state) - section.start < section.length)
 		return "a restartable sequence";
 	/*
 	 * the kernel would turn the library's system calls into signals for the program (as in

@@ -622,27 +622,6 @@ static int check_machine(const struct target *target, struct error *err)
 #endif
 }
 
-static int check_state(pid_t pid, struct error *err)
-{
-	int64_t tracer = proc_status(pid, 0, "TracerPid", 10);
-
-	if (tracer > 0)
-		return error_set(err, EBUSY,
-				 "the process is being traced by process %d (a debugger, strace?): "
-				 "end that process first",
-				 (int)tracer);
-	if (status_has(pid, "State", "T (stopped)"))
-		return error_set(err, EBUSY, "the process is stopped: run `kill -CONT %d` first",
-				 (int)pid);
-	if (status_has(pid, "State", "Z (zombie)"))
-		return error_set(err, ESRCH, "process %d has ended", (int)pid);
-	if (status_has(pid, "x86_Thread_features", "shstk"))
-		return error_set(err, ENOTSUP,
-				 "the process has a shadow stack, which does not permit attaching: "
-				 "start the program by `holdtrace record --start=off`");
-	return 0;
-}
-
 static int refuse_old_libc(struct error *err)
 {
 	return error_set(err, ENOTSUP,
@@ -709,23 +688,38 @@ static int read_libc(struct target *target, struct error *err)
 
 static int examine_target(struct target *target, struct error *err)
 {
+	pid_t pid = target->subject.pid;
+	int64_t tracer;
 	char path[64];
 	int status = check_machine(target, err);
 
-	if (!status)
-		status = check_state(target->subject.pid, err);
 	if (status)
 		return status;
+	tracer = proc_status(pid, 0, "TracerPid", 10);
+	if (tracer > 0)
+		return error_set(err, EBUSY,
+				 "the process is being traced by process %d (a debugger, strace?): "
+				 "end that process first",
+				 (int)tracer);
+	if (status_has(pid, "State", "T (stopped)"))
+		return error_set(err, EBUSY, "the process is stopped: run `kill -CONT %d` first",
+				 (int)pid);
+	if (status_has(pid, "State", "Z (zombie)"))
+		return error_set(err, ESRCH, "process %d has ended", (int)pid);
+	if (status_has(pid, "x86_Thread_features", "shstk"))
+		return error_set(err, ENOTSUP,
+				 "the process has a shadow stack, which does not permit attaching: "
+				 "start the program by `holdtrace record --start=off`");
 	status = subject_open_memory(&target->subject, O_RDWR);
 	if (status)
-		return refuse_rights(target->subject.pid, -status, err);
+		return refuse_rights(pid, -status, err);
 	status = target_read_maps(target, err);
 	if (!status)
 		read_modules(target);
 	if (!status)
 		status = check_modules(target, err);
 	/* the target opens the library by a path below /proc */
-	proc_path(path, sizeof(path), target->subject.pid, "root/proc/meminfo");
+	proc_path(path, sizeof(path), pid, "root/proc/meminfo");
 	if (!status && access(path, F_OK) != 0)
 		status = error_set(err, ENOTSUP,
 				   "the process's root directory has no /proc (chroot?), which is "

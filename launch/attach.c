@@ -161,7 +161,8 @@ static const char *wait_for_end(const struct run *run, int pid, int64_t time_ms)
 			return "the time limit is reached";
 		if (time_ms >= 0 && time_ms - (now - begun) < step)
 			step = (int)(time_ms - (now - begun));
-		if ((session_attached(&run->session) && !session_running(&run->session)) ||
+		if ((SESSION_COUNT(&run->session, attached) &&
+		     !SESSION_COUNT(&run->session, alive)) ||
 		    poll(&poller, 1, step) > 0 || (pidfd < 0 && kill(pid, 0) && errno == ESRCH))
 			return NULL;
 		if (!run->until || now < look)

@@ -132,30 +132,6 @@ int place_program(const char *word, char **path, struct error *err)
 
 #define SCRIPTS_MAX 5 /* the kernel follows this number of #! lines (BINPRM_MAX_RECURSION) */
 
-/*
- * Refuses programs that acquire privileges: for these, the dynamic loader ignores LD_PRELOAD
- * (ld.so(8), AT_SECURE).
- */
-static int check_rights(const char *path, const struct stat *status, struct error *err)
-{
-	bool sets_user = status->st_mode & S_ISUID && status->st_uid != geteuid();
-	bool sets_group = status->st_mode & S_ISGID && status->st_mode & S_IXGRP &&
-			  status->st_gid != getegid();
-	bool has_capabilities =
-		geteuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
-
-	if (!sets_user && !sets_group && !has_capabilities)
-		return 0;
-	return error_set(
-		err, ENOTSUP,
-		"%s runs with more privileges than you have (%s), so the loader ignores "
-		"LD_PRELOAD: run holdtrace with the same privileges, or trace a copy without them",
-		path,
-		sets_user    ? "set-user-id"
-		: sets_group ? "set-group-id"
-			     : "file capabilities");
-}
-
 static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, bool *ignores,
 			struct error *err)
 {
@@ -222,7 +198,6 @@ int inspect_program(const char *path, char **program, bool *ignores, struct erro
 		char *interpreter;
 		struct stat status;
 		ssize_t length;
-		int result;
 
 		if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode))
 			return 0;
@@ -232,15 +207,28 @@ int inspect_program(const char *path, char **program, bool *ignores, struct erro
 		buffer[length] = 0;
 		if (length >= (ssize_t)sizeof(Elf32_Ehdr) && memcmp(buffer, ELFMAG, SELFMAG) == 0) {
 			Elf64_Ehdr header = { 0 };
+			/* the kernel uses the set-id bits of programs, but not those of scripts */
+			bool sets_user = status.st_mode & S_ISUID && status.st_uid != geteuid();
+			bool sets_group = status.st_mode & S_ISGID && status.st_mode & S_IXGRP &&
+					  status.st_gid != getegid();
 
 			*program = memory_text(path);
 			memcpy(&header, buffer,
 			       (size_t)length < sizeof(header) ? (size_t)length : sizeof(header));
-			/* the kernel uses the set-id bits of programs, but not those of scripts */
-			result = check_rights(path, &status, err);
-			*ignores = result;
-			if (result)
-				return result;
+			/* the dynamic loader then ignores LD_PRELOAD (ld.so(8), AT_SECURE) */
+			*ignores = sets_user || sets_group ||
+				   (geteuid() != 0 &&
+				    getxattr(path, "security.capability", NULL, 0) > 0);
+			if (*ignores)
+				return error_set(err, ENOTSUP,
+						 "%s runs with more privileges than you have (%s), "
+						 "so the loader ignores "
+						 "LD_PRELOAD: run holdtrace with the same "
+						 "privileges, or trace a copy without them",
+						 path,
+						 sets_user    ? "set-user-id"
+						 : sets_group ? "set-group-id"
+							      : "file capabilities");
 			if (header.e_ident[EI_CLASS] != ELFCLASS64)
 				return error_set(err, ENOTSUP,
 						 "%s is a 32-bit program, but libholdtrace.so is "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launch/plan.h"
+#include "launch/run.h"
 
 #include "base/cleanup.h"
 #include "base/memory.h"
@@ -193,31 +193,6 @@ static void put_branch(struct patch *patch, const void *opcode, uint8_t size, ui
 }
 
 /*
- * Adds a call to the moved code: pushes the address after the original call, and jumps. So the
- * called function returns to the original code, for which unwinders have rules, and not to the
- * moved code.
- */
-static bool move_call(struct patch *patch, const ZydisDecodedInstruction *insn, uint64_t next)
-{
-	static const uint8_t push[] = { 0xff, 0x35, 0, 0, 0, 0 };
-	uint8_t before = patch->length;
-
-	if (insn->length == 5 && IS_NEAR(insn)) {
-		put_code(patch, push, sizeof(push));
-		put_branch(patch, "\xe9", 1, next + (uint64_t)insn->raw.imm[0].value.s);
-	} else if (insn->length == 6 && insn->attributes & ZYDIS_ATTRIB_IS_RELATIVE) {
-		put_code(patch, push, sizeof(push));
-		put_branch(patch, "\xff\x25", 2, next + (uint64_t)insn->raw.disp.value);
-	} else {
-		return false;
-	}
-	patch->code[before + 2] = (uint8_t)(patch->length - before - sizeof(push));
-	put_fix(patch, patch->length, 0, next);
-	put_code(patch, (const uint8_t[8]){ 0 }, 8);
-	return true;
-}
-
-/*
  * Adds an instruction to the moved code. Adapts the distance to its operand, and makes a short
  * branch long; copies all other bytes unchanged.
  */
@@ -229,8 +204,29 @@ static bool move(struct patch *patch, const ZydisDecodedInstruction *insn, const
 
 	if (patch->fixes > PATCH_FIXES_MAX - 3 || patch->length > PATCH_CODE_MAX - PATCH_CODE_STEP)
 		return false;
-	if (insn->meta.category == ZYDIS_CATEGORY_CALL)
-		return move_call(patch, insn, next);
+	if (insn->meta.category == ZYDIS_CATEGORY_CALL) {
+		/*
+		 * Push the address after the original call, and jump. So the called function
+		 * returns to the original code, for which unwinders have rules, and not to the
+		 * moved code.
+		 */
+		static const uint8_t push[] = { 0xff, 0x35, 0, 0, 0, 0 };
+		uint8_t before = patch->length;
+
+		if (insn->length == 5 && IS_NEAR(insn)) {
+			put_code(patch, push, sizeof(push));
+			put_branch(patch, "\xe9", 1, next + (uint64_t)insn->raw.imm[0].value.s);
+		} else if (insn->length == 6 && insn->attributes & ZYDIS_ATTRIB_IS_RELATIVE) {
+			put_code(patch, push, sizeof(push));
+			put_branch(patch, "\xff\x25", 2, next + (uint64_t)insn->raw.disp.value);
+		} else {
+			return false;
+		}
+		patch->code[before + 2] = (uint8_t)(patch->length - before - sizeof(push));
+		put_fix(patch, patch->length, 0, next);
+		put_code(patch, (const uint8_t[8]){ 0 }, 8);
+		return true;
+	}
 	if (IS_NEAR(insn)) {
 		if (insn->meta.category == ZYDIS_CATEGORY_UNCOND_BR)
 			put_branch(patch, "\xe9", 1, target);

@@ -9,8 +9,6 @@
 #include "collect/keep.h"
 #include "hook_table.h"
 #include "launch/command.h"
-#include "launch/labels.h"
-#include "launch/plan.h"
 #include "launch/session.h"
 #include "launch/signals.h"
 
@@ -472,15 +470,16 @@ int run_tell(struct run *run, const char *program)
 	int status = 0, page = 0;
 	bool is_frozen, is_screen = run->fail_on || run->screen || (run->is_shown && !run->quiet);
 
-	if (!session_attached(session) && run->is_untraced)
+	if (!SESSION_COUNT(session, attached) && run->is_untraced)
 		return tell_no_page(run);
-	if (!session_attached(session) && session_left_out(session)) {
+	if (!SESSION_COUNT(session, attached) && SESSION_COUNT(session, left_out)) {
 		say("nothing was recorded: --follow=%s matches neither %s nor a program that it "
 		    "started",
 		    control->settings.follow, program);
 		return tell_nothing(run);
 	}
-	if (!session_attached(session) && session->has_ended && control->state == CONTROL_RUNNING) {
+	if (!SESSION_COUNT(session, attached) && session->has_ended &&
+	    control->state == CONTROL_RUNNING) {
 		say("the collector was killed before %s connected to it: nothing was recorded",
 		    program);
 		return tell_nothing(run);
@@ -491,9 +490,9 @@ int run_tell(struct run *run, const char *program)
 		say("the collector is stopped: run `kill -CONT %d`, until then the traces are "
 		    "incomplete",
 		    (int)session->collector);
-	if (!session_attached(session) && is_frozen)
+	if (!SESSION_COUNT(session, attached) && is_frozen)
 		return tell_nothing(run);
-	if (!session_attached(session)) {
+	if (!SESSION_COUNT(session, attached)) {
 		say("%s ran, but the library was not loaded (did it clear its environment, or drop "
 		    "its privileges?): nothing was recorded",
 		    program);
@@ -503,12 +502,12 @@ int run_tell(struct run *run, const char *program)
 		say("%s", err.text);
 	if (control->failure[0])
 		say("%.*s", (int)sizeof(control->failure), control->failure);
-	if (session_running(session) && !is_frozen)
+	if (SESSION_COUNT(session, alive) && !is_frozen)
 		say("%u of the run's processes still run; their traces are not complete yet",
-		    session_running(session));
-	if (session_left_unsaid(session) && !run->quiet)
+		    SESSION_COUNT(session, alive));
+	if (SESSION_COUNT(session, left_unsaid) && !run->quiet)
 		say("--follow=%s left out %u more processes after the last trace had ended",
-		    control->settings.follow, session_left_unsaid(session));
+		    control->settings.follow, SESSION_COUNT(session, left_unsaid));
 	if (run->html && run_over_traces(run, "--report=summary", words, STDOUT_FILENO)) {
 		say("--report=%s: the page is missing or incomplete", run->html);
 		page = STATUS_OWN_FAILURE;
@@ -536,25 +535,6 @@ static int limits_status(const struct run *run, int found)
 		return found;
 	say("--fail-on: the program was not traced, so the limits cannot be checked");
 	return STATUS_UNKNOWN;
-}
-
-/*
- * Runs a program without the library. With LD_PRELOAD in the environment, neither the program nor
- * its children would run.
- */
-static int run_alone(const struct run *run, const char *path, char **argv, struct error *err)
-{
-	int status, found;
-	pid_t pid;
-
-	signals_hold();
-	pid = session_start(NULL, path, argv, err);
-	if (pid < 0)
-		return status_of(pid);
-	signals_wait(pid, run->mark_on);
-	status = wait_for_child(pid);
-	found = tell_no_page(run);
-	return status ? status : limits_status(run, found);
 }
 
 static int run_program(struct run *run, char **argv, struct error *err)
@@ -586,8 +566,20 @@ static int run_program(struct run *run, char **argv, struct error *err)
 		*err = (struct error){ 0 };
 		run->is_untraced = true;
 	}
-	if (run->is_untraced && !ignores)
-		return run_alone(run, path, argv, err);
+	if (run->is_untraced && !ignores) {
+		/*
+		 * run the program without the library: with LD_PRELOAD in the environment, neither
+		 * the program nor its children would run
+		 */
+		signals_hold();
+		pid = session_start(NULL, path, argv, err);
+		if (pid < 0)
+			return status_of(pid);
+		signals_wait(pid, run->mark_on);
+		status = wait_for_child(pid);
+		found = tell_no_page(run);
+		return status ? status : limits_status(run, found);
+	}
 	if (program && !run->is_untraced &&
 	    patches_plan(&run->session.control->patches, program, run->hooks.items,
 			 run->hooks.count, err))

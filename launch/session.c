@@ -7,7 +7,6 @@
 #include "collect/make.h"
 #include "collect/shared.h"
 #include "contract.h"
-#include "launch/labels.h"
 #include "launch/place.h"
 #include "launch/signals.h"
 
@@ -173,45 +172,6 @@ static bool join_run(struct session *session, const char *name)
 	return true;
 }
 
-/*
- * Called in the child: executes the program; session NULL: untraced. Never returns. If the program
- * cannot be executed, writes the errno to the pipe `tell`.
- */
-static void become_program(const struct session *session, const char *path, char **argv, int tell)
-{
-	const char *others = getenv("LD_PRELOAD");
-	char run[SESSION_TEXT_MAX];
-
-	signals_give_back();
-	if (session) {
-		session_name(session, run);
-		/* the name has the number of the collector's descriptor, not of ours */
-		if (session->joined)
-			snprintf(run, sizeof(run), "%s", session->joined);
-		setenv("LD_PRELOAD",
-		       memory_format("%s%s%s", session->library, others && *others ? ":" : "",
-				     others ? others : ""),
-		       1);
-		setenv(CONTROL_ENVIRONMENT, run, 1);
-		if (session->control->settings.python == PYTHON_MALLOC)
-			setenv("PYTHONMALLOC", "malloc", 1);
-		/*
-		 * packets are written to standard output, so the program's output is redirected to
-		 * standard error
-		 */
-		if (strcmp(session->control->settings.out, "stdout") == 0)
-			dup2(STDERR_FILENO, STDOUT_FILENO);
-	}
-	/*
-	 * execvp() lets the shell run a file without a #! line. It does not search PATH, because
-	 * `path` contains a slash.
-	 */
-	execvp(path, argv);
-	if (write(tell, &errno, sizeof(errno)) < 0)
-		_exit(126);
-	_exit(126);
-}
-
 pid_t session_start(const struct session *session, const char *path, char **argv, struct error *err)
 {
 	int tell[2], number;
@@ -221,8 +181,39 @@ pid_t session_start(const struct session *session, const char *path, char **argv
 	if (pipe2(tell, O_CLOEXEC))
 		return error_system(err, errno, "cannot make a pipe");
 	pid = fork();
-	if (!pid)
-		become_program(session, path, argv, tell[1]);
+	if (!pid) {
+		const char *others = getenv("LD_PRELOAD");
+		char run[SESSION_TEXT_MAX];
+
+		signals_give_back();
+		if (session) {
+			session_name(session, run);
+			/* the name has the number of the collector's descriptor, not of ours */
+			if (session->joined)
+				snprintf(run, sizeof(run), "%s", session->joined);
+			setenv("LD_PRELOAD",
+			       memory_format("%s%s%s", session->library,
+					     others && *others ? ":" : "", others ? others : ""),
+			       1);
+			setenv(CONTROL_ENVIRONMENT, run, 1);
+			if (session->control->settings.python == PYTHON_MALLOC)
+				setenv("PYTHONMALLOC", "malloc", 1);
+			/*
+			 * packets are written to standard output, so the program's output is
+			 * redirected to standard error
+			 */
+			if (strcmp(session->control->settings.out, "stdout") == 0)
+				dup2(STDERR_FILENO, STDOUT_FILENO);
+		}
+		/*
+		 * execvp() lets the shell run a file without a #! line. It does not search PATH,
+		 * because `path` contains a slash.
+		 */
+		execvp(path, argv);
+		if (write(tell[1], &errno, sizeof(errno)) < 0)
+			_exit(126);
+		_exit(126);
+	}
 	close(tell[1]);
 	if (pid < 0) {
 		number = errno;
@@ -235,26 +226,6 @@ pid_t session_start(const struct session *session, const char *path, char **argv
 		return pid;
 	waitpid(pid, NULL, 0);
 	return error_system(err, number, "%s: cannot be run", argv[0]);
-}
-
-unsigned session_running(const struct session *session)
-{
-	return __atomic_load_n(&session->control->alive, __ATOMIC_ACQUIRE);
-}
-
-unsigned session_attached(const struct session *session)
-{
-	return __atomic_load_n(&session->control->attached, __ATOMIC_ACQUIRE);
-}
-
-unsigned session_left_out(const struct session *session)
-{
-	return __atomic_load_n(&session->control->left_out, __ATOMIC_ACQUIRE);
-}
-
-unsigned session_left_unsaid(const struct session *session)
-{
-	return __atomic_load_n(&session->control->left_unsaid, __ATOMIC_ACQUIRE);
 }
 
 /*
@@ -296,7 +267,7 @@ int session_wait(struct session *session, struct error *err)
 
 	/* the collector counts a process in `detached` when the process's stream is complete */
 	while (is_alive && (complete = __atomic_load_n(&control->detached, __ATOMIC_ACQUIRE)) <
-				   session_attached(session) - session_running(session))
+				   SESSION_COUNT(session, attached) - SESSION_COUNT(session, alive))
 		is_alive = wait_for_word(session, &control->detached, complete);
 	if (!is_alive && control->state == CONTROL_RUNNING)
 		return error_set(err, EIO, "the collector was killed: the traces end at that time");
@@ -402,7 +373,7 @@ void node_leave(struct node *node, struct session *session)
 	unsigned running;
 
 	/* wait until no process of the run is running, or the collector has ended */
-	while (!session->has_ended && (running = session_running(session)) != 0)
+	while (!session->has_ended && (running = SESSION_COUNT(session, alive)) != 0)
 		session->has_ended = !wait_for_word(session, &session->control->alive, running);
 	unlink(node->path);
 	free(node->path);

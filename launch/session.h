@@ -13,6 +13,7 @@
 
 #include "arena.h"
 #include "base/error.h"
+#include "settings.h"
 
 /*
  * A stream that the collector began. If a file has several streams, only the first one is in the
@@ -71,16 +72,12 @@ int session_wait(struct session *session, struct error *err);
 void session_tell(struct session *session, pid_t pid, int status);
 
 /*
- * session_left_out(): number of processes that --follow excluded. session_left_unsaid(): number of
- * those processes that no trace mentions.
+ * Returns a number of the control page that the collector counts: attached; alive, the run's
+ * processes that have not ended; left_out, processes that --follow excluded; left_unsaid, those of
+ * them that no trace mentions.
  */
-unsigned session_left_out(const struct session *session);
-unsigned session_left_unsaid(const struct session *session);
-
-unsigned session_attached(const struct session *session);
-
-/* Returns the number of the run's processes that have not ended. */
-unsigned session_running(const struct session *session);
+#define SESSION_COUNT(session, number) \
+	__atomic_load_n(&(session)->control->number, __ATOMIC_ACQUIRE)
 
 void session_destroy(struct session *session);
 
@@ -104,5 +101,39 @@ void node_announce(struct node *node, const struct session *session);
 
 /* Waits until no process of the run is running, and removes the file. */
 void node_leave(struct node *node, struct session *session);
+
+/* ---- labels ---- */
+
+/*
+ * Facts by which a run can be distinguished from many others: its host, job and rank, and the
+ * user's labels.
+ */
+
+/* Returns the run's rank in a parallel job, as digits; NULL: it has no rank. */
+const char *labels_rank(void);
+
+/* Returns the parallel job, as its launcher names it; "": unknown. */
+const char *labels_job(void);
+
+/*
+ * Adds labels, NAME=VALUE,NAME=VALUE, to the setting. A label replaces an earlier label of the same
+ * name. Returns 0 or -EINVAL. err NULL: leaves out labels that are invalid or exceed the limits.
+ */
+int labels_add(struct settings *settings, const char *list, struct error *err);
+
+/*
+ * Adds the host, job and rank, if the run has a label or a rank. Does not replace labels of the
+ * user. is_node: the run has several ranks, which the collector finds out; the label node says so.
+ */
+void labels_finish(struct settings *settings, bool is_node);
+
+/*
+ * Replaces %h, %j and %r in the path of the output by host, job and rank, each by "none" if it is
+ * unknown. The collector replaces %e and %p, the program and its pid. Returns 0 or -ENAMETOOLONG.
+ */
+int labels_expand(struct settings *settings, struct error *err);
+
+/* Returns 1 if the list ("0,7,100-107") contains the rank, 0 if it does not, or -EINVAL. */
+int labels_has_rank(const char *list, const char *rank, struct error *err);
 
 #endif

@@ -45,7 +45,7 @@ struct await {
 
 /*
  * Describes the wait of a thread. names: functions of the thread, innermost first; an entry is NULL
- * if unknown. Does not find the owner of a file's lock (see live/file_locks.h).
+ * if unknown. Does not find the owner of a file's lock (see live/file_locks.c).
  */
 void await_find(struct await *await, const struct live_process *process,
 		const struct live_thread *thread, const char *const *names, size_t count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "live/file_locks.h"
+#include "live/look.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"

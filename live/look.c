@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "live/await.h"
-#include "live/python.h"
 #include "naming/waiters.h"
 
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 #include <time.h>
 
 /*
- * holders_find() infers which threads may hold a lock that does not store its owner: a lock that
+ * find_awaits() infers which threads may hold a lock that does not store its owner: a lock that
  * uses a futex and does not belong to pthread. A thread that holds a lock usually has the lock's
  * address on its stack, because it needs the address to release the lock. But a thread that only
  * uses the lock may have the address there, too, and the holder of a lock at a constant address may
@@ -69,31 +68,6 @@ static void search_stack(const struct live_thread *thread, struct await *awaits,
 			await->may_hold_count++;
 		}
 	}
-}
-
-/* Sets may_hold in waits for locks without an owner, from copied stacks of sleeping threads. */
-static void holders_find(const struct live_process *process, struct await *awaits)
-{
-	cleanup_free struct sought *sought =
-		memory_zalloc(2 * process->thread_count + 1, sizeof(*sought));
-	size_t count = 0;
-
-	for (size_t i = 0; i < process->thread_count; i++) {
-		const struct await *await = &awaits[i];
-
-		if (await->kind != AWAIT_FUTEX || !await->address || !waiters_is_lock(await->futex))
-			continue;
-		sought[count++] = (struct sought){ await->address, i };
-		/* Rust's RwLock: writers wait for the second 4-byte word of the lock */
-		if (!strcmp(await->futex, "rwlock"))
-			sought[count++] = (struct sought){ await->address - 4, i };
-	}
-	if (!count)
-		return;
-	qsort(sought, count, sizeof(*sought), compare_sought);
-	for (size_t i = 0; i < process->thread_count; i++)
-		if (process->threads[i].start.stack.bytes)
-			search_stack(&process->threads[i], awaits, &awaits[i], sought, count);
 }
 
 /* ---- cycles ---- */
@@ -161,8 +135,12 @@ static bool is_libc(const char *path)
  */
 static void find_awaits(struct look *look)
 {
+	const struct live_process *process = &look->process;
 	struct naming_symbol symbols[SYMBOLS_MAX];
 	const char *names[SYMBOLS_MAX];
+	cleanup_free struct sought *sought =
+		memory_zalloc(2 * process->thread_count + 1, sizeof(*sought));
+	size_t sought_count = 0;
 
 	for (size_t i = 0; i < look->process.subject.maps.count; i++)
 		look->process.is_glibc |= is_libc(look->process.subject.maps.items[i].path);
@@ -181,29 +159,22 @@ static void find_awaits(struct look *look)
 			look->awaits[i].futex = waiters_kind(look->naming, look->backtraces[i]);
 	}
 	live_python_read(&look->process, &look->space, look->awaits, look->python, look->holds_gil);
-	holders_find(&look->process, look->awaits);
-}
+	/* which threads may hold locks without an owner, from copied stacks of sleeping threads */
+	for (size_t i = 0; i < process->thread_count; i++) {
+		const struct await *await = &look->awaits[i];
 
-/*
- * Removes the inferred cycles if one of their threads has run since they were found, or if none of
- * their owners was inferred.
- */
-static void settle_inferred(struct look *look)
-{
-	bool is_inferred = false;
-
-	for (size_t i = 0; i < look->process.thread_count; i++) {
-		look->is_inferred[i] &= !look->is_in_ring[i];
-		look->inferred += look->is_inferred[i];
-		is_inferred |= look->is_inferred[i] && look->awaits[i].may_hold_count;
+		if (await->kind != AWAIT_FUTEX || !await->address || !waiters_is_lock(await->futex))
+			continue;
+		sought[sought_count++] = (struct sought){ await->address, i };
+		/* Rust's RwLock: writers wait for the second 4-byte word of the lock */
+		if (!strcmp(await->futex, "rwlock"))
+			sought[sought_count++] = (struct sought){ await->address - 4, i };
 	}
-	for (size_t i = 0; is_inferred && i < look->process.thread_count; i++)
-		is_inferred = !look->is_inferred[i] ||
-			      live_is_unmoved(look->process.subject.pid, &look->process.threads[i]);
-	if (is_inferred)
-		return;
-	look->inferred = 0;
-	memset(look->is_inferred, 0, look->process.thread_count * sizeof(*look->is_inferred));
+	qsort(sought, sought_count, sizeof(*sought), compare_sought);
+	for (size_t i = 0; sought_count && i < process->thread_count; i++)
+		if (process->threads[i].start.stack.bytes)
+			search_stack(&process->threads[i], look->awaits, &look->awaits[i], sought,
+				     sought_count);
 }
 
 static void find_rings(struct look *look, bool stopped)
@@ -257,7 +228,25 @@ static void find_rings(struct look *look, bool stopped)
 		for (size_t k = 0; stands && k < length; k++)
 			look->is_in_ring[ring[k]] = true;
 	}
-	settle_inferred(look);
+
+	/*
+	 * remove the inferred cycles if one of their threads has run since they were
+	 * found, or if none of their owners was inferred
+	 */
+	bool is_inferred = false;
+
+	for (size_t i = 0; i < look->process.thread_count; i++) {
+		look->is_inferred[i] &= !look->is_in_ring[i];
+		look->inferred += look->is_inferred[i];
+		is_inferred |= look->is_inferred[i] && look->awaits[i].may_hold_count;
+	}
+	for (size_t i = 0; is_inferred && i < look->process.thread_count; i++)
+		is_inferred = !look->is_inferred[i] ||
+			      live_is_unmoved(look->process.subject.pid, &look->process.threads[i]);
+	if (is_inferred)
+		return;
+	look->inferred = 0;
+	memset(look->is_inferred, 0, look->process.thread_count * sizeof(*look->is_inferred));
 }
 
 static int name_all(struct look *look, bool stops, struct error *err)

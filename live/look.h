@@ -7,9 +7,65 @@
 #include "base/error.h"
 #include "base/out.h"
 #include "live/await.h"
-#include "live/file_locks.h"
 #include "live/running.h"
+#include "naming/address_space.h"
 #include "naming/naming.h"
+
+/* ---- file locks ---- */
+
+/*
+ * Finds the processes that hold file locks. proc_locks(5) lists all locks. But for a lock of an
+ * open file description (F_OFD_SETLKW) the list names no process, and for flock(2) only the process
+ * that locked the file, which may have passed the open file on. All holders are found through the
+ * descriptors (/proc/PID/fdinfo) of the processes that this user may read.
+ */
+
+#define FILE_RING_MAX 16
+
+/*
+ * Sets the owners in the waits for file locks. scans: reads the descriptors of all processes in
+ * addition to proc_locks(5).
+ */
+void file_locks_find_owners(const struct live_process *process, struct await *awaits, bool scans);
+
+/*
+ * A deadlock cycle of processes. Each process waits for the next one, and the last process for the
+ * first.
+ */
+struct file_ring {
+	int pids[FILE_RING_MAX];
+	uint64_t switches[FILE_RING_MAX]; /* context switches of each process's thread */
+	size_t count;
+};
+
+/*
+ * Finds the cycle that begins with a process. Returns false if the process is not in a cycle, or if
+ * one of the cycle's locks may still be released: by another thread of a process, by another
+ * process that has the open file, or because of a timeout, which is assumed if a process catches
+ * SIGALRM. If two calls return the same cycle, none of its processes has run between the calls.
+ */
+bool file_ring_find(struct file_ring *ring, int pid);
+
+/* ---- threads of Python ---- */
+
+/*
+ * Reads, from the memory of a running process with CPython 3.9 or later, which thread holds a GIL
+ * (global interpreter lock), which threads wait for it, and the Python functions and lines that the
+ * threads are at. The frames of a thread that runs may change while they are read; its lines are
+ * then those of different moments.
+ */
+
+#define LIVE_PYTHON_FRAMES_MAX 64
+
+/*
+ * Adds the functions to the address map as modules, as a trace does. indexed by thread: awaits,
+ * which get the holder of a GIL; frames, which get the lines, NULL: none; holds, whether the thread
+ * holds a GIL.
+ */
+void live_python_read(const struct live_process *process, struct address_space *space,
+		      struct await *awaits, const struct trace_node **frames, bool *holds);
+
+/* ---- a look ---- */
 
 struct look {
 	struct live_process process;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "live/python.h"
+#include "live/look.h"
 
 #include "base/cleanup.h"
 #include "base/memory.h"
@@ -173,22 +173,6 @@ static bool is_waiting(const struct await *await, uint64_t gil)
 	       (await->kind == AWAIT_CONDITION || await->kind == AWAIT_FUTEX);
 }
 
-/*
- * Returns the PyThreadState that holds the GIL, or 0. If threads wait, the GIL is free only for
- * moments, and this function reads it again.
- */
-static uint64_t find_holder(const struct python *python, uint64_t gil)
-{
-	bool is_wanted = false;
-
-	for (size_t i = 0; i < python->process->thread_count; i++)
-		is_wanted |= is_waiting(&python->awaits[i], gil);
-	for (int i = 0; i < HOLDER_READS && half_at(python, gil + GIL_LOCKED) != 1; i++)
-		if (is_wanted)
-			nanosleep(&(struct timespec){ .tv_nsec = HOLDER_READ_NS }, NULL);
-	return half_at(python, gil + GIL_LOCKED) == 1 ? word_at(python, gil + GIL_HOLDER) : 0;
-}
-
 static void read_interpreter(struct python *python, uint64_t interpreter)
 {
 	const struct live_process *process = python->process;
@@ -196,9 +180,17 @@ static void read_interpreter(struct python *python, uint64_t interpreter)
 	uint64_t gil = process->python_minor < 12 ? process->python_runtime + layout->gil
 						  : word_at(python, interpreter + layout->gil);
 	uint64_t state = word_at(python, interpreter + layout->threads);
-	uint64_t held_by = find_holder(python, gil);
 	size_t holder = process->thread_count;
+	bool is_wanted = false;
+	uint64_t held_by;
 
+	/* if threads wait, the GIL is free only for moments: read it again */
+	for (size_t i = 0; i < process->thread_count; i++)
+		is_wanted |= is_waiting(&python->awaits[i], gil);
+	for (int i = 0; i < HOLDER_READS && half_at(python, gil + GIL_LOCKED) != 1; i++)
+		if (is_wanted)
+			nanosleep(&(struct timespec){ .tv_nsec = HOLDER_READ_NS }, NULL);
+	held_by = half_at(python, gil + GIL_LOCKED) == 1 ? word_at(python, gil + GIL_HOLDER) : 0;
 	for (size_t i = 0; state && i < LIVE_THREADS_MAX; i++) {
 		uint64_t place = process->python_minor < 11
 					 ? word_at(python, state + layout->thread_id) + TID_IN_GLIBC
@@ -209,7 +201,6 @@ static void read_interpreter(struct python *python, uint64_t interpreter)
 		while (thread < process->thread_count &&
 		       (uint32_t)process->threads[thread].own_tid != tid)
 			thread++;
-
 		if (thread < process->thread_count && !python->frames[thread])
 			read_frames(python, state, thread);
 		if (state == held_by)

@@ -287,38 +287,6 @@ static int find_python(Dwfl_Module *module, void **data, const char *path, Dwarf
 	return DWARF_CB_OK;
 }
 
-/*
- * Unwinds the stacks of all threads in the child. answers[thread_count] is that of find_python().
- * The files are opened before the sandbox is entered, and read inside it.
- */
-static void walk_all(const struct live_process *process, struct answer *answers)
-{
-	struct frames *frames = frames_open(&process->subject);
-
-	alarm(UNWIND_SECONDS);
-	sandbox_enter(&(struct sandbox_options){ 0 });
-	for (size_t i = 0; frames && i < process->thread_count; i++) {
-		const struct frames_thread *start = &process->threads[i].start;
-		struct answer *answer = &answers[i];
-
-		/*
-		 * If a caller can only be found through a register that was not read, libdw reports
-		 * that there is no caller. So the walk is proven complete only if the thread's
-		 * registers were read, or if the outermost function has no caller.
-		 */
-		answer->is_whole = start->stack.bytes &&
-				   frames_walk(frames, start, take_frame, answer) &&
-				   (start->has_registers ||
-				    (answer->frame_count > 1 &&
-				     has_no_caller(frames_modules(frames),
-						   answer->frames[answer->frame_count - 1] - 1)));
-	}
-	if (frames)
-		dwfl_getmodules(frames_modules(frames), find_python,
-				&answers[process->thread_count], 0);
-	_exit(0);
-}
-
 int live_unwind(struct live_process *process, struct error *err)
 {
 	size_t size = (process->thread_count + 1) * sizeof(struct answer);
@@ -329,8 +297,35 @@ int live_unwind(struct live_process *process, struct error *err)
 	if (answers == MAP_FAILED)
 		return error_system(err, errno, "process %d", process->subject.pid);
 	child = fork();
-	if (child == 0)
-		walk_all(process, answers);
+	if (child == 0) {
+		/* open the files before the sandbox is entered, and read them inside it */
+		struct frames *frames = frames_open(&process->subject);
+
+		alarm(UNWIND_SECONDS);
+		sandbox_enter(&(struct sandbox_options){ 0 });
+		for (size_t i = 0; frames && i < process->thread_count; i++) {
+			const struct frames_thread *start = &process->threads[i].start;
+			struct answer *answer = &answers[i];
+
+			/*
+			 * If a caller can only be found through a register that was not read, libdw
+			 * reports that there is no caller. So the walk is proven complete only if
+			 * the thread's registers were read, or if the outermost function has no
+			 * caller.
+			 */
+			answer->is_whole =
+				start->stack.bytes &&
+				frames_walk(frames, start, take_frame, answer) &&
+				(start->has_registers ||
+				 (answer->frame_count > 1 &&
+				  has_no_caller(frames_modules(frames),
+						answer->frames[answer->frame_count - 1] - 1)));
+		}
+		if (frames)
+			dwfl_getmodules(frames_modules(frames), find_python,
+					&answers[process->thread_count], 0);
+		_exit(0);
+	}
 	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
 	for (size_t i = 0; child > 0 && i < process->thread_count; i++) {

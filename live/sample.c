@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "live/sample.h"
+#include "live/top.h"
 
 #include "base/array.h"
 #include "base/order.h"
@@ -18,44 +18,43 @@ static double rate(uint64_t now, uint64_t then, double seconds)
 	return seconds > 0 ? (double)(int64_t)(now - then) / seconds : 0;
 }
 
-static void tick_process(struct watched *watched, double seconds)
-{
-	double passed = (double)(watched->time_ns - watched->seen_ns) / 1e9;
-
-	/*
-	 * The trace file may lag by up to a second, so the events of one second may be read only in
-	 * the next second. If the times of the events advanced by about as much as our clock, the
-	 * rate is computed from these times.
-	 */
-	if (watched->seen_ns && passed > seconds / 2 && passed < seconds * 2)
-		seconds = passed;
-	for (uint32_t i = 1; i < watched->sites.count; i++) {
-		struct watched_site *site = &watched->sites.items[i];
-		uint32_t class = sites_at(ledger_sites(watched->ledger), i)->class;
-		bool has_bytes = ledger_class(watched->ledger, class)->has_bytes;
-
-		site->acquired_rate = (float)rate(site->acquired, site->seen_acquired, seconds);
-		site->growth_rate =
-			(float)(has_bytes ? rate(site->bytes, site->seen_bytes, seconds)
-					  : rate(site->count, site->seen_count, seconds));
-		site->curve[watched->ticks % WATCHED_TICKS] =
-			(float)(has_bytes ? site->bytes : site->count);
-		site->seen_acquired = site->acquired;
-		site->seen_count = site->count;
-		site->seen_bytes = site->bytes;
-	}
-	watched->ticks++;
-	watched->event_rate = rate(watched->events, watched->seen_events, seconds);
-	watched->seen_events = watched->events;
-	watched->seen_ns = watched->time_ns;
-}
-
 void sample_tick(struct watched *const *processes, size_t count, double seconds)
 {
-	for (size_t i = 0; i < count; i++) {
-		watched_lock(processes[i]);
-		tick_process(processes[i], seconds);
-		watched_unlock(processes[i]);
+	for (size_t k = 0; k < count; k++) {
+		struct watched *watched = processes[k];
+
+		watched_lock(watched);
+
+		double passed = (double)(watched->time_ns - watched->seen_ns) / 1e9, span = seconds;
+
+		/*
+		 * The trace file may lag by up to a second, so the events of one second may be read
+		 * only in the next second. If the times of the events advanced by about as much as
+		 * our clock, the rate is computed from these times.
+		 */
+		if (watched->seen_ns && passed > seconds / 2 && passed < seconds * 2)
+			span = passed;
+		for (uint32_t i = 1; i < watched->sites.count; i++) {
+			struct watched_site *site = &watched->sites.items[i];
+			uint32_t class = sites_at(ledger_sites(watched->ledger), i)->class;
+			bool has_bytes = ledger_class(watched->ledger, class)->has_bytes;
+
+			site->acquired_rate =
+				(float)rate(site->acquired, site->seen_acquired, span);
+			site->growth_rate =
+				(float)(has_bytes ? rate(site->bytes, site->seen_bytes, span)
+						  : rate(site->count, site->seen_count, span));
+			site->curve[watched->ticks % WATCHED_TICKS] =
+				(float)(has_bytes ? site->bytes : site->count);
+			site->seen_acquired = site->acquired;
+			site->seen_count = site->count;
+			site->seen_bytes = site->bytes;
+		}
+		watched->ticks++;
+		watched->event_rate = rate(watched->events, watched->seen_events, span);
+		watched->seen_events = watched->events;
+		watched->seen_ns = watched->time_ns;
+		watched_unlock(watched);
 	}
 }
 
@@ -225,14 +224,18 @@ size_t sample_backtrace(const struct sample_row *row, struct naming_line *lines,
 
 /* ---- the sample ---- */
 
-/*
- * Returns the bytes of resident memory of all running processes, according to the kernel. Returns 0
- * if the memory of a process cannot be read, or the process's pid is not certain.
- */
-static uint64_t add_resident(struct watched *const *processes, size_t count)
+void sample_take(struct sample *sample, struct watched *const *processes, size_t count,
+		 const struct sample_options *options)
 {
-	uint64_t sum = 0;
+	enum sample_order order = options->order;
+	struct list list = { 0 };
+	size_t kept = 0;
 
+	*sample = (struct sample){ 0 };
+	/*
+	 * the resident memory of all running processes, according to the kernel; 0 if that of a
+	 * process cannot be read, or the process's pid is not certain
+	 */
 	for (size_t i = 0; i < count; i++) {
 		struct watched *watched = processes[i];
 		bool has_ended;
@@ -246,21 +249,12 @@ static uint64_t add_resident(struct watched *const *processes, size_t count)
 		if (has_ended)
 			continue;
 		kib = pid ? proc_status(pid, 0, "VmRSS", 10) : 0;
-		if (kib <= 0)
-			return 0;
-		sum += (uint64_t)kib << 10;
+		if (kib <= 0) {
+			sample->resident_bytes = 0;
+			break;
+		}
+		sample->resident_bytes += (uint64_t)kib << 10;
 	}
-	return sum;
-}
-
-void sample_take(struct sample *sample, struct watched *const *processes, size_t count,
-		 const struct sample_options *options)
-{
-	enum sample_order order = options->order;
-	struct list list = { 0 };
-	size_t kept = 0;
-
-	*sample = (struct sample){ .resident_bytes = add_resident(processes, count) };
 	for (size_t i = 0; i < count; i++) {
 		struct watched *watched = processes[i];
 

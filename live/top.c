@@ -163,23 +163,6 @@ static void draw_picture(struct top *top, struct out *out)
 
 /* ---- without a terminal ---- */
 
-/* Reads the files for length_ns, or until they are complete. */
-static int follow_for(struct top *top, uint64_t length_ns, struct error *err)
-{
-	uint64_t end = clock_ns() + length_ns;
-	int status = run_pump(&top->run, err);
-
-	while (!status && clock_ns() < end && !run_is_complete(&top->run)) {
-		uint64_t left = end - clock_ns();
-
-		if (left > PUMP_MS * 1000000ull)
-			left = PUMP_MS * 1000000ull;
-		nanosleep(&(struct timespec){ .tv_nsec = (long)left }, NULL);
-		status = run_pump(&top->run, err);
-	}
-	return status;
-}
-
 static int run_batch(struct top *top, struct out *out, struct error *err)
 {
 	/*
@@ -190,8 +173,18 @@ static int run_batch(struct top *top, struct out *out, struct error *err)
 	bool is_complete = false;
 
 	for (uint64_t i = 0; !is_complete && (!top->pictures.value || i < top->pictures.value);) {
-		int status = follow_for(top, top->ticked_ns ? top->interval.value : 0, err);
+		/* read the files for the interval, or until they are complete */
+		uint64_t end = clock_ns() + (top->ticked_ns ? top->interval.value : 0);
+		int status = run_pump(&top->run, err);
 
+		while (!status && clock_ns() < end && !run_is_complete(&top->run)) {
+			uint64_t left = end - clock_ns();
+
+			if (left > PUMP_MS * 1000000ull)
+				left = PUMP_MS * 1000000ull;
+			nanosleep(&(struct timespec){ .tv_nsec = (long)left }, NULL);
+			status = run_pump(&top->run, err);
+		}
 		is_complete = run_is_complete(&top->run);
 		run_settle(&top->run);
 		tick_picture(top);
@@ -219,24 +212,12 @@ static int run_batch(struct top *top, struct out *out, struct error *err)
 
 /* ---- with a terminal ---- */
 
-/* Selects the next class that has objects; after the last class, selects all classes. */
-static void next_class(struct top *top)
-{
-	const struct sample *sample = &top->picture.sample;
-
-	for (size_t i = 0; i < sample->class_count; i++)
-		if (top->options.class && !strcmp(sample->classes[i].type, top->options.class)) {
-			top->options.class =
-				i + 1 < sample->class_count ? sample->classes[i + 1].type : NULL;
-			return;
-		}
-	top->options.class = sample->class_count ? sample->classes[0].type : NULL;
-}
-
 /* Handles a key. Returns false if the key ends the program. */
 static bool take_key(struct top *top, int key)
 {
 	struct top_picture *picture = &top->picture;
+	const struct sample *sample = &picture->sample;
+	size_t at = 0;
 
 	switch (key) {
 	case 'q':
@@ -246,7 +227,12 @@ static bool take_key(struct top *top, int key)
 		top->options.order = (top->options.order + 1) % SAMPLE_ORDERS;
 		break;
 	case 'c':
-		next_class(top);
+		/* the next class that has objects; after the last class, all classes */
+		while (at < sample->class_count && top->options.class &&
+		       strcmp(sample->classes[at].type, top->options.class) != 0)
+			at++;
+		at = top->options.class && at < sample->class_count ? at + 1 : 0;
+		top->options.class = at < sample->class_count ? sample->classes[at].type : NULL;
 		break;
 	case 'f':
 	case ' ':

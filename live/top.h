@@ -2,12 +2,96 @@
 #ifndef LIVE_TOP_H
 #define LIVE_TOP_H
 
-/* The output of `holdtrace top`: writes a picture of a run in one of three formats. */
+/* `holdtrace top`: takes samples of a run, and writes a picture in one of three formats. */
 
 #include "base/out.h"
-#include "live/sample.h"
 #include "live/look.h"
+#include "live/run_files.h"
 #include "live/screen.h"
+
+/* ---- samples ---- */
+
+/*
+ * Takes samples: numbers of live objects of a run's processes at one moment, by class and by call
+ * site.
+ */
+
+#define SAMPLE_CLASSES	48u
+#define SAMPLE_ROWS_MAX 200u
+#define SAMPLE_SITE_MAX 400
+
+enum sample_order { SAMPLE_HELD, SAMPLE_GROWTH, SAMPLE_RATE, SAMPLE_OBJECTS, SAMPLE_ORDERS };
+
+struct sample_options {
+	const char *class; /* name of the class; NULL: all classes */
+	enum sample_order order;
+	bool since_base; /* show changes since the baseline, not live numbers */
+	size_t rows;	 /* limit of rows, at most SAMPLE_ROWS_MAX */
+};
+
+/* Numbers of a class or of a call site. */
+struct sample_row {
+	const char *type;
+	bool has_bytes;
+	uint64_t acquired;    /* number of acquisitions since the start */
+	int64_t count, bytes; /* live now, or the change since the baseline, which may be
+			       * negative */
+	double variance;      /* variance of bytes, if they are estimates */
+	double acquired_rate, growth_rate; /* acquisitions per second; growth per second, in bytes
+					      or, if the class has no bytes, in objects */
+	float curve[WATCHED_TICKS]; /* live amount at the last ticks, the latest one at the end */
+	/*
+	 * for a class: the sum of the peaks of all processes, which may have had their peaks at
+	 * different times
+	 */
+	uint64_t peak;
+	char site_text[SAMPLE_SITE_MAX]; /* "leaky demo.c:12 <- main demo.c:30"; "" for a class */
+	struct watched *watched;	 /* a process that has the call site */
+	uint32_t site;
+};
+
+struct sample {
+	struct sample_row classes[SAMPLE_CLASSES];
+	size_t class_count;
+	struct sample_row *rows;
+	size_t row_count;
+	uint64_t events, dropped, damages;
+	double event_rate;
+	size_t running, ended;
+	/* resident memory of the running processes; 0: unknown for at least one of them */
+	uint64_t resident_bytes;
+	uint64_t sample; /* largest sampling interval of memory, in bytes; 0: all memory is
+			  * recorded */
+	size_t ticks;	 /* number of values in each curve, at most WATCHED_TICKS */
+	uint64_t start_ns, end_ns; /* times of the part of the run that was read; 0: unknown */
+};
+
+/* Returns the duration of the part of the run that was read. */
+static inline uint64_t sample_age_ns(const struct sample *sample)
+{
+	return sample->start_ns && sample->end_ns > sample->start_ns
+		       ? sample->end_ns - sample->start_ns
+		       : 0;
+}
+
+/*
+ * Computes the rates since the previous tick, and appends to the curves. seconds: time since that
+ * tick; 0: this is the first.
+ */
+void sample_tick(struct watched *const *processes, size_t count, double seconds);
+
+/* Fills a sample from the processes, and looks up the names of its rows. */
+void sample_take(struct sample *sample, struct watched *const *processes, size_t count,
+		 const struct sample_options *options);
+void sample_free(struct sample *sample);
+
+/* Sets the baseline to this moment. */
+void sample_set_base(struct watched *const *processes, size_t count);
+
+/* Writes the full backtrace of a row, at most `max` lines. Returns the number of lines. */
+size_t sample_backtrace(const struct sample_row *row, struct naming_line *lines, size_t max);
+
+/* ---- pictures ---- */
 
 #define TOP_WAITS_MAX 64u
 

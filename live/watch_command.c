@@ -465,29 +465,6 @@ static int watch_processes(struct watch *watch, bool is_complete, bool *is_broke
 	return status;
 }
 
-/*
- * Runs the checker for the whole run, which has ended without a broken limit. Prints the limits
- * that are unknown because some events that they count were not recorded.
- */
-static int check_run(const struct watch *watch, bool *is_unknown, struct error *err)
-{
-	cleanup_free char *answer = memory_alloc(ANSWER_MAX);
-	ssize_t length = run_checker(watch, 0, answer, err);
-	char *save = NULL, *line = length < 0 ? NULL : strtok_r(answer, "\n", &save);
-
-	for (; line; line = strtok_r(NULL, "\n", &save)) {
-		char *table = cell_of(&line), *text = cell_of(&line), *word = cell_of(&line);
-
-		if (strcmp(table, "limits") != 0 || strcmp(word, "unknown") != 0)
-			continue;
-		for (int i = 0; i < 4; i++)
-			cell_of(&line);
-		print_message(stdout, "unknown  %s: %s", text, cell_of(&line));
-		*is_unknown = true;
-	}
-	return length < 0 ? (int)length : 0;
-}
-
 static bool is_unknown(const struct watch *watch)
 {
 	for (size_t i = 0; i < watch->run.processes.count; i++)
@@ -561,8 +538,28 @@ static int watch_process(struct watch *watch, char **names, struct error *err)
 	}
 	if (!status && !is_broken && is_unknown(watch))
 		status = LIVE_UNKNOWN;
-	else if (!status && !is_broken)
-		status = check_run(watch, &has_unknown, err);
+	else if (!status && !is_broken) {
+		/*
+		 * The run has ended without a broken limit: print the limits that are unknown
+		 * because some events that they count were not recorded.
+		 */
+		cleanup_free char *answer = memory_alloc(ANSWER_MAX);
+		ssize_t length = run_checker(watch, 0, answer, err);
+		char *save = NULL, *line = length < 0 ? NULL : strtok_r(answer, "\n", &save);
+
+		for (; line; line = strtok_r(NULL, "\n", &save)) {
+			char *table = cell_of(&line), *text = cell_of(&line),
+			     *word = cell_of(&line);
+
+			if (strcmp(table, "limits") != 0 || strcmp(word, "unknown") != 0)
+				continue;
+			for (int i = 0; i < 4; i++)
+				cell_of(&line);
+			print_message(stdout, "unknown  %s: %s", text, cell_of(&line));
+			has_unknown = true;
+		}
+		status = length < 0 ? (int)length : 0;
+	}
 	if (!status && has_unknown)
 		status = LIVE_UNKNOWN;
 	run_free(&watch->run);

@@ -85,29 +85,6 @@ static uint32_t number_node(struct search *search, uint32_t node, uint32_t paren
 	return place;
 }
 
-static void walk_graph(struct search *search)
-{
-	uint32_t place = number_node(search, search->start, 0);
-
-	while (place) {
-		uint32_t next = successor(search, search->places[place].node, &search->next[place]);
-		uint32_t from = place;
-		struct place *target;
-		struct lead *lead;
-
-		if (next == GRAPH_NONE) {
-			place = search->places[place].parent;
-			continue;
-		}
-		if (!search->place[next])
-			place = number_node(search, next, from);
-		lead = search->leads.count < GRAPH_NONE ? ARRAY_ADD(&search->leads) : memory_none();
-		target = &search->places[search->place[next]];
-		*lead = (struct lead){ from, target->first };
-		target->first = (uint32_t)search->leads.count - 1;
-	}
-}
-
 /*
  * Returns the place with the smallest semidominator on the path from `place` up to the linked part
  * of the tree, which starts at `last`. Compresses the path.
@@ -132,27 +109,6 @@ static uint32_t evaluate(struct search *search, uint32_t place, uint32_t last)
 		above = search->stack[depth];
 	}
 	return places[place].label;
-}
-
-static void find_dominators(struct search *search)
-{
-	struct place *places = search->places;
-
-	for (uint32_t i = 1; i <= search->count; i++)
-		places[i].dominator = places[i].parent;
-	for (uint32_t i = search->count; i > 1; i--) {
-		places[i].semi = places[i].parent;
-		for (uint32_t k = places[i].first; k != GRAPH_NONE;
-		     k = search->leads.items[k].next) {
-			uint32_t best = evaluate(search, search->leads.items[k].from, i + 1);
-
-			if (places[best].semi < places[i].semi)
-				places[i].semi = places[best].semi;
-		}
-	}
-	for (uint32_t i = 2; i <= search->count; i++)
-		while (places[i].dominator > places[i].semi)
-			places[i].dominator = places[places[i].dominator].dominator;
 }
 
 void graph_dominate(struct graph *graph)
@@ -188,8 +144,40 @@ void graph_dominate(struct graph *graph)
 	for (uint32_t i = 0; i < graph->count; i++)
 		if (graph->classes[i] == GRAPH_LOST)
 			begun[search.begun_count++] = i;
-	walk_graph(&search);
-	find_dominators(&search);
+
+	uint32_t at = number_node(&search, search.start, 0);
+
+	while (at) {
+		uint32_t to = successor(&search, places[at].node, &next[at]), from = at;
+		struct place *target;
+		struct lead *lead;
+
+		if (to == GRAPH_NONE) {
+			at = places[at].parent;
+			continue;
+		}
+		if (!place[to])
+			at = number_node(&search, to, from);
+		lead = search.leads.count < GRAPH_NONE ? ARRAY_ADD(&search.leads) : memory_none();
+		target = &places[place[to]];
+		*lead = (struct lead){ from, target->first };
+		target->first = (uint32_t)search.leads.count - 1;
+	}
+	for (uint32_t i = 1; i <= search.count; i++)
+		places[i].dominator = places[i].parent;
+	for (uint32_t i = search.count; i > 1; i--) {
+		places[i].semi = places[i].parent;
+		for (uint32_t k = places[i].first; k != GRAPH_NONE;
+		     k = search.leads.items[k].next) {
+			uint32_t best = evaluate(&search, search.leads.items[k].from, i + 1);
+
+			if (places[best].semi < places[i].semi)
+				places[i].semi = places[best].semi;
+		}
+	}
+	for (uint32_t i = 2; i <= search.count; i++)
+		while (places[i].dominator > places[i].semi)
+			places[i].dominator = places[places[i].dominator].dominator;
 	for (uint32_t i = 0; i < graph->count; i++) {
 		bool is_own = !(graph->blocks[i].order & GRAPH_OF_PARENT);
 

@@ -17,11 +17,6 @@
 #include "base/sandbox.h"
 #include "process/proc.h"
 #include "scan.h"
-#include "scan/moment.h"
-#include "scan/named.h"
-#include "scan/of_core.h"
-#include "scan/blocks.h"
-#include "scan/results.h"
 #include "scan/roots.h"
 
 #define BEAT_NS	 20000000u

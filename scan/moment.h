@@ -125,4 +125,62 @@ const struct process_thread *process_thread_of(const struct process *process, ui
 /* Returns the kind of a mapping for the note ~resident. Call it when process->own is known. */
 const char *process_kind(const struct process *process, const struct mapping *mapping);
 
+/* ---- the stream of a core file ---- */
+
+/* Finds the stream of the process whose core file is scanned, and the moment of the core file. */
+
+struct core_stream {
+	const char *path; /* path of the stream, in the form for trace_open() */
+	uint64_t session[2];
+	uint32_t stream;
+	uint64_t until_ns;  /* time of the core file, in ns of the stream's clock */
+	uint64_t malloc_at; /* address of malloc; 0: unknown */
+	unsigned scans;	    /* highest number of a scan in the stream */
+	const char *doubt;  /* why the stream may not show all live blocks; NULL: no reason */
+};
+
+/*
+ * Searches the traces at `paths`, which may be files of several streams, for the process whose pid,
+ * module addresses and build-ids are those of the core file. Returns 0 or a negative errno. The
+ * result has memory that is never freed.
+ */
+int core_stream_find(struct core_stream *found, const struct process *process,
+		     const char *const *paths, size_t count, struct error *err);
+
+/* ---- names ---- */
+
+/*
+ * The names of a process's variables, and the frames on its threads' stacks. Both are found from
+ * copies, after the process has continued. The files of the process may be hostile. So all
+ * functions except names_open(), which opens the files, must be called in the sandbox.
+ */
+
+struct names;
+
+/*
+ * Opens the files of the process. The result is never closed: it stays valid until the scanner
+ * ends.
+ */
+struct names *names_open(const struct process *process);
+
+/*
+ * Walks all stacks. For a thread at the end of its process, the frames of libc, the loader and our
+ * library count as unused, and the thread's registers are replaced by those of the caller of
+ * exit().
+ */
+void frames_find(struct names *names, struct process *process);
+
+/* A variable. Its name and module stay valid as long as the result of names_open(). */
+struct name {
+	const char *name; /* name in the source; NULL: unknown */
+	const char *module;
+	uint64_t from, to; /* addresses; without a name both are the address that was looked up */
+	uint64_t offset;   /* address of `from` in the module's file */
+};
+
+/*
+ * Finds the variable at an address in a module's data. Returns false if no module is known there.
+ */
+bool names_find(struct names *names, uint64_t address, struct name *name);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "scan/named.h"
+#include "scan/moment.h"
 
 #include <stdlib.h>
 #include <string.h>

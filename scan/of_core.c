@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _FILE_OFFSET_BITS 64
-#include "scan/of_core.h"
+#include "scan/moment.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -55,27 +55,6 @@ static void examine_module(struct examined *examined, const struct trace_mapping
 
 /* ---- a stream ---- */
 
-static void examine_note(struct examined *examined, const struct event *event)
-{
-	const char *name = event->function->name;
-
-	if (!strcmp(name, NOTE_FUNCTIONS) && event_argument(event, "malloc"))
-		examined->stream.malloc_at = event_number(event, "malloc");
-	if (!strcmp(name, NOTE_SCAN) && event_number(event, "number") > examined->stream.scans)
-		examined->stream.scans = (unsigned)event_number(event, "number");
-	if (!strcmp(name, NOTE_DROPPED) && !trace_lost_notes(event)) {
-		const char *reason = event_argument(event, "reason");
-		bool is_open = reason && !strcmp(reason, "abandoned");
-
-		*(is_open ? &examined->abandoned : &examined->dropped) +=
-			event_number(event, "count");
-	}
-	if (strcmp(name, NOTE_END) != 0)
-		return;
-	examined->end_ns = event->time_ns;
-	examined->signal = (int)event_number(event, "signal");
-}
-
 /* Reads a stream without its calls. Stops immediately if the stream belongs to another process. */
 static void examine(struct examined *examined, const char *path,
 		    const struct trace_options *options)
@@ -100,8 +79,27 @@ static void examine(struct examined *examined, const char *path,
 		}
 		if (event->kind == EVENT_MAPPING)
 			examine_module(examined, event->mapping);
-		if (event->kind == EVENT_NOTE)
-			examine_note(examined, event);
+		if (event->kind != EVENT_NOTE)
+			continue;
+
+		const char *name = event->function->name;
+
+		if (!strcmp(name, NOTE_FUNCTIONS) && event_argument(event, "malloc"))
+			examined->stream.malloc_at = event_number(event, "malloc");
+		if (!strcmp(name, NOTE_SCAN) &&
+		    event_number(event, "number") > examined->stream.scans)
+			examined->stream.scans = (unsigned)event_number(event, "number");
+		if (!strcmp(name, NOTE_DROPPED) && !trace_lost_notes(event)) {
+			const char *reason = event_argument(event, "reason");
+			bool is_open = reason && !strcmp(reason, "abandoned");
+
+			*(is_open ? &examined->abandoned : &examined->dropped) +=
+				event_number(event, "count");
+		}
+		if (!strcmp(name, NOTE_END)) {
+			examined->end_ns = event->time_ns;
+			examined->signal = (int)event_number(event, "signal");
+		}
 	}
 	/*
 	 * when a signal ended the process, each thread was in at most one call; these calls are

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "scan/results.h"
+#include "scan/roots.h"
 
 #include <inttypes.h>
 #include <linux/futex.h>
@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/memory.h"
+#include "base/out.h"
 #include "hook_table.h"
 #include "notes.h"
 
@@ -308,33 +309,6 @@ static uint32_t find_holder(const struct process *process, const uint64_t argume
 	return find_thread(process, owner);
 }
 
-static void put_blocked(struct out *out, const struct report *report)
-{
-	const struct process *process = report->process;
-
-	for (size_t i = 0; i < process->threads.count; i++) {
-		const struct process_thread *thread = &process->threads.items[i];
-		uint64_t arguments[3];
-		char frames[RUNS_TEXT] = "";
-		size_t used = 0;
-
-		if (registers_call(&thread->tracee.registers, arguments) != SYS_futex)
-			continue;
-		begin_note(out, report, NOTE_BLOCKED);
-		put_number(out, "thread", (uint64_t)thread->tracee.tid);
-		put_hex(out, "futex", arguments[0]);
-		put_number(out, "holder", find_holder(process, arguments));
-		/*
-		 * in a trace, a frame is a return address, which is after the call; 20: one frame
-		 */
-		for (unsigned k = 0; k < thread->frame_count && used + 20 < sizeof(frames); k++)
-			used += (size_t)snprintf(frames + used, sizeof(frames) - used,
-						 "%" PRIx64 " ", thread->frames[k].pc + 1);
-		put_text(out, "frames", frames);
-		end_note(out);
-	}
-}
-
 /* ---- the complete result ---- */
 
 static void put_end(struct out *out, const struct report *report)
@@ -391,7 +365,29 @@ int report_write(const struct report *report, int fd, struct error *err)
 		put_text(&out, "when", "core");
 		put_text(&out, "waits", REGISTERS_HAVE_CALL ? "read" : "unknown");
 		end_note(&out);
-		put_blocked(&out, report);
+		for (size_t i = 0; i < report->process->threads.count; i++) {
+			const struct process_thread *thread = &report->process->threads.items[i];
+			uint64_t arguments[3];
+			char frames[RUNS_TEXT] = "";
+			size_t used = 0;
+
+			if (registers_call(&thread->tracee.registers, arguments) != SYS_futex)
+				continue;
+			begin_note(&out, report, NOTE_BLOCKED);
+			put_number(&out, "thread", (uint64_t)thread->tracee.tid);
+			put_hex(&out, "futex", arguments[0]);
+			put_number(&out, "holder", find_holder(report->process, arguments));
+			/*
+			 * in a trace, a frame is a return address, which is after the call; 20: one
+			 * frame
+			 */
+			for (unsigned k = 0; k < thread->frame_count && used + 20 < sizeof(frames);
+			     k++)
+				used += (size_t)snprintf(frames + used, sizeof(frames) - used,
+							 "%" PRIx64 " ", thread->frames[k].pc + 1);
+			put_text(&out, "frames", frames);
+			end_note(&out);
+		}
 	} else {
 		put_residences(&out, report);
 	}

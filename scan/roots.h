@@ -94,4 +94,24 @@ const char *dead_allocator(const struct process *process);
 void handles_judge(struct live *live, const struct graph *graph, const struct process *process,
 		   const struct roots *roots);
 
+/* ---- results ---- */
+
+/*
+ * The result of a scan, as notes that the collector writes into the stream. The notes follow one
+ * another. Each consists of a name, pairs of name and value, and an empty string; each string ends
+ * with a NUL.
+ */
+
+struct report {
+	unsigned number; /* number of the scan */
+	const struct graph *graph;
+	const struct roots *roots;
+	const struct process *process;
+	const struct live *live;
+	uint64_t pause_ns, whole_ns;
+};
+
+/* Writes the notes. Returns 0 or a negative errno. */
+int report_write(const struct report *report, int fd, struct error *err);
+
 #endif
