@@ -98,18 +98,6 @@ struct filling {
 	struct loaded_table *table; /* NULL: before the first module */
 };
 
-static void insert_object(struct loaded_table *table, const struct loaded *object)
-{
-	unsigned int at = table->count;
-
-	if (at == OBJECTS_MAX)
-		return;
-	for (; at && table->objects[at - 1].map_start > object->map_start; at--)
-		table->objects[at] = table->objects[at - 1];
-	table->objects[at] = *object;
-	table->count++;
-}
-
 static struct loaded read_object(const struct dl_phdr_info *info, const struct link_map *map)
 {
 	const uintptr_t page = 4095;
@@ -149,9 +137,16 @@ static int fill_table(struct dl_phdr_info *info, size_t size, void *user)
 		filling->map = _r_debug.r_map;
 	}
 	if (filling->map && filling->map->l_addr == info->dlpi_addr) {
+		struct loaded_table *table = filling->table;
+		unsigned int at = table->count;
+
 		object = read_object(info, filling->map);
-		if (object.map_start < object.map_end)
-			insert_object(filling->table, &object);
+		if (object.map_start < object.map_end && at < OBJECTS_MAX) {
+			for (; at && table->objects[at - 1].map_start > object.map_start; at--)
+				table->objects[at] = table->objects[at - 1];
+			table->objects[at] = object;
+			table->count++;
+		}
 		filling->map = filling->map->l_next;
 		if (filling->map)
 			return 0;

@@ -577,7 +577,7 @@ static bool begin_alone(void)
 	return true;
 }
 
-static void introduce_image(const struct memory_image *image)
+bool memory_begin(const struct memory_image *image)
 {
 	uint64_t before[2] = { self.key[0], self.key[1] };
 	int32_t parent = self.pid;
@@ -597,16 +597,6 @@ static void introduce_image(const struct memory_image *image)
 		self.parent_stream = WIRE_NO_STREAM;
 		plain_copy(self.name, image->name, sizeof(self.name));
 	}
-}
-
-const char *memory_name(void)
-{
-	return self.name;
-}
-
-bool memory_begin(const struct memory_image *image)
-{
-	introduce_image(image);
 	if (!begin_alone() && !begin_in_spare())
 		return false;
 	head = first_chunk.head;
@@ -619,6 +609,11 @@ bool memory_begin(const struct memory_image *image)
 	if (image->is_attached || image->is_forked)
 		own_tell(head->own);
 	return true;
+}
+
+const char *memory_name(void)
+{
+	return self.name;
 }
 
 /* ---- a child abandons its parent's memory ---- */

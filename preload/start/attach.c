@@ -162,19 +162,10 @@ static const struct control_page *map_control(int fd)
 }
 
 /*
- * Whether this process can take part in the run. An emulated program (qemu-user) cannot take part
- * in a native run that uses the processor's counter: it would read a different counter than the
- * native programs.
+ * Returns NULL if this process cannot take part in the run. An emulated program (qemu-user) cannot
+ * take part in a native run that uses the processor's counter: it would read a different counter
+ * than the native programs.
  */
-static bool can_join(const struct control_page *control, const struct run *run)
-{
-	return control->magic == CONTROL_MAGIC && control->contract == CONTRACT_HASH &&
-	       control->session[0] == run->session[0] && control->session[1] == run->session[1] &&
-	       control->secret[0] == run->secret[0] && control->secret[1] == run->secret[1] &&
-	       __atomic_load_n(&control->state, __ATOMIC_ACQUIRE) == CONTROL_RUNNING &&
-	       (control->machine == MACHINE_OWN || control->clock == CONTROL_CLOCK_MONOTONIC);
-}
-
 static const struct control_page *join_by(int fd, const struct run *run)
 {
 	const struct control_page *control;
@@ -183,11 +174,15 @@ static const struct control_page *join_by(int fd, const struct run *run)
 		return NULL;
 	control = map_control(fd);
 	sys_close(fd);
-	if (control && !can_join(control, run)) {
-		sys_munmap((void *)(uintptr_t)control, sizeof(*control));
-		control = NULL;
-	}
-	return control;
+	if (!control ||
+	    (control->magic == CONTROL_MAGIC && control->contract == CONTRACT_HASH &&
+	     control->session[0] == run->session[0] && control->session[1] == run->session[1] &&
+	     control->secret[0] == run->secret[0] && control->secret[1] == run->secret[1] &&
+	     __atomic_load_n(&control->state, __ATOMIC_ACQUIRE) == CONTROL_RUNNING &&
+	     (control->machine == MACHINE_OWN || control->clock == CONTROL_CLOCK_MONOTONIC)))
+		return control;
+	sys_munmap((void *)(uintptr_t)control, sizeof(*control));
+	return NULL;
 }
 
 static int join_run(const struct run *run, const struct control_page **control)
