@@ -154,6 +154,15 @@ static inline bool sys_is_readable(const void *address)
 	return !sys_is_quiet && sys_rt_sigprocmask(-1, address, NULL) == -EINVAL;
 }
 
+/* Whether both ends of the memory can be read. */
+static inline bool sys_are_readable(const void *address, size_t size)
+{
+	uintptr_t from = (uintptr_t)address, last = from + size - 1;
+
+	return sys_is_readable((const void *)(from & ~(uintptr_t)7)) &&
+	       sys_is_readable((const void *)(last & ~(uintptr_t)7));
+}
+
 /* Returns the address, or an error that sys_error() decodes. */
 static inline void *sys_mmap(void *address, size_t size, int protection, int flags, int fd,
 			     int64_t offset)

@@ -372,9 +372,7 @@ static bool has_jump(const struct springboard *board)
 	uint8_t jump[PATCH_JUMP] = { 0xe9 };
 
 	return put_distance(jump + 1, (uintptr_t)at + PATCH_JUMP, (uintptr_t)board) &&
-	       sys_is_readable((const void *)((uintptr_t)at & ~7ul)) &&
-	       sys_is_readable((const void *)((uintptr_t)(at + PATCH_JUMP - 1) & ~7ul)) &&
-	       !__builtin_memcmp(at, jump, sizeof(jump));
+	       sys_are_readable(at, PATCH_JUMP) && !__builtin_memcmp(at, jump, sizeof(jump));
 }
 
 /* Whether dlopen() of libc is on the stack. */

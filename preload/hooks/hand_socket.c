@@ -146,11 +146,10 @@ static void describe_address(struct spare *to, const struct sockaddr *given, siz
 void address_known(struct call *call, struct call_event *event, const struct sockaddr *address,
 		   socklen_t length, struct spare *spare)
 {
-	const char *bytes = (const char *)address;
 	/* an address that the kernel may have rejected is shorter than a page */
 	bool is_readable =
 		!event->failed || (length >= 8 && length <= sizeof(struct sockaddr_storage) &&
-				   sys_is_readable(bytes) && sys_is_readable(bytes + length - 8));
+				   sys_are_readable(address, length));
 
 	(void)call;
 	describe_address(spare, is_readable ? address : NULL, length);

@@ -54,12 +54,6 @@ static bool take_section(uintptr_t section)
 	return false;
 }
 
-static bool is_readable(const void *from, size_t bytes)
-{
-	return bytes >= 8 && sys_is_readable(from) &&
-	       sys_is_readable((const char *)from + bytes - 8);
-}
-
 static uint64_t symbol_of(const ElfW(Rela) * entry)
 {
 	return sizeof(void *) == 8 ? ELF64_R_SYM(entry->r_info) : ELF32_R_SYM(entry->r_info);
@@ -87,7 +81,7 @@ static const char *passes_by(const struct linkage *linkage, const ElfW(Rela) * e
 	if (loader_find((void *)target, &found) || found.link_map == linkage->map)
 		return NULL;
 	symbol = linkage->symbols + symbol_of(entry);
-	if (!is_readable(symbol, sizeof(*symbol)))
+	if (!sys_are_readable(symbol, sizeof(*symbol)))
 		return NULL;
 	name = linkage->names + symbol->st_name;
 	return sys_is_readable(name) && real_is_called(target, name) ? name : NULL;
@@ -134,7 +128,8 @@ static bool examine_module(struct bypass *bypass)
 		const ElfW(Rela) *entry = linkage.relocations[kind];
 		const ElfW(Rela) *end = entry + linkage.relocation_count[kind];
 
-		if (!is_readable(entry, linkage.relocation_count[kind] * sizeof(*entry)))
+		if (entry == end ||
+		    !sys_are_readable(entry, (size_t)(end - entry) * sizeof(*entry)))
 			continue;
 		for (; entry < end; entry++) {
 			const char *name = passes_by(&linkage, entry);
@@ -179,6 +174,6 @@ void bypass_search(const void *handle, void (*tell)(const struct bypass *bypass)
 {
 	const struct link_map *map = handle;
 
-	if (is_readable(map, sizeof(*map)) && is_loaded(map))
+	if (sys_are_readable(map, sizeof(*map)) && is_loaded(map))
 		search_from(map, !clock_is_alone(), tell);
 }

@@ -280,12 +280,6 @@ static inline uintptr_t word_at(uintptr_t address)
 	return *(const uintptr_t *)address;
 }
 
-static inline bool is_readable(uintptr_t address, size_t size)
-{
-	return address && sys_is_readable((const void *)(address & ~7ul)) &&
-	       sys_is_readable((const void *)((address + size - 1) & ~7ul));
-}
-
 /* Whether the code object at `code` is still the one with this identity. */
 static inline __attribute__((always_inline)) bool
 is_identical(const struct python_layout *layout, uintptr_t code,
@@ -359,7 +353,7 @@ static bool add_text(char **to, uintptr_t text, size_t most)
 		uintptr_t place = data + i * kind;
 
 		/* check each page once */
-		if (!(i & 1023) && !is_readable(place, kind))
+		if (!(i & 1023) && !sys_are_readable((const void *)place, kind))
 			return false;
 		at = python_put_character(at, (const void *)place, kind);
 	}
@@ -409,8 +403,9 @@ static struct function *define(const struct call *call, uintptr_t code)
 	/* internal code objects of CPython 3.13 have one text as name and file */
 	if (word_at(code + layout->file) == word_at(code + layout->name))
 		return NULL;
-	if (!is_readable(lines, PYTHON_BYTES_DATA) ||
-	    !is_readable(lines, PYTHON_BYTES_DATA + word_at(lines + PYTHON_BYTES_SIZE)))
+	if (!sys_are_readable((const void *)lines, PYTHON_BYTES_DATA) ||
+	    !sys_are_readable((const void *)lines,
+			      PYTHON_BYTES_DATA + word_at(lines + PYTHON_BYTES_SIZE)))
 		return NULL;
 	end += plain_copy(end, PYTHON_MODULE, sizeof(PYTHON_MODULE)) - 1;
 	if (!add_text(&end, word_at(code + layout->name), PYTHON_NAME_MAX))

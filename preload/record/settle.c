@@ -133,8 +133,7 @@ bool call_owns_mutex(const struct thread *thread, uint64_t mutex)
 	const pthread_mutex_t *asked = (const pthread_mutex_t *)(uintptr_t)mutex;
 
 	/* on every processor, the mutex's owner is in the second eight bytes of the mutex */
-	return sys_is_readable(asked) && sys_is_readable((const char *)asked + 8) &&
-	       asked->__data.__owner == thread->owner->thread;
+	return sys_are_readable(asked, 16) && asked->__data.__owner == thread->owner->thread;
 }
 
 /*

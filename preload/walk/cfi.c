@@ -151,9 +151,7 @@ static bool is_signal_return(uintptr_t pc, unsigned int *module)
 		return false;
 	*module = maps_find(pc);
 	/* the kernel's page may belong to no module, and such an address may not be mapped */
-	if (*module == MAPS_MODULE_NONE &&
-	    (!sys_is_readable((const void *)(pc & ~(uintptr_t)7)) ||
-	     !sys_is_readable((const void *)((pc + 4) & ~(uintptr_t)7))))
+	if (*module == MAPS_MODULE_NONE && !sys_are_readable((const void *)pc, sizeof(code)))
 		return false;
 	__builtin_memcpy(&code, (const void *)pc, sizeof(code));
 	return code == ARCH_SIGNAL_CODE;
