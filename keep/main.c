@@ -51,21 +51,6 @@ static int write_all(struct writer *writer, const uint8_t *bytes, size_t size, s
 	return 0;
 }
 
-/*
- * Begins the file. Returns 0 or a negative errno. The caller frees the places and the bytes in
- * either case.
- */
-static int writer_begin(struct writer *writer, int fd, struct error *err)
-{
-	const struct htr_bundle start = { .magic = HTR_MAGIC_BUNDLE,
-					  .version = HTR_BUNDLE_VERSION };
-	uint8_t bytes[HTR_SIZE_bundle];
-
-	*writer = (struct writer){ .fd = fd };
-	htr_put_bundle(bytes, &start);
-	return write_all(writer, bytes, sizeof(bytes), err);
-}
-
 /* Copies `size` bytes at `offset` of the file `from` as a piece with a new header. */
 static int writer_put(struct writer *writer, uint32_t stream, int from, uint64_t offset,
 		      uint32_t size, struct error *err)
@@ -92,13 +77,6 @@ static int writer_put(struct writer *writer, uint32_t stream, int from, uint64_t
 	htr_put_piece(writer->bytes, &header);
 	*place += size;
 	return write_all(writer, writer->bytes, HTR_SIZE_piece + (size_t)size, err);
-}
-
-/* Copies a piece of another file. Returns 0 or a negative errno. */
-static int writer_copy(struct writer *writer, int from, const struct piece *piece,
-		       struct error *err)
-{
-	return writer_put(writer, piece->stream, from, piece->offset, piece->size, err);
 }
 
 /*
@@ -232,10 +210,7 @@ static void find_since(struct keep *keep, uint64_t bytes)
 
 /* ---- a stream ---- */
 
-/*
- * Returns how many of the stream's first pieces are left out: the pieces of sections that end
- * before the kept part.
- */
+/* Returns how many of the stream's first pieces are in sections that end before the kept part. */
 static size_t count_old(const struct keep *keep, const struct piece *pieces, size_t count)
 {
 	size_t old = 0;
@@ -244,21 +219,6 @@ static size_t count_old(const struct keep *keep, const struct piece *pieces, siz
 		if (pieces[i].begins)
 			old = i;
 	return old;
-}
-
-static int put_state(struct keep *keep, const struct piece *pieces, size_t count, struct error *err)
-{
-	cleanup_fd int section = memfd_create("holdtrace-keep", MFD_CLOEXEC);
-	uint64_t before = keep->writer.size;
-	int rc;
-
-	if (section < 0)
-		return error_system(err, errno, "cannot create a section");
-	rc = state_make(keep->old, pieces, count, keep->done.since_ns, section, err);
-	if (rc == 0)
-		rc = writer_take(&keep->writer, pieces->stream, section, err);
-	keep->done.held += keep->writer.size - before;
-	return rc;
 }
 
 static int put_stream(struct keep *keep, const struct piece *pieces, size_t count,
@@ -274,11 +234,22 @@ static int put_stream(struct keep *keep, const struct piece *pieces, size_t coun
 	if (has_gone(keep, pieces->stream))
 		return 0;
 	stream = ARRAY_ADD(&keep->streams);
-	if (old)
-		rc = put_state(keep, pieces, old, err);
+	/* a section with the objects that were live at the end of the old sections */
+	if (old) {
+		cleanup_fd int section = memfd_create("holdtrace-keep", MFD_CLOEXEC);
+
+		before = keep->writer.size;
+		rc = section < 0 ? error_system(err, errno, "cannot create a section") : 0;
+		if (rc == 0)
+			rc = state_make(keep->old, pieces, old, keep->done.since_ns, section, err);
+		if (rc == 0)
+			rc = writer_take(&keep->writer, pieces->stream, section, err);
+		keep->done.held += keep->writer.size - before;
+	}
 	before = keep->writer.size;
 	for (size_t i = old; rc == 0 && i < count; i++) {
-		rc = writer_copy(&keep->writer, keep->old, &pieces[i], err);
+		rc = writer_put(&keep->writer, pieces[i].stream, keep->old, pieces[i].offset,
+				pieces[i].size, err);
 		is_idle &= pieces[i].last_ns < keep->done.since_ns;
 	}
 	keep->done.held += is_idle ? keep->writer.size - before : 0;
@@ -297,23 +268,7 @@ static size_t stream_end(const struct pieces *pieces, size_t first)
 	return end;
 }
 
-static bool is_anything_old(const struct keep *keep)
-{
-	const struct pieces *pieces = &keep->pieces;
-
-	for (size_t first = 0, end; first < pieces->count; first = end) {
-		end = stream_end(pieces, first);
-		if (has_gone(keep, pieces->items[first].stream) ||
-		    count_old(keep, &pieces->items[first], end - first))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Copies the pieces that the collector has written since the last round. Repeats this until a round
- * copies at most SMALL bytes.
- */
+/* Copies what the collector has written since then, until a round copies at most SMALL bytes. */
 static int catch_up(struct keep *keep, struct error *err)
 {
 	uint64_t added = UINT64_MAX;
@@ -324,8 +279,12 @@ static int catch_up(struct keep *keep, struct error *err)
 
 		keep->pieces.count = 0;
 		rc = pieces_read(&keep->pieces, keep->old, before, err);
-		for (size_t k = 0; rc == 0 && k < keep->pieces.count; k++)
-			rc = writer_copy(&keep->writer, keep->old, &keep->pieces.items[k], err);
+		for (size_t k = 0; rc == 0 && k < keep->pieces.count; k++) {
+			const struct piece *piece = &keep->pieces.items[k];
+
+			rc = writer_put(&keep->writer, piece->stream, keep->old, piece->offset,
+					piece->size, err);
+		}
 		added = keep->pieces.read - before;
 	}
 	return rc;
@@ -347,7 +306,11 @@ static int write_answer(struct keep *keep, struct error *err)
 static int make_shorter(struct keep *keep, int to, const char *how, uint64_t number,
 			struct error *err)
 {
+	const struct htr_bundle start = { .magic = HTR_MAGIC_BUNDLE,
+					  .version = HTR_BUNDLE_VERSION };
+	uint8_t bytes[HTR_SIZE_bundle];
 	int rc = read_ended(keep, err);
+	bool is_old = false;
 
 	if (rc == 0)
 		rc = pieces_read(&keep->pieces, keep->old, 0, err);
@@ -357,10 +320,17 @@ static int make_shorter(struct keep *keep, int to, const char *how, uint64_t num
 		keep->done.since_ns = 0;
 		find_since(keep, number);
 	}
-	if (rc == 0 && !is_anything_old(keep))
+	for (size_t first = 0, end; !is_old && first < keep->pieces.count; first = end) {
+		end = stream_end(&keep->pieces, first);
+		is_old = has_gone(keep, keep->pieces.items[first].stream) ||
+			 count_old(keep, &keep->pieces.items[first], end - first);
+	}
+	if (rc == 0 && !is_old)
 		return write_answer(keep, err);
+	keep->writer.fd = to;
+	htr_put_bundle(bytes, &start);
 	if (rc == 0)
-		rc = writer_begin(&keep->writer, to, err);
+		rc = write_all(&keep->writer, bytes, sizeof(bytes), err);
 	for (size_t first = 0, end; rc == 0 && first < keep->pieces.count; first = end) {
 		end = stream_end(&keep->pieces, first);
 		rc = put_stream(keep, &keep->pieces.items[first], end - first, err);
@@ -373,10 +343,7 @@ static int make_shorter(struct keep *keep, int to, const char *how, uint64_t num
 
 static int answers_to; /* descriptor of the exchange file, for write_error() */
 
-/*
- * Writes the error text to the exchange file, where the collector reads it. No process reads this
- * program's standard error.
- */
+/* Writes the error to the exchange file, for the collector; no process reads standard error. */
 static void write_error(const char *text)
 {
 	if (ftruncate(answers_to, 0) || pwrite(answers_to, text, strlen(text), 0) < 0)
@@ -403,10 +370,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	resource_limits_begin();
-	/*
-	 * The trace is hostile input: programs decide what the collector writes. All files were
-	 * opened before the sandbox.
-	 */
+	/* the trace is hostile input; all files were opened before the sandbox */
 	sandbox_enter(&(struct sandbox_options){ .may_grow = true });
 	keep.old = atoi(argv[1]);
 	keep.exchange = answers_to = atoi(argv[3]);
@@ -419,9 +383,6 @@ int main(int argc, char **argv)
 	free(keep.writer.bytes);
 	free(keep.ended.items);
 	free(keep.streams.items);
-	/*
-	 * exit without destructors: in builds with sanitizers, the leak checker cannot run in the
-	 * sandbox
-	 */
+	/* in builds with sanitizers, the leak checker cannot run in the sandbox */
 	_exit(rc ? KEEP_SAID : 0);
 }

@@ -11,27 +11,16 @@
 #include "base/order.h"
 #include "htr_table.h"
 
-/* Sets those members of struct piece whose values are in the first bytes of the piece. */
-static void look_inside(struct piece *piece, const uint8_t *bytes, size_t size)
-{
-	const unsigned char *at = bytes;
-	struct htr_block block;
-
-	piece->begins = size >= HTR_SIZE_file && htr_get_qword(&at) == HTR_MAGIC;
-	if (size < HTR_SIZE_block)
-		return;
-	htr_get_block(bytes, &block);
-	if (block.magic == HTR_MAGIC_BLOCK)
-		piece->last_ns = block.last_ns;
-}
-
 /* Reads the piece at an offset. Returns 1, 0 if it is not complete yet, or a negative errno. */
 static int read_piece(struct piece *piece, int fd, uint64_t offset, uint64_t size,
 		      struct error *err)
 {
 	uint8_t bytes[HTR_SIZE_piece + HTR_SIZE_block];
 	ssize_t got = pread(fd, bytes, sizeof(bytes), (off_t)offset);
+	const unsigned char *inside = bytes + HTR_SIZE_piece;
 	struct htr_piece header;
+	struct htr_block block;
+	size_t size_inside;
 
 	if (got < 0)
 		return error_system(err, errno, "cannot read the trace");
@@ -49,9 +38,16 @@ static int read_piece(struct piece *piece, int fd, uint64_t offset, uint64_t siz
 				 .size = header.size,
 				 .offset = offset + HTR_SIZE_piece,
 				 .place = header.place };
-	look_inside(piece, bytes + HTR_SIZE_piece,
-		    (size_t)got - HTR_SIZE_piece < header.size ? (size_t)got - HTR_SIZE_piece
-							       : header.size);
+	/* the first bytes of the contents say what the piece is */
+	size_inside = (size_t)got - HTR_SIZE_piece;
+	if (size_inside > header.size)
+		size_inside = header.size;
+	piece->begins = size_inside >= HTR_SIZE_file && htr_get_qword(&inside) == HTR_MAGIC;
+	if (size_inside < HTR_SIZE_block)
+		return 1;
+	htr_get_block(bytes + HTR_SIZE_piece, &block);
+	if (block.magic == HTR_MAGIC_BLOCK)
+		piece->last_ns = block.last_ns;
 	return 1;
 }
 

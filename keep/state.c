@@ -51,10 +51,7 @@ enum {
 	OF_STAY,
 };
 
-/*
- * A call that acquired a live object. A mapping that was partly unmapped has one entry for each
- * remaining range.
- */
+/* A call that acquired a live object. A partly unmapped mapping has one entry for each range. */
 struct acquisition {
 	uint64_t index, object, size;
 	uint32_t count;
@@ -257,31 +254,10 @@ static void learn_last(struct state *state, uint32_t kind, uint64_t key)
 	map_set(&state->last, kind, key, (uint32_t)state->calls);
 }
 
-static bool is_of_scan(const struct event *event)
-{
-	static const char *const names[] = { NOTE_SCAN,	  NOTE_ROOT,	 NOTE_BLOCK,
-					     NOTE_HANDLE, NOTE_RESIDENT, NOTE_PAGES };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(event->function->name, names[i]))
-			return true;
-	return false;
-}
-
-static void learn_scan(struct state *state, const struct event *event)
-{
-	const char *said = event_argument(event, "state");
-	uint64_t number = number_of(event, "number");
-
-	if (!said || strcmp(said, "done") != 0 || number <= state->scanned)
-		return;
-	state->scanned_before = state->scanned;
-	state->scanned = number;
-}
-
 static void learn_note(struct state *state, const struct event *event)
 {
-	const char *name = event->function->name;
+	const char *name = event->function->name, *said = event_argument(event, "state");
+	uint64_t number = number_of(event, "number");
 
 	state->notes++;
 	if (!strcmp(name, NOTE_THREAD))
@@ -292,8 +268,10 @@ static void learn_note(struct state *state, const struct event *event)
 		map_set(&state->last, OF_RECORDING, 0, state->notes);
 	if (!strcmp(name, NOTE_THREAD_END))
 		forget_last(state, OF_THREAD, event->thread);
-	if (!strcmp(name, NOTE_SCAN))
-		learn_scan(state, event);
+	if (!strcmp(name, NOTE_SCAN) && said && !strcmp(said, "done") && number > state->scanned) {
+		state->scanned_before = state->scanned;
+		state->scanned = number;
+	}
 	if (!strcmp(name, NOTE_KEPT))
 		state->before = number_of(event, "calls");
 }
@@ -327,10 +305,7 @@ static void keep_originals(struct state *state, uint64_t index)
 		uint32_t original = map_get(&state->last, OF_ORIGINAL, index);
 		uint32_t loss = original ? map_get(&state->last, OF_LOSS, original) : 0;
 
-		/*
-		 * an original that is still open is a live object, and its calls are kept for that
-		 * reason
-		 */
+		/* an original that is still open is a live object, and its calls are kept anyway */
 		if (loss <= 1 || map_find(&state->last, OF_STAY, original))
 			return;
 		map_set(&state->last, OF_STAY, original, 1);
@@ -342,32 +317,9 @@ static void keep_originals(struct state *state, uint64_t index)
 
 ORDER_FUNCTION(by_index, struct acquisition, ORDER(a->index, b->index))
 
-static void list_acquisitions(struct state *state)
-{
-	struct ledger_held held;
-
-	for (size_t at = 0; ledger_held(state->ledger, &at, &held);) {
-		*ARRAY_ADD(&state->gains) = (struct acquisition){ .index = held.item->index,
-								  .object = held.object,
-								  .size = held.size,
-								  .count = held.item->count };
-		state->stay += held.item->count;
-		keep_originals(state, held.item->index);
-	}
-	ARRAY_SORT(&state->gains, by_index);
-}
-
 /* ---- the section ---- */
 
-static int state_write(struct state *state, const struct event *event, struct error *err)
-{
-	return write_htr_event(state->writer, event, err);
-}
-
-/*
- * Writes the note that says how many calls are left out. It follows the first note, and has the
- * time and class of the first note.
- */
+/* Writes how many calls are left out, after the first note and with its time and class. */
 static int tell_left_out(struct state *state, const struct event *event, struct error *err)
 {
 	const struct function function = { .name = NOTE_KEPT, .length = strlen(NOTE_KEPT) };
@@ -385,7 +337,7 @@ static int tell_left_out(struct state *state, const struct event *event, struct 
 	note.backtrace = NULL;
 	note.thread = 0;
 	note.pthread = 0;
-	return state_write(state, &note, err);
+	return write_htr_event(state->writer, &note, err);
 }
 
 /* Whether the note describes a state that still exists, and no later note replaces the note. */
@@ -396,6 +348,8 @@ static bool is_lasting(const struct state *state, const struct event *event)
 					       NOTE_UNMAP,    NOTE_DROPPED,  NOTE_MAPPED,
 					       NOTE_UNPROVEN, NOTE_REFUSED,  NOTE_STALLED,
 					       NOTE_PAST,     NOTE_LABELS };
+	static const char *const of_scan[] = { NOTE_SCAN,   NOTE_ROOT,	   NOTE_BLOCK,
+					       NOTE_HANDLE, NOTE_RESIDENT, NOTE_PAGES };
 	const char *name = event->function->name;
 
 	if (!strcmp(name, NOTE_THREAD))
@@ -405,26 +359,14 @@ static bool is_lasting(const struct state *state, const struct event *event)
 	if (!strcmp(name, NOTE_RECORDING))
 		return state->recordings <= RECORDING_MOST ||
 		       map_get(&state->last, OF_RECORDING, 0) == state->notes;
-	/*
-	 * keep the notes of the last two completed scans, so that they can be compared, and those
-	 * of a scan that may be in progress
-	 */
-	if (is_of_scan(event))
-		return number_of(event, "number") >= state->scanned_before;
+	/* keep the notes of two completed scans, to be compared, and of a scan in progress */
+	for (size_t i = 0; i < sizeof(of_scan) / sizeof(*of_scan); i++)
+		if (!strcmp(name, of_scan[i]))
+			return number_of(event, "number") >= state->scanned_before;
 	for (size_t i = 0; i < sizeof(lasting) / sizeof(*lasting); i++)
 		if (!strcmp(name, lasting[i]))
 			return true;
 	return false;
-}
-
-static int keep_note(struct state *state, const struct event *event, struct error *err)
-{
-	int rc;
-
-	state->notes++;
-	state->recordings += !strcmp(event->function->name, NOTE_RECORDING);
-	rc = is_lasting(state, event) ? state_write(state, event, err) : 0;
-	return rc || state->has_told ? rc : tell_left_out(state, event, err);
 }
 
 static bool is_last(const struct state *state, uint32_t kind, uint64_t key)
@@ -440,7 +382,7 @@ static int keep_call(struct state *state, const struct event *event, struct erro
 	if ((names_thread(event) && is_last(state, OF_NAME, named(event))) ||
 	    (names_socket(event) && is_last(state, OF_ADDRESS, event->object)) ||
 	    (is_of_descriptor(event) && map_find(&state->last, OF_STAY, event->index)))
-		return state_write(state, event, err);
+		return write_htr_event(state->writer, event, err);
 	for (; rc == 0 && state->next < state->gains.count &&
 	       state->gains.items[state->next].index == event->index;
 	     state->next++) {
@@ -450,18 +392,24 @@ static int keep_call(struct state *state, const struct event *event, struct erro
 		copy.object = acquisition->object;
 		copy.size = acquisition->size;
 		for (uint32_t i = 0; rc == 0 && i < acquisition->count; i++)
-			rc = state_write(state, &copy, err);
+			rc = write_htr_event(state->writer, &copy, err);
 	}
 	return rc;
 }
 
 static int keep(struct state *state, const struct event *event, struct error *err)
 {
+	int rc = 0;
+
 	switch (event->kind) {
 	case EVENT_CALL:
 		return keep_call(state, event, err);
 	case EVENT_NOTE:
-		return keep_note(state, event, err);
+		state->notes++;
+		state->recordings += !strcmp(event->function->name, NOTE_RECORDING);
+		if (is_lasting(state, event))
+			rc = write_htr_event(state->writer, event, err);
+		return rc || state->has_told ? rc : tell_left_out(state, event, err);
 	case EVENT_STREAM:
 	case EVENT_PROCESS:
 	case EVENT_TRACER:
@@ -469,7 +417,7 @@ static int keep(struct state *state, const struct event *event, struct error *er
 	case EVENT_CONTEXT:
 	case EVENT_RESOURCE:
 	case EVENT_ATTACHMENT:
-		return state_write(state, event, err);
+		return write_htr_event(state->writer, event, err);
 	case EVENT_HEAP:
 	case EVENT_COMMENT:
 		break;
@@ -505,13 +453,23 @@ int state_make(int from, const struct piece *pieces, size_t count, uint64_t sinc
 	struct state state = {
 		.from = from, .pieces = pieces, .piece_count = count, .since_ns = since_ns
 	};
+	struct ledger_held held;
 	int rc;
 
 	state.ledger = ledger_create(false);
 	map_init(&state.last);
 	rc = replay(&state, learn, err);
 	if (rc == 0) {
-		list_acquisitions(&state);
+		for (size_t at = 0; ledger_held(state.ledger, &at, &held);) {
+			*ARRAY_ADD(&state.gains) =
+				(struct acquisition){ .index = held.item->index,
+						      .object = held.object,
+						      .size = held.size,
+						      .count = held.item->count };
+			state.stay += held.item->count;
+			keep_originals(&state, held.item->index);
+		}
+		ARRAY_SORT(&state.gains, by_index);
 		rc = write_section(&state, to, err);
 	}
 	map_clear(&state.last);
