@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/out.h"
-#include "arena.h"
 #include "contract.h"
 #include "scan.h"
 #include "process/maps.h"
@@ -15,7 +14,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,22 +36,6 @@ struct memory {
 };
 
 /*
- * Sets the error for mappings that cannot be read. For a process of another user, the kernel
- * reports EACCES or EPERM at open() or at read().
- */
-static int refuse_mappings(int number, int pid, struct error *err)
-{
-	if (number == ENOENT || number == ESRCH)
-		return error_set(err, ESRCH, "process %d does not exist", pid);
-	if (number == EACCES || number == EPERM)
-		return error_set(err, EACCES,
-				 "process %d belongs to another user, or has changed its user: run "
-				 "this command as root",
-				 pid);
-	return error_system(err, number, "cannot read the mappings of process %d", pid);
-}
-
-/*
  * Finds the control page in the mappings of a process. The mappings are more reliable than the
  * environment, which a program may change: programs do not unmap the page by accident, and forked
  * children inherit the mapping.
@@ -69,8 +51,16 @@ static int find_memory(int pid, struct memory *memory, struct error *err)
 		*memory = (struct memory){ maps.items[i].device, maps.items[i].inode };
 	}
 	maps_free(&maps);
+	if (status == -ENOENT || status == -ESRCH)
+		return error_set(err, ESRCH, "process %d does not exist", pid);
+	/* the kernel reports EACCES or EPERM at open() or at read() */
+	if (status == -EACCES || status == -EPERM)
+		return error_set(err, EACCES,
+				 "process %d belongs to another user, or has changed its user: run "
+				 "this command as root",
+				 pid);
 	if (status && status != -ENODATA)
-		return refuse_mappings(-status, pid, err);
+		return error_system(err, -status, "cannot read the mappings of process %d", pid);
 	return found ? 0 : error_set(err, ENOENT, "process %d is not traced by holdtrace", pid);
 }
 
@@ -80,10 +70,7 @@ bool ctl_is_process(const char *word)
 	       atoi(word) > 0;
 }
 
-/*
- * Opens the control page through a descriptor of process `pid`. Returns -1 if the process has no
- * descriptor of the page.
- */
+/* Opens the control page through a descriptor of process `pid`. Returns -1 if it has none. */
 static int open_through(const char *pid, const struct memory *memory)
 {
 	char path[PATH_MAX], target[64];

@@ -13,10 +13,7 @@
 #include "arena.h"
 #include "base/error.h"
 
-/*
- * Whether the word is a positive number, and so can be a pid. A file with such a name has to be
- * given as ./4711.
- */
+/* Whether the word can be a pid: a positive number. A file of that name is given as ./4711. */
 bool ctl_is_process(const char *word);
 
 /*
@@ -28,9 +25,7 @@ int ctl_snapshot(int pid, char **paths, struct error *err);
 /* A run, found by one of its processes. Later requests do not need this process. */
 struct ctl_run;
 
-/*
- * Finds the run of process `pid`. The caller frees *run with free(). Returns 0 or a negative errno.
- */
+/* Finds the run of process `pid`. free() frees *run. Returns 0 or a negative errno. */
 int ctl_find(int pid, struct ctl_run **run, struct error *err);
 
 /*
@@ -48,22 +43,13 @@ int ctl_process(const struct ctl_run *run, uint32_t stream, int *pid, int *handl
  */
 int ctl_paths(const struct ctl_run *run, int pid, char **paths, struct error *err);
 
-/*
- * Removes the last line "+N". Returns 0 if there was no such line, or -E2BIG with an error text if
- * there was one.
- */
+/* Removes the last line "+N". Returns 0 if there was none, or -E2BIG with an error text. */
 int ctl_cut(char *paths, struct error *err);
 
-/*
- * Prints paths, one a line. On a terminal, control characters are escaped, since the run may belong
- * to another user.
- */
+/* Prints paths, one a line. On a terminal, control characters are escaped: they may be hostile. */
 void ctl_print(const char *paths);
 
-/*
- * Sends a request. *answer: the answer, a text of lines, which the caller frees. Returns 0 or a
- * negative errno.
- */
+/* Sends a request. *answer: lines of text; the caller frees it. Returns 0 or a negative errno. */
 int ctl_ask(const struct ctl_run *run, int pid, enum control_command command, const char *text,
 	    char **answer, struct error *err);
 

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,22 +27,6 @@ struct places {
 	size_t count, capacity;
 };
 
-/* ---- reading ---- */
-
-static bool take_piece(struct places *places, int fd, uint64_t at, const struct htr_piece *piece)
-{
-	uint8_t bytes[4] = { 0 };
-	const unsigned char *read = bytes;
-	struct place *place = ARRAY_AT(places, piece->stream);
-
-	if (pread(fd, bytes, sizeof(bytes), (off_t)(at + HTR_SIZE_piece)) < 0)
-		return false;
-	place->next = piece->place + piece->size;
-	place->is_begun = true;
-	place->is_ended = htr_get_dword(&read) == HTR_MAGIC_INDEX;
-	return true;
-}
-
 /* Returns the position after the last complete piece, or the size of a file that is no bundle. */
 static uint64_t find_end(int fd, struct places *places)
 {
@@ -58,20 +41,26 @@ static uint64_t find_end(int fd, struct places *places)
 	if (htr_get_qword(&read) != HTR_MAGIC_BUNDLE)
 		return size;
 	while (pread(fd, bytes, sizeof(bytes), (off_t)at) == (ssize_t)sizeof(bytes)) {
+		uint8_t first[4] = { 0 };
 		struct htr_piece piece;
+		struct place *place;
 
 		htr_get_piece(bytes, &piece);
 		if (piece.magic != HTR_MAGIC_PIECE ||
 		    piece.check != checksum(0, bytes + 8, HTR_SIZE_piece - 8) ||
-		    at + HTR_SIZE_piece + piece.size > size || piece.stream > 1u << 22 ||
-		    !take_piece(places, fd, at, &piece))
+		    at + HTR_SIZE_piece + piece.size > size || piece.stream > 1u << 22)
 			break;
+		place = ARRAY_AT(places, piece.stream);
+		if (pread(fd, first, sizeof(first), (off_t)(at + HTR_SIZE_piece)) < 0)
+			break;
+		place->next = piece.place + piece.size;
+		place->is_begun = true;
+		read = first;
+		place->is_ended = htr_get_dword(&read) == HTR_MAGIC_INDEX;
 		at += HTR_SIZE_piece + piece.size;
 	}
 	return at;
 }
-
-/* ---- the copy ---- */
 
 static bool write_all(int to, const void *bytes, size_t size)
 {
@@ -105,10 +94,7 @@ static bool copy_start(int from, int to, uint64_t size)
 	return true;
 }
 
-/*
- * Ends a stream by an index without entries, although its process has not ended. Readers then treat
- * the stream as complete up to here.
- */
+/* Ends a stream by an empty index: readers then treat the stream as complete up to here. */
 static bool end_stream(int to, uint32_t stream, uint64_t next)
 {
 	const struct htr_index index = { .magic = HTR_MAGIC_INDEX };
