@@ -19,10 +19,7 @@ enum {
 #undef KNOWN
 };
 
-/*
- * The rows of BOUND come first, so that a limit has the same number in enum refusal and in enum
- * bound.
- */
+/* The rows of BOUND come first, so that a limit has the same number in both enums. */
 enum refusal {
 #define BOUND(name, of_user, of_others, in_all, what) REFUSED_##name,
 #define REFUSAL(name, why)			      REFUSED_##name,
@@ -84,5 +81,30 @@ void bounds_know(struct bounds_known *known, int32_t streams, int64_t bytes);
  * section would save memory.
  */
 bool bounds_knows_too_much(const struct bounds_known *known, uint64_t bytes);
+
+/*
+ * The memory that the collector and the traced program may use together. The kernel charges rings
+ * to the program and waiting events to the collector; one limit may cover both.
+ */
+
+#define BUDGET_GROUPS "/proc/self/cgroup"
+#define BUDGET_MOUNT  "/sys/fs/cgroup"
+
+/* Returns the smallest limit of the collector's control groups and of the machine, in bytes. */
+uint64_t budget_memory(void);
+
+/*
+ * Returns the smallest limit of the groups that `list` names (a file like /proc/self/cgroup). The
+ * hierarchies of these groups are mounted below `mount` (a directory like /sys/fs/cgroup).
+ * UINT64_MAX: no limit.
+ */
+uint64_t budget_of_groups(const char *list, const char *mount);
+
+/*
+ * Returns the number of processes that the kernel has killed because memory ran out. The number is
+ * read from the first of these groups that states it, and includes the groups below this group.
+ * UINT64_MAX: unknown.
+ */
+uint64_t budget_kills(const char *list, const char *mount);
 
 #endif

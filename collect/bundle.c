@@ -18,10 +18,7 @@
 #define SMALL (64u << 10) /* pieces up to this size are written together with their header */
 
 struct bundle {
-	/*
-	 * copy of the sink as it was at the start: the merge reads the copy while other threads
-	 * write
-	 */
+	/* copy of the sink at the start: the merge reads the copy while other threads write */
 	struct sink begun;
 	struct sink sink;
 	pthread_mutex_t lock;
@@ -65,10 +62,7 @@ const struct sink *bundle_sink(const struct bundle *bundle)
 	return &bundle->begun;
 }
 
-/*
- * Writes all bytes. Adds the number of bytes that were written to *written, even on failure, so
- * that the caller can remove these bytes.
- */
+/* Writes all bytes. Adds to *written, even on failure, the bytes that were written. */
 static int bundle_append(struct bundle *bundle, const void *bytes, size_t size, size_t *written,
 			 struct error *err)
 {
@@ -142,15 +136,6 @@ uint64_t bundle_size(struct bundle *bundle)
 	return bundle->sink.size;
 }
 
-static uint64_t less_by(const struct keep_done *done, const struct keep_stream *streams,
-			uint32_t stream)
-{
-	for (uint64_t i = 0; i < done->streams; i++)
-		if (streams[i].stream == stream)
-			return streams[i].less;
-	return 0;
-}
-
 static bool copy_bytes(int from, uint64_t at, int to, uint64_t end, uint64_t size)
 {
 	uint8_t bytes[16384];
@@ -168,10 +153,7 @@ static bool copy_bytes(int from, uint64_t at, int to, uint64_t end, uint64_t siz
 	return true;
 }
 
-/*
- * Copies the pieces that were written since the shortened file was made, and changes the offsets
- * (`place`) in their headers to fit that file. Returns the new size of the file, or 0 on failure.
- */
+/* Copies the pieces written since then, with new offsets. Returns the new size, or 0 on failure. */
 static uint64_t copy_rest(int from, uint64_t to_end, int to, const struct keep_done *done,
 			  const struct keep_stream *streams)
 {
@@ -180,14 +162,17 @@ static uint64_t copy_rest(int from, uint64_t to_end, int to, const struct keep_d
 	for (uint64_t at = done->read; at < to_end;) {
 		uint8_t bytes[HTR_SIZE_piece];
 		struct htr_piece piece;
+		uint64_t less = 0;
 
 		if (pread(from, bytes, sizeof(bytes), (off_t)at) != (ssize_t)sizeof(bytes))
 			return 0;
 		htr_get_piece(bytes, &piece);
 		if (piece.magic != HTR_MAGIC_PIECE)
 			return 0;
-		put_header(bytes, piece.stream, piece.place - less_by(done, streams, piece.stream),
-			   piece.size);
+		for (uint64_t i = 0; i < done->streams; i++)
+			if (streams[i].stream == piece.stream)
+				less = streams[i].less;
+		put_header(bytes, piece.stream, piece.place - less, piece.size);
 		if (pwrite(to, bytes, sizeof(bytes), (off_t)end) != (ssize_t)sizeof(bytes) ||
 		    !copy_bytes(from, at + sizeof(bytes), to, end + sizeof(bytes), piece.size))
 			return 0;

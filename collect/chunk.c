@@ -68,10 +68,7 @@ static void replace_lost(int number, siginfo_t *info, void *context)
 			chunk->is_lost = true;
 			return;
 		}
-	/*
-	 * the address is in no chunk: with the default action, the repeated access ends the
-	 * collector
-	 */
+	/* in no chunk: with the default action, the next access ends the collector */
 	signal(number, SIG_DFL);
 }
 
@@ -91,10 +88,7 @@ static void add_mapped(struct chunk *chunk)
 	mapped = chunk;
 }
 
-/*
- * Allocates a chunk and fills the members that are known before it is mapped. Returns NULL if the
- * sizes are not sound, the chunk does not fit the rest of the file, or there is no memory.
- */
+/* Fills what is known before the chunk is mapped. Returns NULL if it is unsound or too large. */
 static struct chunk *allocate_chunk(uint32_t slots, uint32_t ring_size, uint32_t spares,
 				    uint64_t left, struct error *err)
 {
@@ -177,10 +171,7 @@ struct chunk *chunk_next(const struct chunk *last, struct error *err)
 	return chunk ? set_places(chunk, mremap(link, 0, chunk->size, MREMAP_MAYMOVE), err) : NULL;
 }
 
-/*
- * Returns an entry of the table of spares. Entry 0 contains only the number of used spares; spare i
- * has entry i + 1.
- */
+/* An entry of the table of spares: 0 has the number of used spares, i + 1 is spare i. */
 static struct arena_spare *spare_place(const struct chunk *chunk, size_t place)
 {
 	return (struct arena_spare *)(void *)(chunk->map + chunk->layout.spares +
@@ -202,17 +193,25 @@ uint32_t chunk_spares_used(const struct chunk *chunk)
 	return used < chunk->spares ? used : chunk->spares;
 }
 
-/*
- * Maps the whole chunk a second time for the spare, since the process that made the chunk may end
- * before the process that uses the spare.
- */
-static struct chunk *map_spare(const struct chunk *family, uint32_t i)
+struct chunk *chunk_take_spare(const struct chunk *family, uint32_t i, struct arena_hello *hello)
 {
-	struct chunk *chunk = calloc(1, sizeof(*chunk));
+	struct arena_spare *spare = spare_at(family, i);
+	uint32_t expected = SPARE_READY;
+	struct chunk *chunk;
 	void *map;
 
+	if (__atomic_load_n(&spare->state, __ATOMIC_RELAXED) != SPARE_READY ||
+	    !__atomic_compare_exchange_n(&spare->state, &expected, SPARE_KNOWN, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return NULL;
+	memcpy(hello, &spare->hello, sizeof(*hello));
+	if (hello->contract != CONTRACT_HASH || hello->slots != 1 ||
+	    hello->ring_size != ARENA_RING_LEAST || hello->spares)
+		return NULL;
+	chunk = calloc(1, sizeof(*chunk));
 	if (!chunk)
 		return NULL;
+	/* a second mapping, since the process that made the chunk may end earlier */
 	map = mremap(family->map, 0, family->size, MREMAP_MAYMOVE);
 	if (map == MAP_FAILED) {
 		free(chunk);
@@ -228,22 +227,6 @@ static struct chunk *map_spare(const struct chunk *family, uint32_t i)
 	chunk->rings = chunk->map + chunk->layout.spare_rings + (size_t)i * ARENA_RING_LEAST;
 	add_mapped(chunk);
 	return chunk;
-}
-
-struct chunk *chunk_take_spare(const struct chunk *family, uint32_t i, struct arena_hello *hello)
-{
-	struct arena_spare *spare = spare_at(family, i);
-	uint32_t expected = SPARE_READY;
-
-	if (__atomic_load_n(&spare->state, __ATOMIC_RELAXED) != SPARE_READY ||
-	    !__atomic_compare_exchange_n(&spare->state, &expected, SPARE_KNOWN, false,
-					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-		return NULL;
-	memcpy(hello, &spare->hello, sizeof(*hello));
-	if (hello->contract != CONTRACT_HASH || hello->slots != 1 ||
-	    hello->ring_size != ARENA_RING_LEAST || hello->spares)
-		return NULL;
-	return map_spare(family, i);
 }
 
 void chunk_close(struct chunk *chunk)

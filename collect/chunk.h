@@ -18,9 +18,7 @@ struct chunk {
 	/* links of the list of all mapped chunks; *at points to this chunk */
 	struct chunk *next, **at;
 	char *map;
-	/*
-	 * mapped bytes: the chunk, and the link to the next chunk if the file has room for a link
-	 */
+	/* mapped bytes: the chunk, and the link to the next chunk if the file has room for it */
 	size_t size;
 	/* bytes from the start of this chunk to the end of the file */
 	uint64_t left;
@@ -28,10 +26,7 @@ struct chunk {
 	char *slot_base, *rings;
 	uint32_t slots, ring_size;
 	struct chunk_layout layout;
-	/*
-	 * number of spare slots in a first chunk, for child processes that cannot create memory
-	 * themselves (sandboxed processes)
-	 */
+	/* number of spare slots in a first chunk, for children that cannot create memory */
 	uint32_t spares;
 	/* a page could not be read (SIGBUS), and empty pages have replaced the chunk */
 	volatile bool is_lost;
@@ -39,10 +34,7 @@ struct chunk {
 	struct arena_spare *spare;
 };
 
-/*
- * Makes the collector survive SIGBUS in a chunk: from now on, if a page of a chunk cannot be read,
- * the collector only marks that chunk as damaged.
- */
+/* From now on, a page that cannot be read (SIGBUS) only marks its chunk as damaged. */
 void chunk_survive_losses(void);
 
 /*
@@ -73,10 +65,7 @@ void chunk_close(struct chunk *chunk);
 /* 1 plus the index of the chunk's highest slot that a thread has ever taken. */
 uint32_t chunk_used(const struct chunk *chunk);
 
-/*
- * Returns the pages of ring `i` to the system, except the pages that the next record may touch.
- * `position`: where the next record begins.
- */
+/* Returns the pages of ring `i`, except those of the next record at `position`, to the system. */
 void chunk_clean_ring(const struct chunk *chunk, uint32_t i, uint64_t position);
 
 static inline struct slot *chunk_slot_at(const struct chunk *chunk, uint32_t i)

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/collect.h"
-
+/* The collector of a run: the start, the loop, and the end of processes. */
 #include "base/cleanup.h"
-#include "collect/budget.h"
+#include "base/options.h"
+#include "base/out.h"
 #include "collect/collect_parts.h"
 #include "machine.h"
 #include "process/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <limits.h>
 #include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -40,16 +38,11 @@
 #define SLEEP_MOST   (32 * MS)
 /* time between two checks of all processes, if no notification arrives */
 #define POLL_NS (50 * MS)
-/*
- * how long the collector waits after the last process has ended: a program may be about to attach
- * after an exec
- */
+/* how long the collector waits after the last end of a process: it may attach after an exec */
 #define LINGER_NS (200 * MS)
 /* how long the collector waits for the first process to attach */
 #define FIRST_NS (10000 * MS)
-/*
- * how long the collector waits for programs to end after SIGTERM, which they may have received, too
- */
+/* how long the collector waits for programs that may have received SIGTERM, too, to end */
 #define LEAVE_NS (3000 * MS)
 #define TIDY_NS	 (1000 * MS)
 /* how long a call of RESOURCE_CALL must last to be recorded (control_page.lasting) */
@@ -59,58 +52,53 @@
 /* the definitions of all streams together may use 1/8 of the memory */
 #define KNOWN_PART 8u
 
+/*
+ * The descriptors that the collector inherits. -1: no such descriptor. FD_SINK: the output, if
+ * settings.out is stdout or fd:N; FD_REPORTS gets a line "STREAM PID PATH\n" for each stream that
+ * begins.
+ */
+enum { FD_CONTROL, FD_SINK, FD_REPORTS, FDS };
+
 /* ---- detaching from the parent process ---- */
 
 /*
- * The collector starts as a child of the traced program or of its launcher. These functions detach
- * it: it keeps neither the terminal nor the limits nor the descriptors of its parent.
+ * Detaches the collector from its parent, the traced program or its launcher: leaves the terminal,
+ * raises the limits and ignores signals. Must be called before the collector opens anything.
  */
-
-/*
- * Raises the soft limits to the hard limits: the traced program may have lowered them for itself.
- */
-static void raise_limits(void)
+static void detach(void)
 {
-	static const int which[] = { RLIMIT_AS, RLIMIT_DATA, RLIMIT_CPU, RLIMIT_FSIZE,
-				     RLIMIT_NOFILE };
+	static const int limits[] = { RLIMIT_AS, RLIMIT_DATA, RLIMIT_CPU, RLIMIT_FSIZE,
+				      RLIMIT_NOFILE };
+	static const int ignored[] = { SIGINT,	SIGHUP,	 SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN,
+				       SIGTTOU, SIGUSR1, SIGUSR2, SIGALRM, SIGXFSZ, SIGXCPU };
 	struct rlimit limit;
+	sigset_t kept;
+	int null;
 
-	for (size_t i = 0; i < sizeof(which) / sizeof(which[0]); i++) {
-		if (getrlimit((__rlimit_resource_t)which[i], &limit) < 0)
+	setsid();
+	/* the traced program may have lowered its own soft limits */
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		if (getrlimit((__rlimit_resource_t)limits[i], &limit) < 0)
 			continue;
 		limit.rlim_cur = limit.rlim_max;
-		setrlimit((__rlimit_resource_t)which[i], &limit);
+		setrlimit((__rlimit_resource_t)limits[i], &limit);
 	}
-}
-
-/*
- * Ctrl-C is meant for the traced program; the collector ends later, when everything is written.
- * SIGTERM stays blocked, and detach_asked_to_end() checks for it.
- */
-static void ignore_signals(void)
-{
-	static const int which[] = { SIGINT,  SIGHUP,  SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN,
-				     SIGTTOU, SIGUSR1, SIGUSR2, SIGALRM, SIGXFSZ, SIGXCPU };
-	sigset_t kept;
-
-	for (size_t i = 0; i < sizeof(which) / sizeof(which[0]); i++)
-		signal(which[i], SIG_IGN);
+	/* /dev/null for closed standard descriptors: no file of the collector gets such a number */
+	do
+		null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (null >= 0 && null <= STDERR_FILENO);
+	if (null >= 0)
+		close(null);
+	/* Ctrl-C is meant for the program; SIGTERM stays blocked for heed_sigterm() */
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	sigemptyset(&kept);
 	sigaddset(&kept, SIGTERM);
 	sigprocmask(SIG_SETMASK, &kept, NULL);
-}
-
-/* Whether SIGTERM has arrived since the last call. The signal interrupts no system call. */
-static bool detach_asked_to_end(void)
-{
-	static const struct timespec now = { 0 };
-	sigset_t asked;
-
-	sigemptyset(&asked);
-	sigaddset(&asked, SIGTERM);
-	return sigtimedwait(&asked, NULL, &now) == SIGTERM;
+	/* a command that the collector starts must not inherit the program's descriptors */
+	syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -119,96 +107,45 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /*
- * Opens /dev/null for each standard descriptor (0, 1, 2) that the program had closed, so that no
- * file of the collector gets such a number.
+ * Closes the inherited descriptors, and replaces the inherited standard descriptors (0, 1, 2) by
+ * /dev/null: the reader of an inherited pipe may wait until its writers have closed it. Called
+ * after all descriptors that the collector needs have been opened.
  */
-static void fill_standard(void)
+static void close_inherited(const struct collector *collector)
 {
+	enum { KEPT = 7 + LISTENER_DESCRIPTORS };
+	struct stat st;
+	/* no process waits for the end of a regular file */
+	bool keeps_error = fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode);
+	int keep[KEPT] = { keeps_error ? STDERR_FILENO : -1,
+			   collector->shared.fd,
+			   collector->first.fd,
+			   collector->inherited,
+			   collector->starter,
+			   collector->reports,
+			   collector->place.directory };
+	bool is_kept[STDERR_FILENO + 1] = { false };
+	unsigned from = 0;
 	int null;
 
-	do
-		null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	while (null >= 0 && null <= STDERR_FILENO);
-	if (null >= 0)
-		close(null);
-}
-
-/*
- * Closes inherited descriptors. If the collector kept the write end of a pipe open, the reader of
- * the pipe would wait for the collector to end.
- */
-static void close_others(const int *keep, size_t count)
-{
-	unsigned from = 0;
-
-	for (size_t i = 0; i < count; i++) {
+	listener_descriptors(collector->listener, keep + 7);
+	qsort(keep, KEPT, sizeof(keep[0]), compare_numbers);
+	for (int i = 0; i < KEPT; i++) {
 		if (keep[i] < 0 || (unsigned)keep[i] < from)
 			continue;
+		if (keep[i] <= STDERR_FILENO)
+			is_kept[keep[i]] = true;
 		if ((unsigned)keep[i] > from)
 			syscall(SYS_close_range, from, (unsigned)keep[i] - 1, 0);
 		from = (unsigned)keep[i] + 1;
 	}
 	syscall(SYS_close_range, from, ~0u, 0);
-}
-
-static bool is_kept(const int *keep, size_t count, int fd)
-{
-	for (size_t i = 0; i < count; i++)
-		if (keep[i] == fd)
-			return true;
-	return false;
-}
-
-/*
- * Replaces the inherited standard descriptors (0, 1, 2) by /dev/null: the reader of an inherited
- * pipe may wait until its writers have closed it.
- */
-static void occupy_standard(const int *keep, size_t count)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	for (int i = 0; null >= 0 && i < 3; i++)
-		if (i != null && !is_kept(keep, count, i))
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int i = 0; null >= 0 && i <= STDERR_FILENO; i++)
+		if (i != null && !is_kept[i])
 			dup2(null, i);
-	if (null > 2)
+	if (null > STDERR_FILENO)
 		close(null);
-}
-
-/*
- * Leaves the terminal, raises the limits and ignores signals. Must be called before the collector
- * opens anything.
- */
-static void detach_begin(void)
-{
-	setsid();
-	raise_limits();
-	fill_standard();
-	ignore_signals();
-	/* a command that the collector starts must not inherit the program's descriptors */
-	syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
-}
-
-/*
- * Returns the descriptor of standard error if it is a regular file, because then no process waits
- * for its end of file; otherwise -1.
- */
-static int detach_error_file(void)
-{
-	struct stat st;
-
-	return fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode) ? STDERR_FILENO : -1;
-}
-
-/*
- * Closes every descriptor except those in `keep`, and opens /dev/null as 0, 1 and 2 unless `keep`
- * contains these numbers. Ignores entries of -1. Sorts `keep`. Called after all descriptors that
- * the collector needs have been opened.
- */
-static void detach_end(int *keep, size_t count)
-{
-	qsort(keep, count, sizeof(keep[0]), compare_numbers);
-	close_others(keep, count);
-	occupy_standard(keep, count);
 }
 
 /* ---- members ---- */
@@ -222,10 +159,7 @@ void collect_tell_failure(struct collector *collector, const struct stream *stre
 	snprintf(collector->failure, sizeof(collector->failure),
 		 "%.400s: %" PRIu64 " events dropped", stream->failure.text, events);
 	shared_fail(&collector->shared, collector->failure);
-	/*
-	 * A reader that closes its pipe wants no further data. As in other programs that write to a
-	 * pipe, this does not count as a failure.
-	 */
+	/* a reader that closes its pipe wants no further data, which is no failure */
 	collector->has_failed |= stream->failure.number != EPIPE;
 }
 
@@ -303,10 +237,7 @@ static void on_growth(void *context, void *owner)
 
 /* ---- the end of a process ---- */
 
-/*
- * Removes a member whose stream is completely written. If its sink writes to a command, the command
- * has ended, too.
- */
+/* Removes a member whose stream is written, and the command of whose sink has ended. */
 static void leave_run(struct collector *collector, uint32_t place)
 {
 	struct member *member = collector->active[place];
@@ -350,10 +281,7 @@ static void receive_late(struct collector *collector, const struct member *next)
 	collector->is_last_chance = false;
 }
 
-/*
- * Finishes the members that have ended. If `is_full` (the file is full), finishes no member, since
- * their last records are still in their rings.
- */
+/* Finishes members that have ended; none if the file is full, since records are in their rings. */
 static void finish_ended(struct collector *collector, bool is_full)
 {
 	for (uint32_t i = 0; i < collector->count;) {
@@ -381,7 +309,12 @@ static void finish_ended(struct collector *collector, bool is_full)
  */
 static void heed_sigterm(struct collector *collector, uint64_t now_ns)
 {
-	if (detach_asked_to_end())
+	static const struct timespec now = { 0 };
+	sigset_t asked;
+
+	sigemptyset(&asked);
+	sigaddset(&asked, SIGTERM);
+	if (sigtimedwait(&asked, NULL, &now) == SIGTERM)
 		collector->leave_ns = collector->leave_ns ? now_ns : now_ns + LEAVE_NS;
 	if (!collector->leave_ns || now_ns < collector->leave_ns)
 		return;
@@ -397,25 +330,12 @@ static void heed_sigterm(struct collector *collector, uint64_t now_ns)
 	}
 }
 
-/*
- * Whether the launcher's program has ended, and the launcher is waiting until the collector has
- * counted all attached processes.
- */
+/* Whether the program has ended, and the launcher waits until all processes are counted. */
 static bool must_settle(const struct collector *collector)
 {
 	const struct control_page *control = collector->shared.control;
 
 	return __atomic_load_n(&control->told_pid, __ATOMIC_ACQUIRE) && !control->settled;
-}
-
-/* Whether the library has declared that it no longer records this process. */
-static bool has_detached(struct member *member)
-{
-	if (!(__atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE) &
-	      PROCESS_DETACHED))
-		return false;
-	member->watch.end = WATCH_DETACHED;
-	return true;
 }
 
 /* Finds processes that have ended. Runs before a round, which then takes their last records. */
@@ -440,18 +360,20 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 		collect_beat(collector);
 		if (member->phase != PHASE_ALIVE)
 			continue;
-		/*
-		 * checking the mappings of a process slows it down, so only a silent process is
-		 * checked
-		 */
+		/* this check slows the process down, so only a silent process is checked */
 		events = merge_counts(member->process)->events;
 		is_silent = events == member->seen;
 		member->seen = events;
 		begun = ticks_clock_ns();
-		is_over = has_detached(member) ||
-			  watch_has_ended(&member->watch, &collector->shared, now_ns,
-					  (is_silent || !our_pid) &&
-						  merge_has_time(collector->merge, user));
+		/* the library declares that it no longer records this process */
+		is_over = __atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE) &
+			  PROCESS_DETACHED;
+		if (is_over)
+			member->watch.end = WATCH_DETACHED;
+		else
+			is_over = watch_has_ended(&member->watch, &collector->shared, now_ns,
+						  (is_silent || !our_pid) &&
+							  merge_has_time(collector->merge, user));
 		merge_charge(collector->merge, user, ticks_clock_ns() - begun);
 		if (member->watch.our_pid != our_pid)
 			collect_index(collector, member);
@@ -471,17 +393,11 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 
 /* ---- the loop ---- */
 
-/* Whether the process that was expected to attach first has ended. */
-static bool starter_is_dead(const struct collector *collector)
-{
-	struct pollfd poller = { .fd = collector->starter, .events = POLLIN };
-
-	return collector->starter >= 0 && poll(&poller, 1, 0) == 1;
-}
-
 static bool is_complete(struct collector *collector, uint64_t now_ns)
 {
-	bool expected = !collector->any && !starter_is_dead(collector) &&
+	/* readable if the process that was expected to attach first has ended */
+	struct pollfd starter = { .fd = collector->starter, .events = POLLIN };
+	bool expected = !collector->any && (starter.fd < 0 || poll(&starter, 1, 0) != 1) &&
 			!__atomic_load_n(&collector->shared.control->told_pid, __ATOMIC_ACQUIRE);
 	uint64_t since = collector->any ? collector->gone_ns : collector->started_ns;
 	uint64_t patience = expected ? FIRST_NS : LINGER_NS;
@@ -502,22 +418,15 @@ static bool is_complete(struct collector *collector, uint64_t now_ns)
 	return !collector->count && !collector->late;
 }
 
-/*
- * Sleeps for at most ns, or until a producer wakes the collector. is_full: no record can be taken
- * now, so waiting records are no reason to stay awake.
- */
+/* Sleeps for at most ns, or until a producer wakes the collector, unless no record can be taken. */
 static void sleep_for(struct collector *collector, uint64_t ns, bool is_full)
 {
 	uint32_t *sleeping = &collector->shared.control->sleeping;
-
 	uint32_t sleep = (__atomic_load_n(sleeping, __ATOMIC_RELAXED) + 1) | 1;
 
 	if (collect_scan_waits(collector))
 		return;
-	/*
-	 * a producer that waits for space in its ring would wake the collector, which cannot take
-	 * records either
-	 */
+	/* a producer that waits for space would wake the collector, which cannot take records */
 	if (is_full) {
 		poll(NULL, 0, (int)(ns / MS));
 		return;
@@ -532,39 +441,8 @@ static void sleep_for(struct collector *collector, uint64_t ns, bool is_full)
 	__atomic_store_n(sleeping, sleep + 1, __ATOMIC_RELEASE);
 }
 
-static void flush_all(struct collector *collector, uint64_t now_ns)
-{
-	for (uint32_t i = 0; i < collector->count; i++) {
-		struct stream *stream = collector->active[i]->stream;
-
-		stream_idle(stream, now_ns);
-		collect_say_stalled(collector, collector->active[i]);
-		collect_say_past(collector, collector->active[i]);
-		if (stream->broken)
-			collect_tell_failure(collector, stream);
-	}
-}
-
-static void tidy_run(struct collector *collector, uint64_t now_ns)
-{
-	if (now_ns - collector->tidied_ns < TIDY_NS)
-		return;
-	collector->tidied_ns = now_ns;
-	merge_tidy(collector->merge);
-	collect_say_counts(collector, NULL);
-}
-
-/* Returns how long to sleep after a sleep of `sleep` and a round that took `taken` bytes. */
-static uint64_t next_sleep(uint64_t sleep, uint64_t taken)
-{
-	if (taken > MUCH_BYTES)
-		return sleep / 2 > SLEEP_LEAST ? sleep / 2 : SLEEP_LEAST;
-	if (taken < ENOUGH_BYTES)
-		return sleep * 2 < SLEEP_MOST ? sleep * 2 : SLEEP_MOST;
-	return sleep;
-}
-
-void collect_run(struct collector *collector)
+/* Collects until the last process of the run has ended and everything is written. */
+static void collect_run(struct collector *collector)
 {
 	uint64_t sleep = SLEEP_LEAST;
 
@@ -592,7 +470,11 @@ void collect_run(struct collector *collector)
 		collect_toggle(collector);
 		collect_obey(collector);
 		collect_scan(collector, now);
-		tidy_run(collector, now);
+		if (now - collector->tidied_ns >= TIDY_NS) {
+			collector->tidied_ns = now;
+			merge_tidy(collector->merge);
+			collect_say_counts(collector, NULL);
+		}
 		collect_sample(collector, now);
 		collect_schedule(collector, now);
 		collect_keep(collector);
@@ -601,10 +483,21 @@ void collect_run(struct collector *collector)
 			sleep = SLEEP_LEAST;
 			continue;
 		}
-		flush_all(collector, now);
+		for (uint32_t i = 0; i < collector->count; i++) {
+			struct stream *stream = collector->active[i]->stream;
+
+			stream_idle(stream, now);
+			collect_say_stalled(collector, collector->active[i]);
+			collect_say_past(collector, collector->active[i]);
+			if (stream->broken)
+				collect_tell_failure(collector, stream);
+		}
 		if (is_complete(collector, now))
 			break;
-		sleep = next_sleep(sleep, taken);
+		if (taken > MUCH_BYTES)
+			sleep = sleep / 2 > SLEEP_LEAST ? sleep / 2 : SLEEP_LEAST;
+		else if (taken < ENOUGH_BYTES)
+			sleep = sleep * 2 < SLEEP_MOST ? sleep * 2 : SLEEP_MOST;
 		sleep_for(collector, sleep, is_full);
 	}
 	collect_keep_end(collector);
@@ -616,17 +509,6 @@ void collect_run(struct collector *collector)
 }
 
 /* ---- start ---- */
-
-static void copy_settings(struct collector *collector)
-{
-	const struct control_page *control = collector->shared.control;
-
-	collector->settings = control->settings;
-	collector->starter_pid = control->starter;
-	memcpy(collector->starter_name, control->starter_name, sizeof(collector->starter_name));
-	collector->settings.out[SETTINGS_TEXT_MAX - 1] = 0;
-	collector->starter_name[sizeof(collector->starter_name) - 1] = 0;
-}
 
 static int open_first(struct collector *collector, struct error *err)
 {
@@ -641,10 +523,7 @@ static int open_first(struct collector *collector, struct error *err)
 		collector->inherited = -1;
 		return ret;
 	}
-	/*
-	 * the descriptor was not open at the start, or one of the collector's own files got its
-	 * number
-	 */
+	/* it was not open at the start, or one of the collector's own files got its number */
 	if (options.inherited >= 0 &&
 	    (options.inherited == collector->shared.fd || options.inherited == collector->reports))
 		return error_set(err, EBADF, "cannot write to %s: it is not open", out);
@@ -662,21 +541,7 @@ static int open_first(struct collector *collector, struct error *err)
 	return ret;
 }
 
-static uint64_t realtime_offset(void)
-{
-	struct timespec real;
-	uint64_t before = ticks_clock_ns(), after;
-
-	clock_gettime(CLOCK_REALTIME, &real);
-	after = ticks_clock_ns();
-	return (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec - before -
-	       (after - before) / 2;
-}
-
-/*
- * Limits the memory of all rings, which is charged to a control group: rings are smaller on a small
- * machine or in a small group.
- */
+/* Limits the memory of all rings, which is charged to a control group. */
 static void limit_rings(struct control_page *control)
 {
 	uint64_t budget = budget_memory() / RINGS_PART;
@@ -710,10 +575,15 @@ static int start_parts(struct collector *collector, struct error *err)
 		.context = collector,
 	};
 	struct rlimit files = { .rlim_cur = RLIM_INFINITY };
-	uint64_t known_most;
+	uint64_t known_most, before_ns;
+	struct timespec real;
 	int ret;
 
-	copy_settings(collector);
+	collector->settings = control->settings;
+	collector->settings.out[SETTINGS_TEXT_MAX - 1] = 0;
+	collector->starter_pid = control->starter;
+	memcpy(collector->starter_name, control->starter_name, sizeof(collector->starter_name));
+	collector->starter_name[sizeof(collector->starter_name) - 1] = 0;
 	/* an emulated program reads a different counter than the collector */
 	if (control->machine != EM_NONE && control->machine != MACHINE_OWN)
 		control->clock = CONTROL_CLOCK_MONOTONIC;
@@ -744,10 +614,10 @@ static int start_parts(struct collector *collector, struct error *err)
 	if (!control->collector)
 		control->collector = getpid();
 	collector->starter = collector->starter_pid ? watch_open(collector->starter_pid) : -1;
-	/* if there is no memory for samples, the run is traced without samples */
-	if (collector->settings.sample_system > 0)
-		collector->sample = malloc(sizeof(*collector->sample));
-	collector->realtime_ns = realtime_offset();
+	before_ns = ticks_clock_ns();
+	clock_gettime(CLOCK_REALTIME, &real);
+	collector->realtime_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec -
+				 before_ns - (ticks_clock_ns() - before_ns) / 2;
 	collector->begun = time(NULL);
 	collector->paused = collector->settings.start == START_OFF;
 	control->paused = collector->paused;
@@ -761,23 +631,12 @@ static int start_parts(struct collector *collector, struct error *err)
 	return 0;
 }
 
-static void keep_own(const struct collector *collector)
-{
-	int keep[7 + LISTENER_DESCRIPTORS] = { detach_error_file(),	  collector->shared.fd,
-					       collector->first.fd,	  collector->inherited,
-					       collector->starter,	  collector->reports,
-					       collector->place.directory };
-
-	listener_descriptors(collector->listener, keep + 7);
-	detach_end(keep, 7 + LISTENER_DESCRIPTORS);
-}
-
-const char *collect_failure(const struct collector *collector)
-{
-	return collector->has_failed ? collector->failure : "";
-}
-
-struct collector *collect_start(const struct collect_fds *fds, struct error *err)
+/*
+ * Takes over the control page, opens the first output and the socket, leaves the terminal, closes
+ * every other descriptor, and sets the state to running. Returns NULL on failure; the control page
+ * then has the error text, too.
+ */
+static struct collector *collect_start(const int fds[FDS], struct error *err)
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
 	struct error ignored;
@@ -786,13 +645,13 @@ struct collector *collect_start(const struct collect_fds *fds, struct error *err
 		error_system(err, ENOMEM, "cannot start the collector");
 		return NULL;
 	}
-	collector->inherited = fds->sink;
-	collector->reports = fds->reports;
+	collector->inherited = fds[FD_SINK];
+	collector->reports = fds[FD_REPORTS];
 	collector->first.fd = -1;
 	collector->place.directory = -1;
-	detach_begin();
+	detach();
 	chunk_survive_losses();
-	if (shared_open(&collector->shared, fds->control, err) < 0 ||
+	if (shared_open(&collector->shared, fds[FD_CONTROL], err) < 0 ||
 	    start_parts(collector, err) < 0) {
 		if (collector->shared.control) {
 			shared_fail(&collector->shared, err->text);
@@ -802,9 +661,78 @@ struct collector *collect_start(const struct collect_fds *fds, struct error *err
 		free(collector);
 		return NULL;
 	}
-	keep_own(collector);
+	close_inherited(collector);
 	listener_start(collector->listener, &ignored);
 	collect_look_before(collector);
 	shared_state(&collector->shared, CONTROL_RUNNING);
 	return collector;
+}
+
+/* ---- the program ---- */
+
+static const char usage[] =
+	"Usage: holdtrace-collect CONTROL [SINK [REPORTS]]\n"
+	"Collects the events that libholdtrace.so records in traced programs.\n"
+	"\n"
+	"The library or `holdtrace` starts this program; users do not start it themselves.\n"
+	"The arguments are numbers of open descriptors: the run's control page; the output\n"
+	"if it is `stdout` or `fd:N`, otherwise -1; and a pipe that gets a line for each\n"
+	"stream that begins.\n"
+	"\n"
+	"      --help     print this text and exit\n"
+	"      --version  print the version and exit\n";
+
+/* Parses the number of a descriptor, or -1 for no descriptor. Returns false for any other text. */
+static bool parse_descriptor(const char *text, int *fd)
+{
+	char *end;
+	long number;
+
+	errno = 0;
+	number = strtol(text, &end, 10);
+	*fd = (int)number;
+	return end != text && !*end && !errno && number >= -1 && number <= INT_MAX;
+}
+
+static int refuse(const char *why, const char *what)
+{
+	print_message(stderr, "holdtrace-collect: %s%s", why, what);
+	fputs("Try 'holdtrace-collect --help'.\n", stderr);
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	int fds[FDS] = { -1, -1, -1 };
+	struct collector *collector;
+	struct error err = { 0 };
+	char terminal[64];
+	int about = options_about(argc, argv, usage), fd;
+
+	if (about >= 0)
+		return about;
+	if (argc < 2 || argc > 4)
+		return refuse("expected one to three descriptors", "");
+	for (int i = 1; i < argc; i++)
+		if (!parse_descriptor(argv[i], &fds[i - 1]))
+			return refuse("not a descriptor: ", argv[i]);
+	if (ttyname_r(STDERR_FILENO, terminal, sizeof(terminal)))
+		terminal[0] = 0;
+	collector = collect_start(fds, &err);
+	if (!collector) {
+		/* if there is a launcher, it prints the error text of the control page */
+		if (fds[FD_REPORTS] < 0)
+			print_message(stderr, "holdtrace-collect: %s", err.text);
+		return 1;
+	}
+	collect_run(collector);
+	/* without a launcher, no other program reports a failure that happened after the start */
+	if (fds[FD_REPORTS] >= 0 || !collector->has_failed || !*collector->failure)
+		return 0;
+	/* standard error was kept open only if it is a file; a terminal is opened again */
+	fd = *terminal ? open(terminal, O_WRONLY | O_NOCTTY) : -1;
+	if (fd >= 0)
+		dup2(fd, STDERR_FILENO);
+	print_message(stderr, "holdtrace-collect: %s", collector->failure);
+	return 0;
 }

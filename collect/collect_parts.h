@@ -8,8 +8,11 @@
  * notes of a process that has ended.
  */
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "arena.h"
 #include "collect/bounds.h"
@@ -17,7 +20,6 @@
 #include "collect/chunk.h"
 #include "collect/listener.h"
 #include "collect/merge.h"
-#include "collect/sample.h"
 #include "collect/shared.h"
 #include "collect/sink.h"
 #include "collect/stream.h"
@@ -28,10 +30,7 @@
 
 enum phase { PHASE_ALIVE, PHASE_ENDED, PHASE_CLOSING };
 
-/*
- * The keys by which members are found. The indexes keep the search fast for any number of members
- * (members.c).
- */
+/* The keys by which members are found: an index keeps the search fast for any number of members. */
 enum member_index {
 	BY_PID, /* the member's pid in its own namespace */
 	/* the pid in the collector's namespace; a member without such a pid is not found */
@@ -45,6 +44,7 @@ enum member_index {
 struct scan;
 struct keeper;
 struct collect_before;
+struct sample;
 struct schedule;
 
 /* A process of the run, from its attach until its stream is complete. */
@@ -146,13 +146,9 @@ struct collector {
 	uint64_t memory_kills, kills;
 	/* whether any process has attached */
 	bool any;
-	/*
-	 * number of pauses and resumptions that the streams have recorded; see struct control_page
-	 */
+	/* number of pauses and resumptions in the streams; see struct control_page */
 	uint32_t paused;
-	/*
-	 * pidfd of the first process, opened while that process waits for the collector; -1: none
-	 */
+	/* pidfd of the first process, opened while it waits for the collector; -1: none */
 	int starter;
 	int inherited;
 	int reports; /* descriptor for reports; -1: not requested */
@@ -161,9 +157,7 @@ struct collector {
 	time_t begun;
 	uint64_t begun_ticks;
 	uint64_t started_ns, gone_ns, polled_ns, tidied_ns;
-	/*
-	 * time when the run ends even if processes still run; 0: the collector was not asked to end
-	 */
+	/* time when the run ends even if processes still run; 0: not asked to end */
 	uint64_t leave_ns;
 	bool leaving;
 	char failure[ERROR_TEXT_MAX + 64]; /* why streams are incomplete */
@@ -172,10 +166,7 @@ struct collector {
 	uint64_t unwritten; /* events that streams of ended processes could not write */
 	/* the flight recorder; NULL: the whole trace is kept */
 	struct keeper *keeper;
-	/*
-	 * mappings of the process that holdtrace attaches to, until they are written to its stream;
-	 * NULL: none
-	 */
+	/* mappings of the process that holdtrace attaches to, until they are written; NULL: none */
 	struct collect_before *before;
 	struct sample *sample; /* the latest sample; NULL: none requested */
 	uint64_t sampled_ns;
@@ -184,9 +175,7 @@ struct collector {
 	struct left_out left_out[LEFT_OUT_NAMES]; /* counts that were not written to a stream yet */
 	/* control requests of holdtrace ctl that still need an answer */
 	struct guest *requests;
-	/*
-	 * guests that wait because their users had no time left in the round in which they arrived
-	 */
+	/* guests whose users had no time left in the round in which they arrived */
 	struct guest *late;
 	/* some work of this round was left for the next round (see collect_has_turn()) */
 	bool is_late;
@@ -206,9 +195,54 @@ struct collector {
 		uint32_t member, chunk, slot;
 	} schedule_at; /* the slot that was read last */
 	struct member **active;
-	uint32_t count, room;
+	uint32_t count;
+	size_t room;
 	struct member *index[MEMBER_INDEXES][INDEX_PLACES];
 };
+
+/* The values of a note, with space for formatted values. */
+#define FACTS_MAX 16
+
+struct facts {
+	struct wire_value values[FACTS_MAX];
+	uint32_t count;
+	char text[FACTS_MAX][48];
+};
+
+static inline void facts_add(struct facts *facts, const char *name, const char *value)
+{
+	facts->values[facts->count++] = (struct wire_value){ name, value };
+}
+
+static inline __attribute__((format(printf, 3, 4))) void
+facts_format(struct facts *facts, const char *name, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(facts->text[facts->count], sizeof(facts->text[0]), format, args);
+	va_end(args);
+	facts_add(facts, name, facts->text[facts->count]);
+}
+
+static inline void facts_number(struct facts *facts, const char *name, uint64_t value)
+{
+	facts_format(facts, name, "%" PRIu64, value);
+}
+
+static inline void facts_time(struct facts *facts, const char *name, uint64_t ns)
+{
+	facts_format(facts, name, "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
+}
+
+/* Writes the note with these values. */
+static inline void facts_write(const struct facts *facts, struct stream *stream,
+			       struct encode_note note)
+{
+	note.values = facts->values;
+	note.count = facts->count;
+	stream_note(stream, &note);
+}
 
 /*
  * Whether the user has time left in this round (merge_has_time()). If not, the caller leaves its
@@ -226,16 +260,10 @@ void collect_charge(struct collector *collector, struct user *user, uint64_t beg
  */
 void collect_beat(struct collector *collector);
 
-/*
- * Reads the mappings of the process that holdtrace attaches to, before the library is loaded into
- * it.
- */
+/* Reads the mappings of the process that holdtrace attaches to, before it has the library. */
 void collect_look_before(struct collector *collector);
 
-/*
- * After the note that says where the recording of the process begins, writes those mappings read by
- * collect_look_before() that still exist.
- */
+/* After the note where the recording begins, writes those mappings that still exist. */
 void collect_heed_note(struct collector *collector, struct member *member,
 		       const struct merge_event *event);
 
@@ -281,10 +309,7 @@ void collect_scan(struct collector *collector, uint64_t now_ns);
 /* Starts a scan that holdtrace ctl requested. At its end, the guest is answered and dismissed. */
 void collect_scan_asked(struct collector *collector, struct guest *guest);
 
-/*
- * If scans are in progress, waits up to 1 ms for a message from a scanner and returns true. The
- * caller then does not sleep.
- */
+/* If scans are in progress, waits up to 1 ms for a message from a scanner and returns true. */
 bool collect_scan_waits(const struct collector *collector);
 
 /* Whether a thread of the process is inside fork(). */
@@ -299,16 +324,10 @@ void collect_receive(struct collector *collector);
 /* Maps the further chunks that the process has created. */
 void collect_extend(struct collector *collector, struct member *member);
 
-/*
- * Writes how many processes were refused, and how many --follow excluded, to the stream of this
- * member; NULL: to any open stream.
- */
+/* Writes how many processes were refused or excluded to this member's stream; NULL: to any. */
 void collect_say_counts(struct collector *collector, struct member *member);
 
-/*
- * Returns the time for a note in the member's stream: not before any event that the stream has, and
- * not after any event that will follow.
- */
+/* Returns a time for a note: not before the events in the stream, not after those that follow. */
 static inline uint64_t collect_note_time(const struct collector *collector,
 					 const struct member *member)
 {
@@ -317,17 +336,22 @@ static inline uint64_t collect_note_time(const struct collector *collector,
 	return limit > member->hello.start ? limit : member->hello.start;
 }
 
-/*
- * Adds a member to the indexes, or updates the indexes when its pid has changed.
- * collect_index_remove(): removes a member that leaves.
- */
+/* Writes a note with these values at collect_note_time(). */
+static inline void collect_say(const struct collector *collector, struct member *member,
+			       const char *name, const struct facts *facts)
+{
+	facts_write(
+		facts, member->stream,
+		(struct encode_note){ .name = name, .time = collect_note_time(collector, member) });
+}
+
+/* Adds a member to the indexes, or updates its pid. collect_index_remove(): removes it. */
 void collect_index(struct collector *collector, struct member *member);
 void collect_index_remove(struct collector *collector, struct member *member);
 
 /*
  * Iterates over the members whose value in `index` is `value`. `last`: the member that the last
- * call returned, or NULL to begin. Returns NULL at the end. May also return members that only have
- * the same hash, so the caller must compare the values.
+ * call returned, or NULL to begin. Returns NULL at the end.
  */
 struct member *collect_find(const struct collector *collector, enum member_index index,
 			    uint64_t value, const struct member *last);
@@ -342,26 +366,14 @@ void collect_give_back(struct collector *collector, const struct member *member)
 /* Like collect_receive(), but accepts only processes that have taken a spare. */
 void collect_receive_spares(struct collector *collector);
 
-/*
- * Counts the member among the processes that make new processes wait (listener_crowd()), or removes
- * it from the count.
- */
+/* Counts the member among the processes that make new processes wait (listener_crowd()), or not. */
 void collect_crowd(struct collector *collector, struct member *member, bool is_of_crowd);
 
-/*
- * Called when the process has ended or executed another program. The next rounds hand out its
- * remaining records.
- */
+/* Called when the process has ended or executed another program: its records are handed out. */
 void collect_end_member(struct collector *collector, struct member *member);
 
 /* Reads from the memory of traced parents how their children ended, as wait(2) reported it. */
 void collect_hear_ends(struct collector *collector);
-
-/*
- * Like collect_hear_ends(), but reads only the reports of the member's parent and of the member,
- * before the member is forgotten.
- */
-void collect_hear_end_of(struct collector *collector, struct member *member);
 
 /* Writes the reason why streams are incomplete to the control page, where the launcher reads it. */
 void collect_tell_failure(struct collector *collector, const struct stream *stream);
@@ -375,10 +387,7 @@ void collect_say_stalled(struct collector *collector, struct member *member);
 /* For a snapshot: writes what each thread of the member is waiting for. */
 void collect_say_waiting(struct collector *collector, struct member *member);
 
-/*
- * Writes a note about the kinds of the process's operations that no hook saw, if there are more
- * kinds than in the last note.
- */
+/* Writes the kinds of the process's operations that no hook saw, if they have become more. */
 void collect_say_past(struct collector *collector, struct member *member);
 
 /*

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/encode.h"
 
-#include "collect/aside.h"
 #include "collect/packet.h"
-#include "collect/values.h"
 #include "hook_table.h"
 #include "machine.h"
 
@@ -41,10 +39,7 @@ static uint8_t *put_call_1_4(uint8_t *at, const struct encode_packet_call *packe
 
 /* ---- packets that are passed to the encoder of an .htr ---- */
 
-/*
- * Returns the size of the first piece: a handshake, a packet that belongs to no call, or all
- * packets of one call (then sets *is_call).
- */
+/* Returns the size of a handshake, of a packet, or of all packets of one call (*is_call). */
 static size_t piece_size(const uint8_t *bytes, size_t left, bool *is_call)
 {
 	size_t size = 0;
@@ -141,27 +136,6 @@ static struct wire_text text_in(uint8_t *room, const char *text, size_t size)
 	return (struct wire_text){ room, lay_out(room, text, length < 250 ? length : 250) };
 }
 
-/*
- * Writes the packet that registers a class. If programs of sp-rtrace must not see the class, the
- * packet is hidden from them.
- */
-static uint8_t *put_class(const struct encoder *encoder, uint8_t *at, uint32_t id)
-{
-	uint8_t type[64], description[256], *start = at;
-	struct encode_packet_resource packet = {
-		.id = id,
-		.flags = resource_table[id].flags,
-		.type = text_of(type, resource_table[id].type, 58),
-		.description = text_of(description, resource_table[id].description, 250),
-	};
-
-	at = put_resource(at, &packet, encoder->tails);
-	/* this class is hidden from programs that read the sp-rtrace format */
-	if (id == RESOURCE_EVENT && encoder->tails && !encoder->htr)
-		at = aside_wrap(start, at);
-	return at;
-}
-
 void encode_start(struct encoder *encoder, const struct encode_process *process)
 {
 	uint8_t name[256];
@@ -206,11 +180,20 @@ void encode_to(struct encoder *encoder, struct htr *htr)
 /* Registers a class when it is first used. */
 static void register_class(struct encoder *encoder, uint32_t id)
 {
-	uint8_t *at = encoder->buffer + encoder->used;
+	uint8_t type[64], description[256], *start = encoder->buffer + encoder->used, *at;
+	struct encode_packet_resource packet = { .id = id };
 
 	encoder->classes |= UINT64_C(1) << id;
-	if (id && id < RESOURCE_COUNT)
-		encoder->used = (size_t)(put_class(encoder, at, id) - encoder->buffer);
+	if (id && id < RESOURCE_COUNT) {
+		packet.flags = resource_table[id].flags;
+		packet.type = text_of(type, resource_table[id].type, 58);
+		packet.description = text_of(description, resource_table[id].description, 250);
+		at = put_resource(start, &packet, encoder->tails);
+		/* this class is hidden from programs that read the sp-rtrace format */
+		if (id == RESOURCE_EVENT && encoder->tails && !encoder->htr)
+			at = aside_wrap(start, at);
+		encoder->used = (size_t)(at - encoder->buffer);
+	}
 	hand_over(encoder);
 }
 
@@ -222,10 +205,7 @@ inline_ void use_class(struct encoder *encoder, uint32_t id)
 
 /* ---- values ---- */
 
-/*
- * Writes the digits of a number so that they end just before `end`. Returns the address of the
- * first digit.
- */
+/* Writes the digits of a number so that they end before `end`. Returns the first digit. */
 inline_ char *digits(char *end, uint64_t value, unsigned base)
 {
 	do {
@@ -254,16 +234,6 @@ static char *format_number(char *end, enum argument_kind kind, uint64_t value)
 		at = digits(end, value, 10);
 	}
 	return at;
-}
-
-static char *format_time(char *end, uint64_t seconds, uint64_t ns)
-{
-	char *at = digits(end, ns < 1000000000 ? ns : 999999999, 10);
-
-	while (end - at < 9)
-		*--at = '0';
-	*--at = '.';
-	return format_number(at, ARGUMENT_DECIMAL, seconds);
 }
 
 /* The arguments of a call: numbers, then texts, each in the order of the hook's row. */
@@ -296,9 +266,13 @@ static void put_argument(struct values *values, const struct hook_argument *argu
 		return;
 	}
 	if (argument->kind == ARGUMENT_TIME) {
-		uint64_t seconds = next_number(raw);
+		uint64_t seconds = next_number(raw), ns = next_number(raw);
 
-		at = format_time(end, seconds, next_number(raw));
+		at = digits(end, ns < 1000000000 ? ns : 999999999, 10);
+		while (end - at < 9)
+			*--at = '0';
+		*--at = '.';
+		at = format_number(at, ARGUMENT_DECIMAL, seconds);
 	} else {
 		at = format_number(end, argument->kind, next_number(raw));
 	}
@@ -344,10 +318,7 @@ inline_ uint8_t *put_call_values(struct encoder *encoder, uint8_t *at, uint16_t 
 
 /* ---- events ---- */
 
-/*
- * Returns CLOCK_MONOTONIC in ms modulo a day. Never returns 0, which means that there is no
- * timestamp.
- */
+/* Returns CLOCK_MONOTONIC in ms modulo a day. Never returns 0, which means "no timestamp". */
 inline_ uint32_t timestamp(struct encoder *encoder, uint64_t ns)
 {
 	uint64_t ms;
@@ -422,21 +393,7 @@ static bool put_htr_call(struct encoder *encoder, const struct merge_event *even
 	return true;
 }
 
-/* Converts a packet of realloc() and the like to the first of two events: `related` was freed. */
-static void make_moved_part(struct encode_packet_call *packet)
-{
-	packet->type = CALL_TYPE_FREE;
-	packet->object = packet->related;
-	packet->related = packet->result = packet->size = packet->bytes = 0;
-	packet->what.operation = OPERATION_FREE;
-	packet->what.moment = MOMENT_ENTER;
-	packet->what.part = RECORD_MOVED_PART;
-}
-
-/*
- * Ends an event; `at` is the end of its packets. is_aside: the event is hidden from programs that
- * read the sp-rtrace format.
- */
+/* Ends an event at `at`. is_aside: it is hidden from programs that read the sp-rtrace format. */
 static void end_event(struct encoder *encoder, uint8_t *at, bool is_aside)
 {
 	if (is_aside && !encoder->htr)
@@ -444,11 +401,28 @@ static void end_event(struct encoder *encoder, uint8_t *at, bool is_aside)
 	encoder->used = (size_t)(at - encoder->buffer);
 }
 
-static void make_kind(struct encoder *encoder, const struct fast_call *fast, struct htr_kind *kind)
+/* Combines the facts that kind_of() uses, except the error, into one number. */
+inline_ uint64_t kind_key(const struct fast_call *fast)
+{
+	return (fast->record->form & (SHORT_OPERATION | SHORT_LEAVES)) |
+	       fast->record->resource << 8 | fast->model->flags << 16 |
+	       (uint64_t)fast->model->context << 32 | KIND_KNOWN;
+}
+
+/* The kind of a call, which the first such call creates. Returns NULL if the block is full. */
+static struct htr_kind *kind_of(struct encoder *encoder, const struct fast_call *fast, uint64_t key)
 {
 	const struct record_short *record = fast->record;
-	uint32_t type = call_type(fast_operation(fast), fast_flags(fast));
-	struct encode_packet_call packet = {
+	struct encode_kind *known = &encoder->kinds[record->record.more][fast->part];
+	struct encode_packet_call packet;
+	uint32_t type;
+
+	if (__builtin_expect(known->key == key, 1))
+		return &known->kind;
+	if (htr_is_full(encoder->htr))
+		return NULL;
+	type = call_type(fast_operation(fast), fast_flags(fast));
+	packet = (struct encode_packet_call){
 		.resource = type && record->resource ? record->resource : RESOURCE_EVENT,
 		.context = fast->model->context,
 		.type = type,
@@ -458,41 +432,14 @@ static void make_kind(struct encoder *encoder, const struct fast_call *fast, str
 			  .bits = fast_flags(fast) },
 		.error = fast_error(fast),
 	};
-
 	encoder->is_called[record->record.more] = true;
 	use_class(encoder, packet.resource);
-	htr_make_kind(kind, &packet, function_of(encoder, record->record.more));
-}
-
-/* Combines the facts that make_kind() uses, except the error, into one number. */
-inline_ uint64_t kind_key(const struct fast_call *fast)
-{
-	return (fast->record->form & (SHORT_OPERATION | SHORT_LEAVES)) |
-	       fast->record->resource << 8 | fast->model->flags << 16 |
-	       (uint64_t)fast->model->context << 32 | KIND_KNOWN;
-}
-
-/*
- * Returns the kind (struct htr_kind) of a call, which the first call of the kind creates. Returns
- * NULL if the block is full.
- */
-static struct htr_kind *kind_of(struct encoder *encoder, const struct fast_call *fast, uint64_t key)
-{
-	struct encode_kind *known = &encoder->kinds[fast->record->record.more][fast->part];
-
-	if (__builtin_expect(known->key == key, 1))
-		return &known->kind;
-	if (htr_is_full(encoder->htr))
-		return NULL;
-	make_kind(encoder, fast, &known->kind);
+	htr_make_kind(&known->kind, &packet, function_of(encoder, record->record.more));
 	known->key = key;
 	return &known->kind;
 }
 
-/*
- * The duration of a call. It is computed as for whole records, as the difference of two times in
- * ns, so that the results agree.
- */
+/* The duration of a call: as for whole records, the difference of two times in ns. */
 inline_ uint64_t lasted_ns(const struct ticks *ticks, const struct fast_call *fast,
 			   uint64_t time_ns)
 {
@@ -503,10 +450,7 @@ inline_ uint64_t lasted_ns(const struct ticks *ticks, const struct fast_call *fa
 						 : ticks_ns(ticks, time + lasted) - time_ns;
 }
 
-/*
- * Does the work of encode_fast() for calls that took time, have arguments or failed, and for the
- * first call of a kind.
- */
+/* encode_fast() for calls that took time, have arguments or failed, and the first of a kind. */
 static __attribute__((noinline)) bool encode_more(struct encoder *encoder,
 						  const struct fast_call *fast)
 {
@@ -576,8 +520,15 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 		.result = call->result,
 		.frame = call->frame,
 	};
-	if (event->is_moved_part)
-		make_moved_part(&packet);
+	/* the first of the two events of realloc() and the like: `related` was freed */
+	if (event->is_moved_part) {
+		packet.type = CALL_TYPE_FREE;
+		packet.object = packet.related;
+		packet.related = packet.result = packet.size = packet.bytes = 0;
+		packet.what.operation = OPERATION_FREE;
+		packet.what.moment = MOMENT_ENTER;
+		packet.what.part = RECORD_MOVED_PART;
+	}
 	use_class(encoder, packet.resource);
 	at = encoder->buffer + encoder->used;
 	if (encoder->htr && put_htr_call(encoder, event, &packet))
@@ -596,10 +547,7 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 	end_event(encoder, at, encoder->tails && packet.type == CALL_TYPE_NONE);
 }
 
-/*
- * Writes the CALL packet of a note. If the note is about an open call, the packet's tail has the
- * facts of that call.
- */
+/* Writes the CALL packet of a note, with the facts of the open call that the note is about. */
 static uint8_t *put_note_call(struct encoder *encoder, uint8_t *at, const struct encode_note *note)
 {
 	uint8_t name[64];
@@ -634,17 +582,12 @@ static uint8_t *put_note_call(struct encoder *encoder, uint8_t *at, const struct
 	return put_any_call(encoder, at, &packet);
 }
 
-/* The document BINARY_PROTOCOL 1.4 defines no notes, so only protocol 2.0 has them. */
-static bool wants_notes(const struct encoder *encoder)
-{
-	return encoder->tails;
-}
-
 void encode_note(struct encoder *encoder, const struct encode_note *note)
 {
 	struct values values = { .end = encoder->buffer + encoder->room };
 
-	if (!wants_notes(encoder))
+	/* the document BINARY_PROTOCOL 1.4 defines no notes, so only protocol 2.0 has them */
+	if (!encoder->tails)
 		return;
 	use_class(encoder, RESOURCE_EVENT);
 	values.at = put_note_call(encoder, encoder->buffer + encoder->used, note);
@@ -676,7 +619,7 @@ static void encode_record_note(struct encoder *encoder, const struct merge_event
 	struct encode_note note = { .name = name, .thread = event->thread, .time = event->time };
 	const char *first = next_text(&text, end, &length);
 
-	if (!wants_notes(encoder))
+	if (!encoder->tails)
 		return;
 	use_class(encoder, RESOURCE_EVENT);
 	snprintf(name, sizeof(name), "%.*s", (int)length, first);
@@ -745,10 +688,7 @@ static void encode_class(struct encoder *encoder, const struct record_name *reco
 	};
 	uint8_t *at;
 
-	/*
-	 * Numbers below RESOURCE_COUNT are classes of holdtrace; readers have a table of
-	 * RESOURCES_MAX classes.
-	 */
+	/* numbers below RESOURCE_COUNT are holdtrace's; readers know RESOURCES_MAX classes */
 	if (record->id < RESOURCE_COUNT || record->id > RESOURCES_MAX)
 		return;
 	at = put_resource(encoder->buffer + encoder->used, &packet, encoder->tails);

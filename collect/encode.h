@@ -35,10 +35,7 @@ struct encoder {
 	size_t used, room;
 	/* true: protocol 2.0; false: protocol 1.4, exactly as in its document */
 	bool tails;
-	/*
-	 * the htr to which events are passed instead of the buffer; NULL: events become packets;
-	 * set by encode_to()
-	 */
+	/* the htr to which events are passed, by encode_to(); NULL: they become packets */
 	struct htr *htr;
 	const struct ticks *ticks;
 	uint64_t ms_start; /* start of the millisecond of `timestamp`, in ns */
@@ -46,10 +43,7 @@ struct encoder {
 	uint64_t classes; /* registered classes, one bit each */
 	/* indexed by hook: number of the function in htr, plus 1; 0: not yet defined */
 	uint32_t functions[HOOK_COUNT];
-	/*
-	 * indexed by hook and argument: number of the argument's name in htr, plus 1; 0: not yet
-	 * defined
-	 */
+	/* by hook and argument: number of the argument's name in htr, plus 1; 0: not yet defined */
 	uint32_t arguments[HOOK_COUNT][HOOK_ARGUMENTS_MAX];
 	/* indexed by hook: address of the function; 0: unknown */
 	uint64_t addresses[HOOK_COUNT];
@@ -92,16 +86,10 @@ struct encode_note {
 void encode_init(struct encoder *encoder, void *buffer, size_t room, enum setting_protocol protocol,
 		 const struct ticks *ticks);
 
-/*
- * Writes the start of a stream: handshake, PINF and MINF. Each class is registered when it is first
- * used.
- */
+/* Writes the start of a stream: handshake, PINF and MINF. A class follows when it is first used. */
 void encode_start(struct encoder *encoder, const struct encode_process *process);
 
-/*
- * Encodes a call by the fast path, if there is an htr and its block has room. Returns false if not;
- * the caller must then pass the call to encode_event().
- */
+/* Encodes a call by the fast path. Returns false if encode_event() must encode the call. */
 bool encode_fast(struct encoder *encoder, const struct fast_call *fast);
 
 /* Continues with a new htr, which has none of the definitions of the previous htr. */
@@ -115,10 +103,7 @@ void encode_event(struct encoder *encoder, const struct merge_event *event);
 
 void encode_note(struct encoder *encoder, const struct encode_note *note);
 
-/*
- * Passes whole packets to an htr, in pieces that the htr accepts. The first piece may be a
- * handshake.
- */
+/* Passes whole packets to an htr in pieces that it accepts. The first may be a handshake. */
 void encode_hand_over(struct htr *htr, const uint8_t *bytes, size_t size);
 
 /*

@@ -16,9 +16,7 @@
 struct fast_call {
 	/* a checked copy, which the traced program cannot change */
 	const struct record_short *record;
-	/*
-	 * the values that short records omit; `call` and `frame` are already those of this record
-	 */
+	/* the values that short records omit; `call` and `frame` are those of this record */
 	const struct record_model *model;
 	uint64_t pthread;
 	int32_t thread;

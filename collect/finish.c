@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collect_parts.h"
-#include "collect/facts.h"
 #include "hook_table.h"
 #include "notes.h"
 
 #include <signal.h>
 #include <string.h>
-
-#include "collect/budget.h"
 
 /* a call that has been open for less time is not reported as a wait */
 #define WAITING_NS 1000000u
@@ -53,10 +50,7 @@ static uint32_t open_frames(const struct open_call *call, uint64_t *frames)
 typedef bool open_visitor(struct collector *collector, struct member *member,
 			  const struct open_call *call);
 
-/*
- * Writes a note about an open call. name: name of the note; time: its time, in ticks;
- * frames[count]: the backtrace, innermost frame first.
- */
+/* Writes a note about an open call. time: in ticks; frames: innermost frame first. */
 static void say_call(struct collector *collector, struct member *member,
 		     const struct open_call *call, const char *name, uint64_t time,
 		     const uint64_t *frames, uint32_t count)
@@ -93,21 +87,6 @@ static bool say_open(struct collector *collector, struct member *member,
 }
 
 /*
- * Whether the thread is still in the copied call. Only then do the copy and the backtrace belong to
- * the same call.
- */
-static bool is_still(const struct open_call *call)
-{
-	const struct slot *slot = call->slot;
-	struct arena_open now;
-
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	memcpy(&now, &slot->open[call->depth], sizeof(now));
-	return __atomic_load_n(&slot->open_count, __ATOMIC_RELAXED) > call->depth &&
-	       !memcmp(&now, &call->open, sizeof(now));
-}
-
-/*
  * Writes a note about a call that is waiting, in a process that continues to run. The note has the
  * time of the last event that was handed out, since later events will follow.
  */
@@ -115,6 +94,8 @@ static bool say_waiting(struct collector *collector, struct member *member,
 			const struct open_call *call)
 {
 	uint64_t frames[ARENA_FRAMES_MAX], now = collect_note_time(collector, member);
+	const struct slot *slot = call->slot;
+	struct arena_open still;
 	uint32_t count;
 
 	if (call->open.hook >= HOOK_COUNT || !hook_may_sleep(&hook_table[call->open.hook]) ||
@@ -123,7 +104,11 @@ static bool say_waiting(struct collector *collector, struct member *member,
 		    WAITING_NS)
 		return false;
 	count = open_frames(call, frames);
-	if (is_still(call))
+	/* the copy and the backtrace belong together only if the thread is still in that call */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	memcpy(&still, &slot->open[call->depth], sizeof(still));
+	if (__atomic_load_n(&slot->open_count, __ATOMIC_RELAXED) > call->depth &&
+	    !memcmp(&still, &call->open, sizeof(still)))
 		say_call(collector, member, call, NOTE_WAITING, now, frames, count);
 	return false;
 }
@@ -185,10 +170,7 @@ bool collect_is_forking(struct collector *collector, struct member *member)
 	return visit_open(collector, member, is_fork);
 }
 
-/*
- * Writes notes about the events and notes that the thread dropped. Returns the number of dropped
- * events, not counting notes.
- */
+/* Writes notes about what the thread dropped. Returns the number of events, without notes. */
 static uint64_t say_lost(struct collector *collector, struct member *member,
 			 const struct merge_thread *thread, const uint64_t *lost)
 {
@@ -212,20 +194,6 @@ static uint64_t say_lost(struct collector *collector, struct member *member,
 		sum += i != LOSS_NOTE ? lost[i] : 0;
 	}
 	return sum;
-}
-
-static uint64_t say_all_lost(struct collector *collector, struct member *member)
-{
-	uint32_t count;
-	const struct merge_thread *threads = merge_threads(member->process, &count);
-	uint64_t nobody[LOSS_COUNT], sum = 0;
-
-	for (uint32_t i = 0; i < count; i++)
-		sum += say_lost(collector, member, &threads[i], threads[i].lost);
-	for (int i = 0; i < LOSS_COUNT; i++)
-		nobody[i] =
-			member->chunks[0]->head->lost[i] + merge_counts(member->process)->lost[i];
-	return sum + say_lost(collector, member, NULL, nobody);
 }
 
 /*
@@ -328,9 +296,7 @@ void collect_say_past(struct collector *collector, struct member *member)
 		return;
 	member->said_past = past;
 	add_past(&facts, past);
-	facts_write(&facts, member->stream,
-		    (struct encode_note){ .name = NOTE_PAST,
-					  .time = collect_note_time(collector, member) });
+	collect_say(collector, member, NOTE_PAST, &facts);
 }
 
 /*
@@ -377,10 +343,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	struct facts facts = { .count = 0 };
 	enum watch_end end = member->watch.end;
 
-	/*
-	 * it is possible that no exec was recorded: a successor then shows that the process
-	 * continued
-	 */
+	/* if no exec was recorded, a successor shows that the process continued */
 	if (end != WATCH_EXEC && end != WATCH_LEFT && end != WATCH_DETACHED &&
 	    ((member->has_successor && !(flags & PROCESS_EXITED)) ||
 	     visit_open(collector, member, is_exec))) {
@@ -438,22 +401,72 @@ void collect_say_stalled(struct collector *collector, struct member *member)
 	if (!ns || member->phase == PHASE_CLOSING)
 		return;
 	facts_time(&facts, "seconds", ns);
-	facts_write(&facts, member->stream,
-		    (struct encode_note){ .name = NOTE_STALLED,
-					  .time = collect_note_time(collector, member) });
+	collect_say(collector, member, NOTE_STALLED, &facts);
 }
+
+/* ---- reports of parents ---- */
+
+static void hear_end(struct collector *collector, const struct member *parent, uint64_t told)
+{
+	uint32_t pid = (uint32_t)(told >> 32);
+	struct member *member = NULL;
+
+	while ((member = collect_find(collector, BY_PID, pid, member))) {
+		/* a process in another pid namespace may have this pid, so the parent must match */
+		if (member->phase == PHASE_CLOSING ||
+		    member->hello.parent_pid != parent->hello.pid ||
+		    (parent->user != member->user &&
+		     !listener_is_owner(collector->listener, parent->user->uid)))
+			continue;
+		member->told_status = (int32_t)told;
+		member->is_told = true;
+	}
+}
+
+static void hear(struct collector *collector, struct member *parent)
+{
+	const struct arena *head;
+	uint64_t begun;
+	uint32_t count;
+
+	if (parent->phase == PHASE_CLOSING || parent->doubt)
+		return;
+	head = parent->chunks[0]->head;
+	count = __atomic_load_n(&head->told_count, __ATOMIC_ACQUIRE);
+	if (parent->told == count || !collect_has_turn(collector, parent->user))
+		return;
+	begun = ticks_clock_ns();
+	if (count - parent->told > ARENA_TOLD)
+		parent->told = count - ARENA_TOLD;
+	for (; parent->told != count; parent->told++)
+		hear_end(collector, parent,
+			 __atomic_load_n(&head->told[parent->told % ARENA_TOLD], __ATOMIC_ACQUIRE));
+	collect_charge(collector, parent->user, begun);
+}
+
+void collect_hear_ends(struct collector *collector)
+{
+	for (uint32_t i = 0; i < collector->count; i++)
+		hear(collector, collector->active[i]);
+}
+
+/* ---- the end ---- */
 
 void collect_finish(struct collector *collector, struct member *member)
 {
 	const struct control_page *control = collector->shared.control;
-	uint64_t lost;
+	const struct merge_thread *threads;
+	struct member *parent = NULL;
+	uint64_t nobody[LOSS_COUNT], lost = 0;
+	uint32_t count;
 
 	collect_beat(collector);
-	collect_hear_end_of(collector, member);
-	/*
-	 * the collector has not seen how the process ended: use the status that the parent got from
-	 * wait(2)
-	 */
+	/* reads the reports of the member and of its parent before the member is forgotten */
+	hear(collector, member);
+	while ((parent = collect_find(collector, BY_PID, (uint32_t)member->hello.parent_pid,
+				      parent)))
+		hear(collector, parent);
+	/* the collector has not seen how the process ended: the parent got a status from wait(2) */
 	if (member->watch.end == WATCH_GONE &&
 	    __atomic_load_n(&control->told_pid, __ATOMIC_ACQUIRE) == member->watch.pid)
 		watch_learn(&member->watch, control->told_status);
@@ -464,7 +477,13 @@ void collect_finish(struct collector *collector, struct member *member)
 			&(const struct facts){ .count = 0 });
 	collect_schedule_end(collector, member);
 	visit_open(collector, member, say_open);
-	lost = say_all_lost(collector, member);
+	threads = merge_threads(member->process, &count);
+	for (uint32_t i = 0; i < count; i++)
+		lost += say_lost(collector, member, &threads[i], threads[i].lost);
+	for (int i = 0; i < LOSS_COUNT; i++)
+		nobody[i] =
+			member->chunks[0]->head->lost[i] + merge_counts(member->process)->lost[i];
+	lost += say_lost(collector, member, NULL, nobody);
 	say_functions(collector, member);
 	collector->refused[REFUSED_SCANS] += member->is_scan_late;
 	collect_say_counts(collector, member);
@@ -474,10 +493,7 @@ void collect_finish(struct collector *collector, struct member *member)
 	member->process = NULL;
 	while (member->chunk_count)
 		chunk_close(member->chunks[--member->chunk_count]);
-	/*
-	 * if other processes run, and none waits to attach, the writing thread does not wake the
-	 * collector, which will notice the end of the stream in its next round
-	 */
+	/* while other processes run, the collector notices the stream's end in its next round */
 	if (__atomic_load_n(&control->alive, __ATOMIC_RELAXED) &&
 	    !__atomic_load_n(&control->crowded, __ATOMIC_RELAXED))
 		member->stream->wake = NULL;

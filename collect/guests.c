@@ -1,28 +1,74 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collect_parts.h"
-#include "collect/facts.h"
-#include "collect/rank.h"
 #include "process/proc.h"
 #include "notes.h"
 
+#include "base/array.h"
 #include "base/hash_table.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/*
- * maximum number of times that one collect_receive() takes guests from the listener: enough to
- * empty a full queue of a socket (net.core.somaxconn)
- */
+/* how often collect_receive() takes guests: enough to empty a socket's full queue (somaxconn) */
 #define TURNS_MAX    64
 #define LABELS_BYTES 1000 /* maximum length of all labels, so that they fit into a note */
-/*
- * number of mappings that the collector needs for a member: its first chunk, the columns of its
- * stream, the stack of the writing thread and its guard page
- */
+/* for its first chunk, its stream's columns, and the writing thread's stack and guard page */
 #define MEMBER_MAPPINGS 4
+
+/* ---- indexes ---- */
+
+static struct member **index_place(struct collector *collector, enum member_index index,
+				   uint64_t value)
+{
+	return &collector->index[index][hash_two(0, index, value) % INDEX_PLACES];
+}
+
+static void take_out(struct collector *collector, struct member *member, enum member_index index)
+{
+	struct member **at = index_place(collector, index, member->indexed[index]);
+
+	while (*at && *at != member)
+		at = &(*at)->next[index];
+	if (*at)
+		*at = member->next[index];
+}
+
+void collect_index(struct collector *collector, struct member *member)
+{
+	const uint64_t values[MEMBER_INDEXES] = {
+		[BY_PID] = (uint32_t)member->hello.pid,
+		[BY_OUR_PID] = (uint32_t)member->watch.our_pid,
+		[BY_KEY] = collect_key(member->hello.key),
+	};
+
+	for (int i = 0; i < MEMBER_INDEXES; i++) {
+		struct member **at = index_place(collector, i, values[i]);
+
+		take_out(collector, member, i);
+		member->indexed[i] = values[i];
+		member->next[i] = *at;
+		*at = member;
+	}
+}
+
+void collect_index_remove(struct collector *collector, struct member *member)
+{
+	for (int i = 0; i < MEMBER_INDEXES; i++)
+		take_out(collector, member, i);
+}
+
+struct member *collect_find(const struct collector *collector, enum member_index index,
+			    uint64_t value, const struct member *last)
+{
+	struct member *member =
+		last ? last->next[index]
+		     : *index_place((struct collector *)(uintptr_t)collector, index, value);
+
+	while (member && member->indexed[index] != value)
+		member = member->next[index];
+	return member;
+}
 
 /* ---- the stream of a process ---- */
 
@@ -57,10 +103,7 @@ static void open_sink(struct collector *collector, struct member *member)
 	}
 	stream->sink.heartbeat = &collector->shared.control->heartbeat;
 	stream->wake = &collector->shared.control->sleeping;
-	/*
-	 * a named file, or the default file, gets the whole run; in a directory, each process gets
-	 * a file
-	 */
+	/* a named or the default file gets the whole run; in a directory, each process has one */
 	if (!collector->any && stream->sink.regular && stream->sink.is_htr &&
 	    (collector->place.form == SINK_FILE || !*collector->place.out))
 		collector->bundle = bundle_create(&stream->sink);
@@ -71,26 +114,12 @@ static void open_sink(struct collector *collector, struct member *member)
 	stream->sink.fd = -1;
 }
 
-static uint32_t our_version(void)
-{
-	unsigned major = 0, minor = 0;
-
-#ifdef PACKAGE_VERSION
-	if (sscanf(PACKAGE_VERSION, "%u.%u", &major, &minor) < 1)
-		major = minor = 0;
-#endif
-	return major << 16 | minor;
-}
-
 static bool same_key(const uint64_t a[2], const uint64_t b[2])
 {
 	return a[0] == b[0] && a[1] == b[1];
 }
 
-/*
- * Finds the number of the parent's stream from the child's message, which contains the number or
- * the parent's key. WIRE_NO_STREAM: unknown.
- */
+/* Finds the parent's stream by the number or key in the child's message; or WIRE_NO_STREAM. */
 static uint32_t parent_stream(const struct collector *collector, const struct arena_hello *hello)
 {
 	const struct member *member = NULL;
@@ -99,8 +128,7 @@ static uint32_t parent_stream(const struct collector *collector, const struct ar
 		return WIRE_NO_STREAM;
 	if (hello->parent_stream < collector->next_stream)
 		return hello->parent_stream;
-	while ((member = collect_find(collector, BY_KEY, collect_key(hello->parent), member)) !=
-	       NULL)
+	while ((member = collect_find(collector, BY_KEY, collect_key(hello->parent), member)))
 		if (same_key(member->hello.key, hello->parent))
 			return member->number;
 	for (uint32_t i = 0; i < ANCESTORS; i++)
@@ -109,30 +137,15 @@ static uint32_t parent_stream(const struct collector *collector, const struct ar
 	return WIRE_NO_STREAM;
 }
 
-/* Writes the settings that select events, if any event is excluded. */
-static void say_settings(const struct collector *collector, struct member *member)
+/* Writes a note at the start of the stream, if it has any values. */
+static void say_at_start(struct member *member, const char *name, const struct facts *facts)
 {
-	const struct settings *settings = &collector->settings;
-	struct facts facts = { .count = 0 };
-
-	if (strcmp(settings->events, "all") != 0)
-		facts_add(&facts, "events", settings->events);
-	if (strcmp(settings->follow, "all") != 0)
-		facts_add(&facts, "follow", settings->follow);
-	if (settings->sample)
-		facts_format(&facts, "sample", "%" PRId64, settings->sample);
-	if (settings->locks == LOCKS_CONTENDED)
-		facts_add(&facts, "locks", "contended");
-	if (facts.count)
-		facts_write(
-			&facts, member->stream,
-			(struct encode_note){ .name = NOTE_SETTINGS, .time = member->hello.start });
+	if (facts->count)
+		facts_write(facts, member->stream,
+			    (struct encode_note){ .name = name, .time = member->hello.start });
 }
 
-/*
- * Copies the rank that the environment of the process has; "": it has none, or cannot be read. In a
- * run with --node, each process may have another one.
- */
+/* Copies the rank in the process's environment; "": unknown. With --node, each may have another. */
 static void find_rank(int32_t pid, char *rank, size_t size)
 {
 	static const char *const names[] = { RANK_VARIABLES };
@@ -184,30 +197,17 @@ static void say_labels(const struct collector *collector, struct member *member)
 		if (*rank)
 			facts_add(&facts, "rank", rank);
 	}
-	if (facts.count)
-		facts_write(
-			&facts, member->stream,
-			(struct encode_note){ .name = NOTE_LABELS, .time = member->hello.start });
-}
-
-static void say_doubt(struct member *member)
-{
-	struct facts facts = { .count = 0 };
-
-	if (!member->doubt)
-		return;
-	facts_add(&facts, "why", member->doubt);
-	if (member->hello.chunk)
-		facts_add(&facts, "part", "threads");
-	facts_write(&facts, member->stream,
-		    (struct encode_note){ .name = NOTE_UNPROVEN, .time = member->hello.start });
+	say_at_start(member, NOTE_LABELS, &facts);
 }
 
 static void begin_stream(struct collector *collector, struct member *member)
 {
 	const struct control_page *control = collector->shared.control;
+	const struct settings *settings = &collector->settings;
 	const struct arena_hello *hello = &member->hello;
-	const struct encode_process start = {
+	struct facts facts = { .count = 0 };
+	unsigned major = 0, minor = 0;
+	struct encode_process start = {
 		.pid = hello->pid,
 		.parent_pid = hello->parent_pid,
 		.name = hello->name,
@@ -218,7 +218,7 @@ static void begin_stream(struct collector *collector, struct member *member)
 		.parent_stream = member->parent_stream,
 		.start = hello->start,
 		.realtime_ns = collector->realtime_ns,
-		.version = our_version(),
+
 	};
 	const struct encode_note off = {
 		.name = NOTE_RECORDING,
@@ -227,9 +227,20 @@ static void begin_stream(struct collector *collector, struct member *member)
 		.time = hello->start,
 	};
 
+	sscanf(PACKAGE_VERSION, "%u.%u", &major, &minor);
+	start.version = major << 16 | minor;
 	stream_begin(member->stream, &start);
 	collect_sample_begin(collector, member, hello->start);
-	say_settings(collector, member);
+	/* the settings that select events, if any event is excluded */
+	if (strcmp(settings->events, "all") != 0)
+		facts_add(&facts, "events", settings->events);
+	if (strcmp(settings->follow, "all") != 0)
+		facts_add(&facts, "follow", settings->follow);
+	if (settings->sample)
+		facts_format(&facts, "sample", "%" PRId64, settings->sample);
+	if (settings->locks == LOCKS_CONTENDED)
+		facts_add(&facts, "locks", "contended");
+	say_at_start(member, NOTE_SETTINGS, &facts);
 	say_labels(collector, member);
 	if (collector->paused & 1)
 		stream_note(member->stream, &off);
@@ -253,16 +264,11 @@ static void end_predecessor(struct collector *collector, struct member *later)
 	struct member *member = NULL;
 
 	while (watch->our_pid &&
-	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)watch->our_pid, member)) !=
-		       NULL) {
+	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)watch->our_pid, member))) {
 		struct member *first = member->hello.start > later->hello.start ? later : member;
 
 		if (member->phase == PHASE_CLOSING || member == later ||
-		    member->watch.our_pid != watch->our_pid ||
-		    /*
-		     * a member whose identity is uncertain (doubt) replaces only members of the
-		     * same family whose identity is uncertain, too
-		     */
+		    /* a member in doubt replaces only members of the same family in doubt */
 		    (later->doubt && (!member->doubt || member->family != later->family)))
 			continue;
 		/*
@@ -287,39 +293,7 @@ static void clean_name(char *name, size_t size)
 			*name = '_';
 }
 
-static bool has_room(struct collector *collector)
-{
-	uint32_t room = collector->room ? collector->room * 2 : 16;
-	struct member **active;
-
-	if (collector->count < collector->room)
-		return true;
-	active = reallocarray(collector->active, room, sizeof(struct member *));
-	if (!active)
-		return false;
-	collector->active = active;
-	collector->room = room;
-	return true;
-}
-
 /* ---- programs that --follow did not choose ---- */
-
-/*
- * Returns the entry of a name. All names after the first LEFT_OUT_NAMES - 1 share the last entry.
- */
-static struct left_out *find_left_out(struct collector *collector, const char *name)
-{
-	for (int i = 0; i < LEFT_OUT_NAMES; i++) {
-		struct left_out *place = &collector->left_out[i];
-
-		if (!place->count)
-			snprintf(place->name, sizeof(place->name), "%.63s",
-				 i == LEFT_OUT_NAMES - 1 ? "others" : name);
-		if (!place->count || !strcmp(place->name, name))
-			return place;
-	}
-	return &collector->left_out[LEFT_OUT_NAMES - 1];
-}
 
 static void count_unsaid(struct collector *collector)
 {
@@ -330,41 +304,31 @@ static void count_unsaid(struct collector *collector)
 	__atomic_store_n(&collector->shared.control->left_unsaid, (uint32_t)sum, __ATOMIC_RELEASE);
 }
 
-static void say_all_left_out(struct collector *collector, struct member *member)
-{
-	for (int i = 0; i < LEFT_OUT_NAMES && collector->left_out[i].count; i++) {
-		struct facts facts = { .count = 0 };
-
-		facts_add(&facts, "program", collector->left_out[i].name);
-		facts_number(&facts, "count", collector->left_out[i].count);
-		facts_write(&facts, member->stream,
-			    (struct encode_note){ .name = NOTE_NOT_FOLLOWED,
-						  .time = collect_note_time(collector, member) });
-		collector->left_out[i].count = 0;
-	}
-	if (__atomic_load_n(&collector->shared.control->left_unsaid, __ATOMIC_RELAXED))
-		count_unsaid(collector);
-}
-
 static void leave_out(struct collector *collector, const struct guest *guest)
 {
 	struct control_page *control = collector->shared.control;
-	char name[sizeof(collector->left_out->name)];
+	struct left_out *place = collector->left_out;
+	char name[sizeof(place->name)];
 	struct member *member = NULL;
 
 	snprintf(name, sizeof(name), "%.63s", guest->request.text);
 	clean_name(name, sizeof(name));
 	__atomic_add_fetch(&control->left_out, 1, __ATOMIC_RELEASE);
-	find_left_out(collector, name)->count++;
+	/* all names after the first LEFT_OUT_NAMES - 1 share the last entry */
+	while (place->count && place < collector->left_out + LEFT_OUT_NAMES - 1 &&
+	       strcmp(place->name, name) != 0)
+		place++;
+	if (!place->count++)
+		snprintf(place->name, sizeof(place->name), "%s",
+			 place == collector->left_out + LEFT_OUT_NAMES - 1 ? "others" : name);
 	count_unsaid(collector);
 	/*
 	 * Ends the image that executed the excluded program, if it was recorded, unless the guest
 	 * is in doubt: another process may have sent the message, or may have the pid by now.
 	 */
 	while (!guest->doubt && guest->pid &&
-	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)guest->pid, member)) !=
-		       NULL) {
-		if (member->phase == PHASE_CLOSING || member->watch.our_pid != guest->pid)
+	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)guest->pid, member))) {
+		if (member->phase == PHASE_CLOSING)
 			continue;
 		watch_left_out(&member->watch);
 		collect_end_member(collector, member);
@@ -425,25 +389,22 @@ void collect_give_back(struct collector *collector, const struct member *member)
 	bounds_use(&collector->used, user, BOUND_MEMBERS, -1);
 }
 
-static uint32_t count_images(const struct collector *collector, int our_pid)
-{
-	const struct member *member = NULL;
-	uint32_t count = 0;
-
-	while (our_pid &&
-	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)our_pid, member)) != NULL)
-		count += member->watch.our_pid == our_pid;
-	return count;
-}
-
 void collect_say_counts(struct collector *collector, struct member *member)
 {
 	for (uint32_t i = 0; !member && i < collector->count; i++)
 		if (collector->active[i]->phase != PHASE_CLOSING)
 			member = collector->active[i];
 	collector->refused[REFUSED_WAIT] += merge_ended_waits(collector->merge);
-	if (member)
-		say_all_left_out(collector, member);
+	for (int i = 0; member && i < LEFT_OUT_NAMES && collector->left_out[i].count; i++) {
+		struct facts facts = { .count = 0 };
+
+		facts_add(&facts, "program", collector->left_out[i].name);
+		facts_number(&facts, "count", collector->left_out[i].count);
+		collect_say(collector, member, NOTE_NOT_FOLLOWED, &facts);
+		collector->left_out[i].count = 0;
+	}
+	if (member && __atomic_load_n(&collector->shared.control->left_unsaid, __ATOMIC_RELAXED))
+		count_unsaid(collector);
 	for (int i = 0; member && i < REFUSAL_COUNT; i++) {
 		struct facts facts = { .count = 0 };
 
@@ -452,9 +413,7 @@ void collect_say_counts(struct collector *collector, struct member *member)
 		facts_add(&facts, "what", refusal_text((enum refusal)i));
 		facts_number(&facts, "count", collector->refused[i]);
 		collector->refused[i] = 0;
-		facts_write(&facts, member->stream,
-			    (struct encode_note){ .name = NOTE_REFUSED,
-						  .time = collect_note_time(collector, member) });
+		collect_say(collector, member, NOTE_REFUSED, &facts);
 	}
 }
 
@@ -493,25 +452,27 @@ struct newcomer {
 	const struct member *family;
 };
 
-/*
- * Creates a member with all memory that it needs, and takes over the chunk. Returns NULL if the
- * member was refused; *why is the reason.
- */
+/* Makes a member, which takes over the chunk. Returns NULL if it was refused; *why: the reason. */
 static struct member *make_member(struct collector *collector, const struct newcomer *newcomer,
 				  enum refusal *why)
 {
 	uint64_t now = ticks_now(collector->shared.control->clock);
 	struct user *user = find_user(collector, newcomer->uid);
-	struct member *member;
+	uint32_t our_pid = (uint32_t)newcomer->start.our_pid, images = 0;
+	struct member *member = NULL;
 
 	*why = REFUSED_IMAGES;
-	if (count_images(collector, newcomer->start.our_pid) >= bounds[BOUND_IMAGES].of_user)
+	while (our_pid && (member = collect_find(collector, BY_OUR_PID, our_pid, member)))
+		images++;
+	if (images >= bounds[BOUND_IMAGES].of_user)
 		return NULL;
 	*why = REFUSED_MEMBERS;
 	if (user && !bounds_allow(&collector->used, &user->bounds, BOUND_MEMBERS, 1))
 		return NULL;
 	*why = REFUSED_NO_MEMORY;
-	member = user && has_room(collector) ? calloc(1, sizeof(*member)) : NULL;
+	if (collector->count < collector->room ||
+	    !array_grow(&collector->active, &collector->room, sizeof(*collector->active)))
+		member = user ? calloc(1, sizeof(*member)) : NULL;
 	if (!member)
 		return NULL;
 	member->user = user;
@@ -535,23 +496,18 @@ static struct member *make_member(struct collector *collector, const struct newc
 	return NULL;
 }
 
-/*
- * Makes a process a member. Returns false if it was refused; the caller then keeps the chunk and
- * the pidfd.
- */
+/* Makes a process a member. Returns false if it was refused: the caller keeps chunk and pidfd. */
 static bool adopt(struct collector *collector, const struct newcomer *newcomer, enum refusal *why)
 {
 	struct member *member = make_member(collector, newcomer, why);
 	struct control_page *control = collector->shared.control;
 	struct watch_start known = newcomer->start;
+	struct facts doubt = { .count = 0 };
 
 	collect_beat(collector);
 	if (!member)
 		return false;
-	/*
-	 * the pidfd of the first process was opened early, since this process may be dead when its
-	 * message arrives
-	 */
+	/* the pidfd of the first process, opened early since the process may be dead by now */
 	if (known.pidfd < 0 && known.pid == collector->starter_pid) {
 		known.pidfd = collector->starter;
 		collector->starter = -1;
@@ -569,7 +525,11 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	member->parent_stream = parent_stream(collector, &member->hello);
 	open_sink(collector, member);
 	begin_stream(collector, member);
-	say_doubt(member);
+	if (member->doubt)
+		facts_add(&doubt, "why", member->doubt);
+	if (member->doubt && member->hello.chunk)
+		facts_add(&doubt, "part", "threads");
+	say_at_start(member, NOTE_UNPROVEN, &doubt);
 	/* reports the file name: only the collector knows which name was unused */
 	if (collector->reports >= 0 && (!collector->bundle || !member->number))
 		dprintf(collector->reports, "%u %d %s\n", member->number, member->hello.pid,
@@ -630,10 +590,7 @@ void collect_extend(struct collector *collector, struct member *member)
 	}
 }
 
-/*
- * Checks the pid that a process claims to have in its own namespace, which may differ from the
- * collector's. Returns NULL if the kernel confirms the pid, otherwise the reason for doubt.
- */
+/* Checks the pid in the process's own namespace. Returns NULL, or the reason for doubt. */
 static const char *check_number(struct guest *guest)
 {
 	int32_t own;
@@ -662,8 +619,7 @@ static bool add_piece(struct collector *collector, const struct guest *guest, st
 	*why = REFUSED_PIECE;
 	while (!guest->doubt && guest->pid &&
 	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)guest->pid, member))) {
-		if (member->phase != PHASE_CLOSING && member->watch.our_pid == guest->pid &&
-		    member->user->uid == guest->uid &&
+		if (member->phase != PHASE_CLOSING && member->user->uid == guest->uid &&
 		    same_key(member->hello.key, guest->hello.key))
 			return add_chunk(collector, member, chunk, why);
 	}
@@ -720,22 +676,6 @@ static bool has_spares_of_one_user(struct member *family)
 }
 
 /*
- * Finds the member to which a spare's chunk belongs: the member of the same family that has the
- * spare's key.
- */
-static struct member *find_relative(const struct collector *collector, const struct member *family,
-				    const struct arena_hello *hello)
-{
-	struct member *member = NULL;
-
-	while ((member = collect_find(collector, BY_KEY, collect_key(hello->key), member)) != NULL)
-		if (member->family == family->family && member->phase != PHASE_CLOSING &&
-		    same_key(member->hello.key, hello->key))
-			return member;
-	return NULL;
-}
-
-/*
  * Accepts a spare that a sandboxed child process, or a thread of such a process, has taken. Every
  * process that shares this memory can overwrite all facts about the spare. So the spare becomes a
  * part of another member only if all these processes belong to one user.
@@ -745,9 +685,7 @@ static void take_spare(struct collector *collector, struct member *family, uint3
 	struct arena_hello hello;
 	struct chunk *chunk = chunk_take_spare(family->chunks[0], i, &hello);
 	bool is_of_one_user = chunk && has_spares_of_one_user(family);
-	struct member *relative = chunk && hello.chunk && is_of_one_user
-					  ? find_relative(collector, family, &hello)
-					  : NULL;
+	struct member *relative = NULL;
 	const struct newcomer newcomer = {
 		.hello = &hello,
 		.chunk = chunk,
@@ -768,6 +706,12 @@ static void take_spare(struct collector *collector, struct member *family, uint3
 		chunk_close(chunk);
 		return;
 	}
+	/* the chunk of a further thread belongs to the member of the same family with its key */
+	while (hello.chunk && is_of_one_user &&
+	       (relative = collect_find(collector, BY_KEY, collect_key(hello.key), relative)))
+		if (relative->family == family->family && relative->phase != PHASE_CLOSING &&
+		    same_key(relative->hello.key, hello.key))
+			break;
 	taken = relative ? add_chunk(collector, relative, chunk, &why)
 			 : adopt(collector, &newcomer, &why);
 	if (!taken) {
@@ -795,32 +739,11 @@ void collect_receive_spares(struct collector *collector)
 	}
 }
 
-static void receive_guest(struct collector *collector, struct guest *guest)
-{
-	struct guest **at = &collector->requests;
-
-	if (guest->memory >= 0) {
-		admit(collector, guest);
-	} else if (guest->request.command == CONTROL_LEFT_OUT) {
-		leave_out(collector, guest);
-	} else {
-		while (*at)
-			at = &(*at)->next;
-		guest->next = NULL;
-		*at = guest;
-		return;
-	}
-	listener_dismiss(guest);
-}
-
-/*
- * Receives the guests in the list from `*at` to its end, in the order of arrival. A guest whose
- * user has no time left in this round stays in the list. Returns the end of the list.
- */
+/* Receives guests from `*at` on whose users have time left. Returns the end of the list. */
 static struct guest **receive_guests(struct collector *collector, struct guest **at)
 {
 	while (*at) {
-		struct guest *guest = *at;
+		struct guest *guest = *at, **last;
 		uint64_t begun = ticks_clock_ns();
 		struct user *user;
 
@@ -833,7 +756,18 @@ static struct guest **receive_guests(struct collector *collector, struct guest *
 		}
 		*at = guest->next;
 		listener_attend(collector->listener, guest);
-		receive_guest(collector, guest);
+		if (guest->memory < 0 && guest->request.command != CONTROL_LEFT_OUT) {
+			for (last = &collector->requests; *last; last = &(*last)->next)
+				;
+			guest->next = NULL;
+			*last = guest;
+		} else {
+			if (guest->memory >= 0)
+				admit(collector, guest);
+			else
+				leave_out(collector, guest);
+			listener_dismiss(guest);
+		}
 		if (user)
 			collect_charge(collector, user, begun);
 	}
@@ -853,10 +787,7 @@ void collect_receive(struct collector *collector)
 		while (*end)
 			end = &(*end)->next;
 		*end = listener_take(collector->listener, &has_more);
-		/*
-		 * receives spares first: a process that executes another program may have used a
-		 * spare before, and the new program connects now
-		 */
+		/* spares first: a program that connects may have replaced one that used a spare */
 		collect_receive_spares(collector);
 		at = receive_guests(collector, at);
 		collect_beat(collector);

@@ -22,24 +22,6 @@ _Static_assert(COLUMN_ROOM >= (EVENTS_MAX + 1) * 2 * HTR_VARINT_MAX, "numbers of
 
 #define COLUMNS_ROOM ((HTR_COLUMN_COUNT + 1) * (size_t)COLUMN_ROOM)
 
-/*
- * Maps enough memory for all columns, so that the code that adds an event does not check whether
- * there is room. Uses mmap(), since a short stream touches few pages of a new mapping, whereas
- * malloc() may return pages that were touched before.
- */
-static bool make_columns(struct htr *htr)
-{
-	uint8_t *room = mmap(NULL, COLUMNS_ROOM, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (room == MAP_FAILED)
-		return false;
-	htr->definitions.start = room;
-	for (int i = 0; i < HTR_COLUMN_COUNT; i++)
-		htr->columns[i].start = room + (i + 1) * COLUMN_ROOM;
-	return true;
-}
-
 static void begin_block(struct htr *htr)
 {
 	for (int i = 0; i < HTR_COLUMN_COUNT; i++)
@@ -65,9 +47,24 @@ static void begin_block(struct htr *htr)
 struct htr *htr_create(void)
 {
 	struct htr *htr = calloc(1, sizeof(*htr));
+	uint8_t *room;
 
 	if (!htr)
 		return NULL;
+	/*
+	 * Maps enough memory for all columns, so that the code that adds an event does not check
+	 * whether there is room. Uses mmap(), since a short stream touches few pages of a new
+	 * mapping, whereas malloc() may return pages that were touched before.
+	 */
+	room = mmap(NULL, COLUMNS_ROOM, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (room == MAP_FAILED) {
+		free(htr);
+		return NULL;
+	}
+	htr->definitions.start = room;
+	for (int i = 0; i < HTR_COLUMN_COUNT; i++)
+		htr->columns[i].start = room + (i + 1) * COLUMN_ROOM;
 	hash_table_init(&htr->functions.table);
 	hash_table_init(&htr->argument_names.table);
 	htr->node_mask = 4095;
@@ -78,8 +75,7 @@ struct htr *htr_create(void)
 	htr->node_table = calloc(htr->node_mask + 1, sizeof(*htr->node_table));
 	htr->shapes = calloc(htr->shape_mask + 1, sizeof(*htr->shapes));
 	htr->thread_table = calloc(htr->thread_mask + 1, sizeof(*htr->thread_table));
-	if (!make_columns(htr) || !htr->nodes || !htr->node_table || !htr->shapes ||
-	    !htr->thread_table) {
+	if (!htr->nodes || !htr->node_table || !htr->shapes || !htr->thread_table) {
 		htr_destroy(htr);
 		return NULL;
 	}
@@ -106,8 +102,7 @@ void htr_destroy(struct htr *htr)
 {
 	if (!htr)
 		return;
-	if (htr->definitions.start)
-		munmap(htr->definitions.start, COLUMNS_ROOM);
+	munmap(htr->definitions.start, COLUMNS_ROOM);
 	for (uint32_t i = 0; i < HTR_MODELS; i++)
 		free(htr->models[i]);
 	htr_free_names(&htr->functions);
@@ -142,10 +137,7 @@ inline_ uint32_t common_frames(const struct model *model, const uint64_t *frames
 	return same;
 }
 
-/*
- * Whether the path from `node` up to its ancestor `from` has these frames. Stores the nodes of the
- * path in the model.
- */
+/* Whether the path from `node` up to its ancestor `from` has these frames; puts it in the model. */
 inline_ bool leads_to(const struct htr *htr, struct model *model, const uint64_t *frames,
 		      uint32_t fresh, uint32_t from, uint32_t node)
 {
@@ -378,10 +370,7 @@ inline_ void draft_related(struct htr *htr, struct draft *draft, uint64_t relate
 
 	if (!related)
 		return;
-	/*
-	 * `related` is either the address of a second object, usually close to that of the first
-	 * object, or a number, usually far from that address.
-	 */
+	/* the address of a second object is usually near the first object, a number is not */
 	if (magnitude(step) <= magnitude(related))
 		draft->rules |= HTR_RELATED_NEAR;
 	else
@@ -426,10 +415,7 @@ inline_ struct model *model_of(struct htr *htr, uint32_t thread, uint64_t pthrea
 	return htr_change_thread(htr, thread, pthread);
 }
 
-/*
- * The site of the thread's previous event. Its member `next` is the node of the event that came
- * next when this site last occurred.
- */
+/* The site of the thread's last event; `next`: the node that came next when it last occurred. */
 inline_ struct htr_site *last_site(struct model *model)
 {
 	return &model->model.sites[model->model.last];
@@ -632,10 +618,7 @@ void htr_argument(struct htr *htr, uint32_t name, const char *value, size_t leng
 {
 	struct column *to = &htr->columns[HTR_COLUMN_others];
 
-	/*
-	 * a hook's arguments always fit; an argument of a converted stream that does not fit is
-	 * omitted
-	 */
+	/* a hook's arguments always fit; an argument of a converted stream may be omitted */
 	if (!has_room(to, HTR_VARINT_MAX + length)) {
 		htr->list = NULL;
 		return;

@@ -19,10 +19,7 @@
 
 struct htr;
 
-/*
- * One CALL packet with the tail of protocol 2.0. The number `function` replaces the name in the
- * packet.
- */
+/* One CALL packet of protocol 2.0. The number `function` replaces the name in the packet. */
 struct htr_event {
 	const struct encode_packet_call *call;
 	uint32_t function; /* a number that htr_function() returned */
@@ -58,10 +55,7 @@ struct htr_block_parts {
 struct htr *htr_create(void);
 void htr_destroy(struct htr *htr);
 
-/*
- * Creates an htr without definitions, which continues the counts of the htr `before`. All blocks of
- * `before` must have been taken.
- */
+/* Makes an htr without definitions, with the counts of `before`, whose blocks must be taken. */
 struct htr *htr_next(const struct htr *before);
 
 /* Number of calls that this htr and its predecessors have encoded. */
@@ -117,10 +111,7 @@ bool htr_is_empty(const struct htr *htr);
 /* Whether an allocation has ever failed; later events may be incomplete. */
 bool htr_has_failed(const struct htr *htr);
 
-/*
- * Ends the block, returns its contents and begins the next block. Returns NULL if there is no
- * memory, or the block is empty.
- */
+/* Ends the block and begins the next. Returns NULL if it is empty, or there is no memory. */
 struct htr_block_parts *htr_take(struct htr *htr);
 
 #endif

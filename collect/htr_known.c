@@ -13,56 +13,49 @@ static bool name_equal(const void *item, const void *key)
 	return one->length == two->length && !memcmp(one->text, two->text, two->length);
 }
 
-/* Finds or adds a name. *is_new: whether it was added. Returns NULL if there is no memory. */
-static const struct name *find_name(struct names *names, const char *text, size_t length,
-				    bool *is_new)
+/* Returns the number of a name; 0: no memory. *added: the name if it was added, otherwise NULL. */
+static uint32_t name_number(struct htr *htr, struct names *names, const char *text, size_t length,
+			    const char **added)
 {
 	struct name key = { text, length, 0 };
 	uint64_t hash = hash_bytes(names->table.seed, text, length);
 	struct name *found = hash_table_find(&names->table, hash, name_equal, &key);
 
-	*is_new = false;
+	*added = NULL;
 	if (found)
-		return found;
+		return found->id;
 	found = malloc(sizeof(*found) + length + 1);
 	if (!found || hash_table_add(&names->table, hash, found)) {
 		free(found);
-		return NULL;
+		htr->has_failed = true;
+		return 0;
 	}
 	memcpy(found + 1, text, length);
 	((char *)(found + 1))[length] = 0;
 	*found = (struct name){ (const char *)(found + 1), length, names->count++ };
 	names->bytes += sizeof(*found) + length + 4 * sizeof(struct hash_table_slot);
-	*is_new = true;
-	return found;
+	*added = found->text;
+	return found->id;
 }
 
 uint32_t htr_function(struct htr *htr, const char *text, size_t length)
 {
-	bool is_new;
-	const struct name *name = find_name(&htr->functions, text, length, &is_new);
+	const char *added;
+	uint32_t number = name_number(htr, &htr->functions, text, length, &added);
 
-	if (!name) {
-		htr->has_failed = true;
-		return 0;
-	}
-	if (is_new)
-		define_function(htr, &(struct htr_function){ .name = name->text });
-	return name->id;
+	if (added)
+		define_function(htr, &(struct htr_function){ .name = added });
+	return number;
 }
 
 uint32_t htr_argument_name(struct htr *htr, const char *text, size_t length)
 {
-	bool is_new;
-	const struct name *name = find_name(&htr->argument_names, text, length, &is_new);
+	const char *added;
+	uint32_t number = name_number(htr, &htr->argument_names, text, length, &added);
 
-	if (!name) {
-		htr->has_failed = true;
-		return 0;
-	}
-	if (is_new)
-		define_name(htr, &(struct htr_name){ .name = name->text });
-	return name->id;
+	if (added)
+		define_name(htr, &(struct htr_name){ .name = added });
+	return number;
 }
 
 void htr_free_names(struct names *names)
@@ -123,31 +116,25 @@ static struct thread *find_thread(struct htr *htr, uint32_t number, uint64_t pth
 	return thread;
 }
 
-/* Returns the thread's model in this block, and assigns one if it has none yet. NULL: no memory. */
-static struct model *take_model(struct htr *htr, struct thread *thread)
-{
-	struct model *model;
-
-	if (thread->block == htr->block && thread->model < HTR_MODELS)
-		return htr->models[thread->model];
-	model = htr->models[htr->model_count];
-	if (!model)
-		model = htr->models[htr->model_count] = malloc(sizeof(*model));
-	if (!model)
-		return NULL;
-	thread->block = htr->block;
-	thread->model = htr->model_count++;
-	htr_model_begin(&model->model);
-	model->path_count = 0;
-	model->memory = NULL;
-	return model;
-}
-
 struct model *htr_change_thread(struct htr *htr, uint32_t number, uint64_t pthread)
 {
 	struct thread *thread = find_thread(htr, number, pthread);
-	struct model *model = thread ? take_model(htr, thread) : NULL;
+	struct model *model = NULL;
 
+	if (thread && thread->block == htr->block && thread->model < HTR_MODELS) {
+		model = htr->models[thread->model];
+	} else if (thread) {
+		model = htr->models[htr->model_count];
+		if (!model)
+			model = htr->models[htr->model_count] = malloc(sizeof(*model));
+		if (model) {
+			thread->block = htr->block;
+			thread->model = htr->model_count++;
+			htr_model_begin(&model->model);
+			model->path_count = 0;
+			model->memory = NULL;
+		}
+	}
 	if (!model) {
 		htr->has_failed = true;
 		return NULL;
@@ -173,15 +160,27 @@ static inline uint32_t *node_place(const struct htr *htr, uint32_t parent, uint6
 	}
 }
 
-/*
- * Grows the table to four times its size. So on average only one node is moved for every three
- * nodes that are added.
- */
-static bool grow_node_table(struct htr *htr)
+/* Makes room for a further node. Returns false if there is no memory. */
+static bool make_node_room(struct htr *htr)
 {
-	uint64_t mask = htr->node_mask * 4 + 3;
-	uint32_t *table = calloc(mask + 1, sizeof(*table));
+	struct node *nodes;
+	uint32_t *table;
+	uint64_t mask;
 
+	if (htr->node_count + 1 >= htr->node_room) {
+		if (htr->node_room > UINT32_MAX / 2)
+			return false;
+		nodes = reallocarray(htr->nodes, htr->node_room * 2ull, sizeof(*nodes));
+		if (!nodes)
+			return false;
+		htr->nodes = nodes;
+		htr->node_room *= 2;
+	}
+	if (htr->node_count < htr->node_mask / 2)
+		return true;
+	/* four times the size: on average, only one node is moved for three added nodes */
+	mask = htr->node_mask * 4 + 3;
+	table = calloc(mask + 1, sizeof(*table));
 	if (!table)
 		return false;
 	free(htr->node_table);
@@ -192,43 +191,19 @@ static bool grow_node_table(struct htr *htr)
 	return true;
 }
 
-static bool grow_nodes(struct htr *htr)
-{
-	struct node *nodes;
-
-	if (htr->node_room > UINT32_MAX / 2)
-		return false;
-	nodes = reallocarray(htr->nodes, htr->node_room * 2ull, sizeof(*nodes));
-	if (!nodes)
-		return false;
-	htr->nodes = nodes;
-	htr->node_room *= 2;
-	return true;
-}
-
-static uint32_t new_node(struct htr *htr, uint32_t parent, uint64_t address)
-{
-	uint32_t number = htr->node_count + 1;
-
-	if ((number >= htr->node_room && !grow_nodes(htr)) ||
-	    (htr->node_count >= htr->node_mask / 2 && !grow_node_table(htr))) {
-		htr->has_failed = true;
-		return 0;
-	}
-	*node_place(htr, parent, address) = number;
-	htr->nodes[number] = (struct node){ .address = address, .parent = parent };
-	htr->node_count = number;
-	define_node(htr, &(struct htr_node){ parent, address - htr->node_address });
-	htr->node_address = address;
-	return number;
-}
-
 uint32_t htr_find_node(struct htr *htr, uint32_t parent, uint64_t address)
 {
 	uint32_t number = *node_place(htr, parent, address);
 
-	if (!number)
-		number = new_node(htr, parent, address);
+	if (!number && make_node_room(htr)) {
+		number = ++htr->node_count;
+		*node_place(htr, parent, address) = number;
+		htr->nodes[number] = (struct node){ .address = address, .parent = parent };
+		define_node(htr, &(struct htr_node){ parent, address - htr->node_address });
+		htr->node_address = address;
+	} else if (!number) {
+		htr->has_failed = true;
+	}
 	*htr_child(&htr->nodes[parent], address) = number;
 	return number;
 }

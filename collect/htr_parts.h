@@ -62,10 +62,7 @@ struct shape {
  */
 struct model {
 	struct htr_model model;
-	/*
-	 * `memory` and `turn` of the thread's last call on the fast path (struct fast_call); memory
-	 * NULL: unknown
-	 */
+	/* of the thread's last call on the fast path (struct fast_call); memory NULL: unknown */
 	const void *memory;
 	uint64_t turn;
 	uint32_t path_count;
@@ -105,10 +102,7 @@ struct htr {
 
 	/* remembered lists of arguments; their keys are bytes of records; NULL: none yet */
 	struct htr_list *lists;
-	/*
-	 * the list that is being added, and will be remembered when it is complete; NULL: it will
-	 * not be remembered
-	 */
+	/* the list that is being added and will be remembered when it is complete; NULL: none */
 	struct htr_list *list;
 	size_t list_begin; /* where the list begins, as an offset in the column */
 };
@@ -219,16 +213,10 @@ struct model *htr_change_thread(struct htr *htr, uint32_t number, uint64_t pthre
 /* Returns the child of node `parent` with this address, and adds it if it is new. 0: no memory. */
 uint32_t htr_find_node(struct htr *htr, uint32_t parent, uint64_t address);
 
-/*
- * Finds or adds a shape. *is_new: whether it was added. The caller has searched the table of recent
- * shapes.
- */
+/* Finds or adds a shape that is not a recent one. *is_new: whether it was added. */
 struct shape *htr_find_shape(struct htr *htr, const struct htr_key *key, bool *is_new);
 
-/*
- * Where a node remembers a child with this address. The lowest bit is ignored, since two calls are
- * never adjacent.
- */
+/* Where a node remembers a child. Bit 0 is ignored, since two calls are never adjacent. */
 inline_ uint32_t *htr_child(struct node *node, uint64_t address)
 {
 	return &node->children[(address ^ address >> 3) >> 1 & 1];

@@ -7,8 +7,6 @@
 #include "collect/collect_parts.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -34,10 +32,7 @@
 #define SIZE_MOST 36u
 /* percentage of the size that the shortened file keeps */
 #define SIZE_KEPT 20u
-/*
- * at this percentage, the collector takes no records from the rings until the file is shorter, for
- * at most PATIENCE_NS
- */
+/* at this percentage, no records are taken until the file is shorter, for at most PATIENCE_NS */
 #define SIZE_FULL 48u
 /* if live objects use more than this percentage, both files together exceed the size */
 #define SIZE_HELD   9u
@@ -62,10 +57,7 @@ struct keeper {
 	pid_t pid;
 	struct sink_next next;
 	int exchange;
-	struct {
-		struct keep_ended *items;
-		size_t count, capacity;
-	} ended;
+	ARRAY_OF(struct keep_ended) ended;
 };
 
 static uint64_t trace_now(const struct collector *collector)
@@ -97,12 +89,7 @@ int collect_keep_begin(struct collector *collector, struct error *err)
 	return 0;
 }
 
-/* ---- sections ---- */
-
-/*
- * Returns `hundredths` percent of the size to keep, plus the bytes for live objects and a fifth of
- * these bytes.
- */
+/* `hundredths` percent of the size to keep, plus 120 percent of the bytes for live objects. */
 static uint64_t part_of(const struct keeper *keeper, uint32_t hundredths)
 {
 	return keeper->options.bytes / 100 * hundredths + keeper->held + keeper->held / 5;
@@ -159,10 +146,7 @@ static void keep_stop(struct collector *collector)
 	keeper->state = KEEP_WRITING;
 }
 
-/*
- * Reports why the file was not shortened. The file stays as it is and grows; the next attempt is
- * RETRY_NS later.
- */
+/* Reports why the file was not shortened. It grows until the next attempt, RETRY_NS later. */
 static void keep_fail(struct collector *collector, uint64_t now_ns, const char *why)
 {
 	keep_report(collector, "cannot shorten the trace", why);
@@ -170,10 +154,7 @@ static void keep_fail(struct collector *collector, uint64_t now_ns, const char *
 	keep_stop(collector);
 }
 
-/*
- * Reads the answer of holdtrace-keep from the exchange file, as one block. Returns NULL if the size
- * of the answer is wrong, or there is no memory.
- */
+/* Reads the answer of holdtrace-keep. Returns NULL if its size is wrong, or there is no memory. */
 static struct keep_done *read_answer(int exchange)
 {
 	struct keep_done *done;
@@ -229,29 +210,11 @@ static void keep_take(struct collector *collector, uint64_t now_ns)
 	keep_stop(collector);
 }
 
-/*
- * Finds out why holdtrace-keep failed. The exchange file contains a text only if the exit status is
- * KEEP_SAID.
- */
-static void tell_why(const struct keeper *keeper, int status, char *why, size_t room)
-{
-	ssize_t got = 0;
-
-	if (WIFEXITED(status) && WEXITSTATUS(status) == KEEP_SAID)
-		got = pread(keeper->exchange, why, room - 1, 0);
-	why[got > 0 ? got : 0] = '\0';
-	if (*why)
-		return;
-	if (WIFSIGNALED(status))
-		snprintf(why, room, "holdtrace-keep was killed by signal %d", WTERMSIG(status));
-	else
-		snprintf(why, room, "holdtrace-keep failed (status %d)", WEXITSTATUS(status));
-}
-
 static void look_after(struct collector *collector, uint64_t now_ns)
 {
 	struct keeper *keeper = collector->keeper;
 	char why[256];
+	ssize_t got = 0;
 	int status = 0;
 	pid_t pid = waitpid(keeper->pid, &status, WNOHANG);
 
@@ -262,7 +225,17 @@ static void look_after(struct collector *collector, uint64_t now_ns)
 		keep_take(collector, now_ns);
 		return;
 	}
-	tell_why(keeper, pid > 0 ? status : 0, why, sizeof(why));
+	status = pid > 0 ? status : 0;
+	/* with this status, the exchange file contains the reason */
+	if (WIFEXITED(status) && WEXITSTATUS(status) == KEEP_SAID)
+		got = pread(keeper->exchange, why, sizeof(why) - 1, 0);
+	why[got > 0 ? got : 0] = '\0';
+	if (!*why && WIFSIGNALED(status))
+		snprintf(why, sizeof(why), "holdtrace-keep was killed by signal %d",
+			 WTERMSIG(status));
+	else if (!*why)
+		snprintf(why, sizeof(why), "holdtrace-keep failed (status %d)",
+			 WEXITSTATUS(status));
 	keep_fail(collector, now_ns, why);
 }
 
@@ -296,9 +269,7 @@ static void go_on(struct collector *collector, uint64_t now_ns)
 			    !stream_has_sections(collector->active[i]->stream))
 				return;
 		keeper->state = KEEP_WRITING;
-		/*
-		 * if the file has not grown since its kept part began, nothing more can be removed
-		 */
+		/* if the file has not grown since its kept part began, nothing can be removed */
 		if (now_ns < keeper->retry_ns ||
 		    (keeper->options.ns ? keeper->oldest_ns >= keeper->grown_ns ||
 						  now_ns - keeper->oldest_ns <
@@ -349,10 +320,7 @@ void collect_keep_leave(struct collector *collector, const struct member *member
 
 	if (!ended)
 		return;
-	/*
-	 * the end of a process counts as growth, since all events of the process can be removed
-	 * later
-	 */
+	/* an end counts as growth, since all events of the process can be removed later */
 	collector->keeper->grown_ns = trace_now(collector);
 	*ended = (struct keep_ended){ .stream = member->stream->bundle.number,
 				      .ended_ns = trace_now(collector) };

@@ -10,10 +10,7 @@
 
 #include "arena.h"
 
-/*
- * Leaves `places` empty if the offsets cannot be found: there is no libc with glibc's name, or it
- * has no build-id.
- */
+/* Leaves `places` empty if there is no libc with glibc's name, or it has no build-id. */
 void libc_places_find(struct libc_places *places);
 
 #endif

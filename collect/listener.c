@@ -29,27 +29,13 @@
 #define SO_PEERPIDFD 77 /* exists since Linux 6.5 */
 #endif
 
-/* A connection that has not sent its message yet. The list is in the order of arrival. */
-struct visitor {
-	struct visitor *next;
-	int connection, pidfd;
-	pid_t pid;
-	uid_t uid;
-	const char *doubt; /* see struct guest */
-	/* the process that now has the visitor's pid does not belong to the run */
-	bool is_stranger;
-};
-
 /* maximum number of open connections of the owner, and also of all other users together */
 #define VISITORS_MOST 256
 /* maximum number of open connections of each user other than the owner */
 #define VISITORS_USER 64
 /* maximum number of other users' connections that are accepted in one turn */
 #define OTHERS_TURN 64
-/*
- * new processes wait before they connect if the total in `crowd` is at least this
- * (listener_crowd())
- */
+/* new processes wait before they connect if a total in `crowd` is at least this */
 #define CROWD 128
 /*
  * Maximum number of waiting guests of a user other than the owner, and of all such users together:
@@ -60,46 +46,37 @@ struct visitor {
 #define GUESTS_OTHERS  2048
 #define SAYINGS_USER   16384
 #define SAYINGS_OTHERS 32768
-/*
- * other users' guests and connections have two descriptors each: each kind may have 1/OTHERS_PART
- * of the collector's descriptors
- */
+/* other users' guests, and their connections, may each use 1/OTHERS_PART of the descriptors */
 #define OTHERS_PART   8
 #define USERS	      256
 #define CLOSINGS_MOST 8
 #define EVENTS_MOST   16      /* maximum number of events that one epoll_wait() returns */
 #define PAUSE_NS      2000000 /* pause between two turns of the thread */
 #define NOBODY	      65534 /* uid of all users without a mapping in this user namespace (overflowuid) */
-/*
- * if the limit of descriptors is lower than this, the listener opens only the necessary descriptors
- */
+/* with a lower limit of descriptors, the listener opens only the necessary descriptors */
 #define LIMIT_COMFORT 64
+
+/*
+ * Sockets, in the order in which connections are accepted: they listen on a path for owners, on an
+ * abstract name, on a path, and in another network namespace.
+ */
+enum { BY_OWNER, BY_NAME, BY_PATH, BY_GUEST, SOCKETS };
 
 struct listener {
 	struct shared *shared;
 	int epoll;
-	/*
-	 * sockets that listen on an abstract name, on a path, on a path for owners, and in another
-	 * network namespace
-	 */
-	int by_name, by_path, by_owner, by_guest;
+	int sockets[SOCKETS];  /* -1: not open */
 	int path, owners_path; /* O_PATH descriptors of the socket files */
-	/*
-	 * spare descriptors, which are closed when a connection must be accepted and no other
-	 * descriptor is free
-	 */
+	/* spare descriptors, closed to accept a connection when no other descriptor is free */
 	int reserve[2];
 	bool is_tight;	     /* the limit of descriptors is too low for a thread */
 	bool sees_all_users; /* in this user namespace, each user has a distinct uid */
 	uid_t owner;
 	uint32_t noticed, guest_count;
 	pthread_mutex_t lock; /* guards visitors, first and last, and accept_and_receive() */
-	struct visitor *visitors;
+	struct guest *visitors;
 	struct guest *first, **last;
-	/*
-	 * numbers of waiting guests, by user, and of all users who are not owners: [0] with memory,
-	 * [1] with only a message; atomic
-	 */
+	/* waiting guests by user, and of all others: [0] with memory, [1] with a request; atomic */
 	uint32_t waiting_of[2][USERS], waiting_of_others[2];
 	uint32_t others_most; /* limit from the collector's descriptors: see OTHERS_PART */
 	/* counts of listener_crowd(): [0] for the owner, [1] for all other users; atomic */
@@ -141,35 +118,29 @@ static int listen_by_name(const char *session)
  * collector's descriptor in /proc. mode: who may connect. Returns the socket, or -1; *path: an
  * O_PATH descriptor of its file.
  */
-static int listen_in(const struct listener *listener, const char *directory, mode_t mode, int *path)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd;
-
-	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/.%s%s", directory,
-		     CONTROL_SOCKET_PREFIX,
-		     listener->shared->session) >= (int)sizeof(address.sun_path))
-		return -1;
-	fd = listen_on(&address, sizeof(address));
-	if (fd < 0)
-		return -1;
-	chmod(address.sun_path, mode);
-	*path = open(address.sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	unlink(address.sun_path);
-	if (*path >= 0)
-		return fd;
-	close(fd);
-	return -1;
-}
-
 static int listen_somewhere(const struct listener *listener, mode_t mode, int *path)
 {
 	static const char *const directories[] = { "/dev/shm", "/tmp", "/var/tmp", "." };
-	int fd = -1;
 
-	for (size_t i = 0; fd < 0 && i < sizeof(directories) / sizeof(directories[0]); i++)
-		fd = listen_in(listener, directories[i], mode, path);
-	return fd;
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		struct sockaddr_un address = { .sun_family = AF_UNIX };
+		int fd;
+
+		if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/.%s%s", directories[i],
+			     CONTROL_SOCKET_PREFIX,
+			     listener->shared->session) >= (int)sizeof(address.sun_path))
+			continue;
+		fd = listen_on(&address, sizeof(address));
+		if (fd < 0)
+			continue;
+		chmod(address.sun_path, mode);
+		*path = open(address.sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		unlink(address.sun_path);
+		if (*path >= 0)
+			return fd;
+		close(fd);
+	}
+	return -1;
 }
 
 static void watch_socket(struct listener *listener, int fd)
@@ -180,10 +151,7 @@ static void watch_socket(struct listener *listener, int fd)
 		epoll_ctl(listener->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-/*
- * Opens the reserve. A new connection needs two descriptors: one for itself and one for the memory
- * that is sent with it.
- */
+/* Opens the reserve: a new connection needs one descriptor, and one for the memory sent with it. */
 static bool take_reserve(struct listener *listener)
 {
 	for (int i = 0; i < 2; i++)
@@ -192,65 +160,45 @@ static bool take_reserve(struct listener *listener)
 	return listener->reserve[0] >= 0 && listener->reserve[1] >= 0;
 }
 
+static void close_descriptor(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 static void give_reserve(struct listener *listener)
 {
-	for (int i = 0; i < 2; i++) {
-		if (listener->reserve[i] >= 0)
-			close(listener->reserve[i]);
-		listener->reserve[i] = -1;
-	}
+	close_descriptor(&listener->reserve[0]);
+	close_descriptor(&listener->reserve[1]);
 }
 
 /*
  * Opens a second socket with the same abstract name, in the network namespace of the process that
- * holdtrace attaches to: programs can only connect to sockets in their own namespace. Does nothing
- * if the process is in the collector's namespace, or if the collector may not enter that namespace.
+ * holdtrace attaches to: programs can only connect to sockets in their own namespace. Returns -1 if
+ * the process is in the collector's namespace, or if the collector may not enter that namespace.
  */
-static void listen_in_network_of(struct listener *listener, int32_t pid)
+static int listen_in_network_of(int32_t pid, const char *session)
 {
 	char path[64];
 	struct stat ours, theirs;
 	cleanup_fd int own = -1, guest = -1;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
 	guest = open(path, O_RDONLY | O_CLOEXEC);
 	own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (guest < 0 || own < 0 || fstat(own, &ours) || fstat(guest, &theirs) ||
 	    ours.st_ino == theirs.st_ino || setns(guest, CLONE_NEWNET))
-		return;
-	listener->by_guest = listen_by_name(listener->shared->session);
+		return -1;
+	fd = listen_by_name(session);
 	/* a process with the right to enter the namespace also has the right to return */
 	while (setns(own, CLONE_NEWNET) && errno == EINTR)
 		;
+	return fd;
 }
 
-/*
- * If the limit of descriptors is high enough, opens the sockets that have a path, and the epoll
- * descriptor by which the thread waits for the sockets.
- */
-static void open_comfort(struct listener *listener)
-{
-	struct rlimit limit;
-
-	listener->is_tight =
-		getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < LIMIT_COMFORT;
-	if (listener->is_tight) {
-		give_reserve(listener);
-		return;
-	}
-	listener->by_path = listen_somewhere(listener, 0666, &listener->path);
-	listener->by_owner = listen_somewhere(listener, 0600, &listener->owners_path);
-	listener->epoll = epoll_create1(EPOLL_CLOEXEC);
-	watch_socket(listener, listener->by_name);
-	watch_socket(listener, listener->by_path);
-	watch_socket(listener, listener->by_owner);
-	watch_socket(listener, listener->by_guest);
-}
-
-/*
- * Whether the collector is in the initial user namespace. In other namespaces, all users without a
- * mapping have the same uid (overflowuid).
- */
+/* Whether this is the initial user namespace: in others, users without a mapping share a uid. */
 static bool sees_all_users(void)
 {
 	cleanup_file FILE *map = fopen("/proc/self/uid_map", "re");
@@ -264,6 +212,7 @@ struct listener *listener_open(struct shared *shared, struct error *err)
 {
 	struct listener *listener = calloc(1, sizeof(*listener));
 	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
+	int name;
 
 	if (!listener) {
 		error_system(err, ENOMEM, "cannot open the socket");
@@ -276,21 +225,33 @@ struct listener *listener_open(struct shared *shared, struct error *err)
 	listener->others_most = (uint32_t)(limit.rlim_cur / OTHERS_PART / 2 < UINT32_MAX
 						   ? limit.rlim_cur / OTHERS_PART / 2
 						   : UINT32_MAX);
+	listener->is_tight = limit.rlim_cur < LIMIT_COMFORT;
 	listener->sees_all_users = sees_all_users();
-	listener->by_path = listener->by_owner = listener->by_guest = listener->epoll = -1;
-	listener->path = listener->owners_path = -1;
+	for (int i = 0; i < SOCKETS; i++)
+		listener->sockets[i] = -1;
+	listener->epoll = listener->path = listener->owners_path = -1;
 	listener->reserve[0] = listener->reserve[1] = -1;
 	pthread_mutex_init(&listener->lock, NULL);
-	listener->by_name = listen_by_name(shared->session);
-	if (listener->by_name < 0 || !take_reserve(listener)) {
-		error_system(err, listener->by_name < 0 ? -listener->by_name : errno,
-			     "cannot open the socket");
+	name = listen_by_name(shared->session);
+	if (name < 0 || !take_reserve(listener)) {
+		error_system(err, name < 0 ? -name : errno, "cannot open the socket");
 		free(listener);
 		return NULL;
 	}
+	listener->sockets[BY_NAME] = name;
 	if (shared->control->guest)
-		listen_in_network_of(listener, shared->control->guest);
-	open_comfort(listener);
+		listener->sockets[BY_GUEST] =
+			listen_in_network_of(shared->control->guest, shared->session);
+	if (listener->is_tight) {
+		give_reserve(listener);
+	} else {
+		listener->sockets[BY_PATH] = listen_somewhere(listener, 0666, &listener->path);
+		listener->sockets[BY_OWNER] =
+			listen_somewhere(listener, 0600, &listener->owners_path);
+		listener->epoll = epoll_create1(EPOLL_CLOEXEC);
+		for (int i = 0; i < SOCKETS; i++)
+			watch_socket(listener, listener->sockets[i]);
+	}
 	shared->control->listener = listener->path;
 	shared->control->owners_listener = listener->owners_path;
 	return listener;
@@ -298,15 +259,11 @@ struct listener *listener_open(struct shared *shared, struct error *err)
 
 void listener_descriptors(const struct listener *listener, int descriptors[LISTENER_DESCRIPTORS])
 {
-	descriptors[0] = listener->epoll;
-	descriptors[1] = listener->by_name;
-	descriptors[2] = listener->by_path;
-	descriptors[3] = listener->path;
-	descriptors[4] = listener->reserve[0];
-	descriptors[5] = listener->reserve[1];
-	descriptors[6] = listener->by_guest;
-	descriptors[7] = listener->by_owner;
-	descriptors[8] = listener->owners_path;
+	const int others[] = { listener->epoll, listener->path, listener->owners_path,
+			       listener->reserve[0], listener->reserve[1] };
+
+	memcpy(descriptors, listener->sockets, sizeof(listener->sockets));
+	memcpy(descriptors + SOCKETS, others, sizeof(others));
 }
 
 /* ---- guests ---- */
@@ -326,18 +283,6 @@ static void hand_over(int connection, const char *bytes, size_t size, int fd)
 	header->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
 	sendmsg(connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-/*
- * Sends a descriptor of the control page with a new open file description. A process holds a flock
- * to show that it is attached, and the lock belongs to the description. If the collector shared the
- * description, the lock would outlive the process.
- */
-static void give_control(const struct listener *listener, int connection)
-{
-	cleanup_fd int own = shared_description(listener->shared);
-
-	hand_over(connection, "h", 1, own >= 0 ? own : listener->shared->fd);
 }
 
 bool listener_is_owner(const struct listener *listener, uid_t uid)
@@ -387,10 +332,7 @@ static void close_foreign(int fd)
 		pthread_detach(thread);
 }
 
-/*
- * Returns the first descriptor of a message, or -1 if it has none. *sender: pid of the sender, or 0
- * if the message has none.
- */
+/* Returns the first descriptor of a message, or -1. *sender: pid of the sender, or 0: unknown. */
 static int take_control(struct msghdr *message, pid_t *sender)
 {
 	int memory = -1;
@@ -427,8 +369,7 @@ static int take_control(struct msghdr *message, pid_t *sender)
  * Receives a visitor's message. Returns its length, -EAGAIN or -EINTR if the caller must try again
  * later, or 0 or another negative errno if no message will be accepted from this visitor.
  */
-static ssize_t listen_to(const struct listener *listener, struct visitor *visitor,
-			 struct guest *guest)
+static ssize_t listen_to(const struct listener *listener, struct guest *guest)
 {
 	char control[CMSG_SPACE(4 * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
 	size_t room = sizeof(*guest) - offsetof(struct guest, hello);
@@ -438,15 +379,12 @@ static ssize_t listen_to(const struct listener *listener, struct visitor *visito
 				  .msg_control = control,
 				  .msg_controllen = sizeof(control) };
 	ssize_t got =
-		recv(visitor->connection, &guest->hello, room, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+		recv(guest->connection, &guest->hello, room, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
 	pid_t sender;
 
 	if (got < 0)
 		return -errno;
-	/*
-	 * A message without the run's secret is never received: its descriptors are not installed
-	 * in the collector, and the kernel closes them with the connection.
-	 */
+	/* without the run's secret, a message is not received: the kernel closes its descriptors */
 	if (got == sizeof(guest->hello)
 		    ? !knows_secret(listener, guest->hello.contract, guest->hello.secret)
 		    : got != sizeof(guest->request) ||
@@ -454,15 +392,15 @@ static ssize_t listen_to(const struct listener *listener, struct visitor *visito
 					    guest->request.secret))
 		return 0;
 	if (__atomic_load_n(&closings, __ATOMIC_ACQUIRE) >= CLOSINGS_MOST &&
-	    !listener_is_owner(listener, visitor->uid))
+	    !listener_is_owner(listener, guest->uid))
 		return 0;
-	got = recvmsg(visitor->connection, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	got = recvmsg(guest->connection, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (got < 0)
 		return -errno;
 	guest->memory = take_control(&message, &sender);
-	if (sender && sender != visitor->pid)
-		visitor->doubt = "its message came from a process other than the one that opened "
-				 "the connection";
+	if (sender && sender != guest->pid)
+		guest->doubt = "its message came from a process other than the one that opened "
+			       "the connection";
 	return got;
 }
 
@@ -537,8 +475,7 @@ static bool is_turned_away(struct listener *listener, const struct guest *guest)
  * Whether a control request is refused: only owners control the run. Answers a refused request
  * immediately, so that it does not use a descriptor of the collector until the next round.
  */
-static bool is_refused(struct listener *listener, const struct visitor *visitor,
-		       const struct guest *guest)
+static bool is_refused(struct listener *listener, const struct guest *guest)
 {
 	static const char answer[] = "!the run belongs to another user";
 
@@ -546,101 +483,52 @@ static bool is_refused(struct listener *listener, const struct visitor *visitor,
 	    (!guest->doubt && listener_is_owner(listener, guest->uid)))
 		return false;
 	refuse(listener, REFUSED_ORDER);
-	send(visitor->connection, answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
+	send(guest->connection, answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
 	return true;
 }
 
-static void add_guest(struct listener *listener, struct guest *guest)
-{
-	count_waiting(listener, guest, 1);
-	*listener->last = guest;
-	listener->last = &guest->next;
-	__atomic_add_fetch(&listener->guest_count, 1, __ATOMIC_RELEASE);
-}
-
 /*
- * Makes the visitor a guest. Returns true if the guest has taken over the visitor's connection and
- * descriptors.
+ * Whether a visitor that has sent a message of this size becomes a guest. Closes those of its
+ * descriptors that the guest does not need.
  */
-static bool let_in(struct listener *listener, struct visitor *visitor, struct guest *guest,
-		   size_t size)
+static bool let_in(struct listener *listener, struct guest *guest, size_t size)
 {
-	guest->pid = visitor->pid;
-	guest->uid = visitor->uid;
-	guest->doubt = visitor->doubt;
-	guest->pidfd = guest->connection = -1;
+	bool is_attach = size == sizeof(guest->hello);
+
 	if (guest->memory >= 0) {
-		if (size != sizeof(guest->hello) || is_turned_away(listener, guest))
+		if (!is_attach || is_turned_away(listener, guest))
 			return false;
-		guest->pidfd = visitor->pidfd;
 		/* a control request needs no check of the process, only of the user */
-		if (visitor->is_stranger && !guest->doubt)
+		if (guest->is_stranger && !guest->doubt)
 			guest->doubt =
 				"the process that now has its pid does not belong to the run";
-		visitor->pidfd = -1;
-		add_guest(listener, guest);
+		close_descriptor(&guest->connection);
 		return true;
 	}
-	/*
-	 * an attach message (hello) without a descriptor: the kernel could not add the descriptor
-	 * of the memory to this process
-	 */
-	if (size == sizeof(guest->hello))
+	/* the kernel could not add the descriptor of the memory to this process */
+	if (is_attach)
 		refuse(listener, REFUSED_MEMORY);
 	if (size != sizeof(guest->request))
 		return false;
 	if (guest->request.command == CONTROL_CONTROL) {
-		give_control(listener, visitor->connection);
+		/*
+		 * Sends a descriptor of the control page with a new open file description. A
+		 * process holds a flock to show that it is attached, and the lock belongs to the
+		 * description. If the collector shared the description, the lock would outlive the
+		 * process.
+		 */
+		cleanup_fd int own = shared_description(listener->shared);
+
+		hand_over(guest->connection, "h", 1, own >= 0 ? own : listener->shared->fd);
 		return false;
 	}
-	if (is_refused(listener, visitor, guest) || is_turned_away(listener, guest))
+	if (is_refused(listener, guest) || is_turned_away(listener, guest))
 		return false;
-	/*
-	 * a program that only reports something gets no answer and uses no descriptor of the
-	 * collector
-	 */
-	if (guest->request.command != CONTROL_LEFT_OUT) {
-		guest->connection = visitor->connection;
-		visitor->connection = -1;
-	}
-	add_guest(listener, guest);
+	close_descriptor(&guest->pidfd);
+	/* a program that only reports something gets no answer */
+	if (guest->request.command == CONTROL_LEFT_OUT)
+		close_descriptor(&guest->connection);
 	return true;
-}
-
-/*
- * Receives a visitor's message, if it has arrived. Returns true if no further message is expected
- * from the visitor.
- */
-static bool receive_visitor(struct listener *listener, struct visitor *visitor)
-{
-	struct guest *guest = calloc(1, sizeof(*guest));
-	ssize_t got;
-
-	if (!guest)
-		return true;
-	guest->memory = -1;
-	got = listen_to(listener, visitor, guest);
-	if (got > 0 && let_in(listener, visitor, guest, (size_t)got))
-		return true;
-	close_foreign(guest->memory);
-	free(guest);
-	return got != -EAGAIN && got != -EINTR;
-}
-
-static void forget_visitor(struct visitor **at)
-{
-	struct visitor *visitor = *at;
-
-	*at = visitor->next;
-	/*
-	 * close() also removes the connection from epoll; if the visitor became a guest, the guest
-	 * has taken over the connection
-	 */
-	if (visitor->connection >= 0)
-		close(visitor->connection);
-	if (visitor->pidfd >= 0)
-		close(visitor->pidfd);
-	free(visitor);
 }
 
 /*
@@ -650,16 +538,28 @@ static void forget_visitor(struct visitor **at)
  */
 static void receive_all(struct listener *listener, const uid_t *only)
 {
-	struct visitor **at = &listener->visitors;
+	struct guest **at = &listener->visitors;
 
 	while (*at) {
+		struct guest *visitor = *at;
 		bool concerns =
-			!only || (*at)->uid == *only || listener_is_owner(listener, (*at)->uid);
+			!only || visitor->uid == *only || listener_is_owner(listener, visitor->uid);
+		ssize_t got = concerns ? listen_to(listener, visitor) : -EAGAIN;
 
-		if (concerns && receive_visitor(listener, *at))
-			forget_visitor(at);
-		else
-			at = &(*at)->next;
+		if (got == -EAGAIN || got == -EINTR) {
+			at = &visitor->next;
+			continue;
+		}
+		*at = visitor->next;
+		if (got <= 0 || !let_in(listener, visitor, (size_t)got)) {
+			listener_dismiss(visitor);
+			continue;
+		}
+		count_waiting(listener, visitor, 1);
+		visitor->next = NULL;
+		*listener->last = visitor;
+		listener->last = &visitor->next;
+		__atomic_add_fetch(&listener->guest_count, 1, __ATOMIC_RELEASE);
 	}
 }
 
@@ -667,7 +567,7 @@ static void receive_all(struct listener *listener, const uid_t *only)
  * Before Linux 6.5 the pidfd has to be opened by pid, and another process may have that pid by now.
  * A process that does not map the control page does not belong to the run.
  */
-static void open_pidfd(const struct listener *listener, struct visitor *visitor)
+static void open_pidfd(const struct listener *listener, struct guest *visitor)
 {
 	socklen_t size = sizeof(visitor->pidfd);
 
@@ -681,28 +581,6 @@ static void open_pidfd(const struct listener *listener, struct visitor *visitor)
 		visitor->is_stranger = true;
 }
 
-/* Accepts a connection. If all descriptors are in use, closes the reserve to free two of them. */
-static int accept_one(struct listener *listener, int socket)
-{
-	int connection = accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-	if (connection >= 0 || errno != EMFILE || listener->reserve[0] < 0)
-		return connection;
-	give_reserve(listener);
-	return accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-}
-
-/*
- * Watches the connection if its visitor is still in the list, that is, if its message has not
- * arrived.
- */
-static void watch_visitor(struct listener *listener, int connection)
-{
-	for (const struct visitor *visitor = listener->visitors; visitor; visitor = visitor->next)
-		if (visitor->connection == connection)
-			watch_socket(listener, connection);
-}
-
 /*
  * Closes the oldest connection if too many are open. Without this limit, a program that connects
  * and sends nothing could keep others out. Each user has a limit of its own.
@@ -710,10 +588,10 @@ static void watch_visitor(struct listener *listener, int connection)
 static void make_place(struct listener *listener, uid_t uid)
 {
 	bool is_owner = listener_is_owner(listener, uid);
-	struct visitor **first = NULL, **first_of_user = NULL;
+	struct guest **first = NULL, **first_of_user = NULL, **leaves = NULL, *visitor;
 	unsigned count = 0, count_of_user = 0;
 
-	for (struct visitor **at = &listener->visitors; *at; at = &(*at)->next) {
+	for (struct guest **at = &listener->visitors; *at; at = &(*at)->next) {
 		if (listener_is_owner(listener, (*at)->uid) != is_owner)
 			continue;
 		first = first ? first : at;
@@ -724,22 +602,32 @@ static void make_place(struct listener *listener, uid_t uid)
 		count_of_user++;
 	}
 	if (!is_owner && count_of_user >= least(VISITORS_USER, listener->others_most))
-		forget_visitor(first_of_user);
+		leaves = first_of_user;
 	else if (count >= (is_owner ? VISITORS_MOST : least(VISITORS_MOST, listener->others_most)))
-		forget_visitor(first);
+		leaves = first;
+	if (!leaves)
+		return;
+	visitor = *leaves;
+	*leaves = visitor->next;
+	listener_dismiss(visitor);
 }
 
-/*
- * Accepts the next connection. Returns false if no connection is waiting. Adds 1 to *others if the
- * connection is not an owner's.
- */
+/* Accepts the next connection. Returns false if none waits. *others: adds 1 if not an owner's. */
 static bool accept_visitor(struct listener *listener, int socket, unsigned *others)
 {
-	int connection = socket < 0 ? -1 : accept_one(listener, socket), on = 1;
-	struct visitor *visitor, **at = &listener->visitors;
+	struct guest *visitor, **at = &listener->visitors;
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
+	int connection, on = 1;
 
+	if (socket < 0)
+		return false;
+	connection = accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	/* if all descriptors are in use, closes the reserve to free two of them */
+	if (connection < 0 && errno == EMFILE && listener->reserve[0] >= 0) {
+		give_reserve(listener);
+		connection = accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	}
 	if (connection < 0)
 		return false;
 	setsockopt(connection, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
@@ -749,9 +637,10 @@ static bool accept_visitor(struct listener *listener, int socket, unsigned *othe
 		close(connection);
 		return true;
 	}
-	*visitor = (struct visitor){
-		.connection = connection, .pidfd = -1, .pid = peer.pid, .uid = peer.uid
-	};
+	visitor->connection = connection;
+	visitor->pidfd = visitor->memory = -1;
+	visitor->pid = peer.pid;
+	visitor->uid = peer.uid;
 	*others += !listener_is_owner(listener, peer.uid);
 	if (peer.pid <= 0)
 		visitor->doubt = "it is in a pid namespace that the collector cannot see";
@@ -765,25 +654,22 @@ static bool accept_visitor(struct listener *listener, int socket, unsigned *othe
 		at = &(*at)->next;
 	*at = visitor;
 	receive_all(listener, &peer.uid);
-	watch_visitor(listener, connection);
+	/* watches the connection if its message has not arrived */
+	for (visitor = listener->visitors; visitor; visitor = visitor->next)
+		if (visitor->connection == connection)
+			watch_socket(listener, connection);
 	return true;
 }
 
-/*
- * Accepts connections and receives messages. Returns true if it stopped after OTHERS_TURN
- * connections of other users, so that more may be waiting.
- */
+/* Accepts and receives. Returns true if it stopped after OTHERS_TURN connections of others. */
 static bool accept_and_receive(struct listener *listener)
 {
 	unsigned others = 0;
 
 	pthread_mutex_lock(&listener->lock);
 	receive_all(listener, NULL);
-	while (others < OTHERS_TURN && (accept_visitor(listener, listener->by_owner, &others) ||
-					accept_visitor(listener, listener->by_name, &others) ||
-					accept_visitor(listener, listener->by_path, &others) ||
-					accept_visitor(listener, listener->by_guest, &others)))
-		;
+	for (int i = 0; others < OTHERS_TURN && i < SOCKETS;)
+		i = accept_visitor(listener, listener->sockets[i], &others) ? 0 : i + 1;
 	if (!listener->is_tight)
 		take_reserve(listener);
 	pthread_mutex_unlock(&listener->lock);
@@ -830,19 +716,15 @@ void listener_answer_with(struct guest *guest, const char *text, int fd)
 void listener_dismiss(struct guest *guest)
 {
 	close_foreign(guest->memory);
-	if (guest->pidfd >= 0)
-		close(guest->pidfd);
-	if (guest->connection >= 0)
-		close(guest->connection);
+	close_descriptor(&guest->pidfd);
+	/* this also removes the connection from epoll */
+	close_descriptor(&guest->connection);
 	free(guest);
 }
 
 /* ---- the thread ---- */
 
-/*
- * epoll's data for every pidfd. The number of a pidfd is not used: it may have been reused when the
- * event arrives.
- */
+/* epoll's data for every pidfd, whose number may have been reused when the event arrives */
 #define PROCESS_ENDED UINT64_MAX
 
 /*
@@ -911,12 +793,7 @@ bool listener_noticed(struct listener *listener)
 void listener_close(struct listener *listener)
 {
 	/* not freed: the thread may be serving a request, and the collector exits now */
-	if (listener->by_name >= 0)
-		shutdown(listener->by_name, SHUT_RDWR);
-	if (listener->by_path >= 0)
-		shutdown(listener->by_path, SHUT_RDWR);
-	if (listener->by_owner >= 0)
-		shutdown(listener->by_owner, SHUT_RDWR);
-	if (listener->by_guest >= 0)
-		shutdown(listener->by_guest, SHUT_RDWR);
+	for (int i = 0; i < SOCKETS; i++)
+		if (listener->sockets[i] >= 0)
+			shutdown(listener->sockets[i], SHUT_RDWR);
 }

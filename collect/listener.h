@@ -22,21 +22,21 @@ struct listener;
 struct user;
 
 /*
- * A program that has connected and sent its message. The list is in the order of arrival.
- * listener_dismiss() frees a guest.
+ * A program that has connected and sent its message; within the listener also a visitor, which has
+ * not sent its message yet. The lists are in the order of arrival. listener_dismiss() frees a
+ * guest.
  */
 struct guest {
 	struct guest *next;
-	/*
-	 * the program's pid in the collector's pid namespace; 0: the program is in a namespace that
-	 * the collector does not see
-	 */
+	/* pid in the collector's pid namespace; 0: the collector cannot see its namespace */
 	pid_t pid;
 	/* effective user of the program when it connected */
 	uid_t uid;
 	struct user *user; /* set by the collector; NULL: not yet */
 	const char *doubt; /* why the program's identity is uncertain; NULL: it is certain */
-	int pidfd;	   /* pidfd of the program; -1: none */
+	/* of a visitor: the process that now has its pid does not belong to the run */
+	bool is_stranger;
+	int pidfd; /* pidfd of the program; -1: none */
 	/* descriptor of the program's memory; -1: the message is a control request */
 	int memory;
 	/* connection for the answer to a request; -1: none */
@@ -47,10 +47,7 @@ struct guest {
 	};
 };
 
-/*
- * Opens the socket. From then on connections are queued, so none is refused before
- * listener_start(). Returns NULL on failure.
- */
+/* Opens the socket: from then on connections are queued. Returns NULL on failure. */
 struct listener *listener_open(struct shared *shared, struct error *err);
 
 /* The descriptors of the listener, for a caller that closes all others. */
@@ -99,9 +96,7 @@ void listener_crowd(struct listener *listener, uid_t uid, int more);
  */
 uint64_t listener_refused(struct listener *listener, enum refusal why);
 
-/*
- * Frees the guest and closes its descriptors, except those that the caller has taken and set to -1.
- */
+/* Frees the guest and closes its descriptors, except those that the caller has set to -1. */
 void listener_dismiss(struct guest *guest);
 
 /* Wakes the collector when this pidfd reports that its process has ended. */

@@ -6,7 +6,6 @@
  * new mappings, for which the stream may have a call, nor mappings of the library are written.
  */
 #include "collect/collect_parts.h"
-#include "collect/facts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -149,25 +148,6 @@ static int find_modules(struct collect_before *before)
 	return 0;
 }
 
-/*
- * Whether the mapping is the used part of an arena: it begins at a multiple of ARENA_SPAN, and the
- * arena's reserve follows.
- */
-static bool is_arena(const struct mapping *mapping, const struct mapping *next)
-{
-	return is_nameless(mapping) && can(mapping, MAPPING_READ | MAPPING_WRITE) &&
-	       mapping->from % ARENA_SPAN == 0 && next && next->from == mapping->to &&
-	       is_nameless(next) && can(next, 0) && next->to % ARENA_SPAN == 0;
-}
-
-static bool is_guard(const struct mapping *mapping, const struct mapping *next)
-{
-	return is_nameless(mapping) && can(mapping, 0) &&
-	       mapping->to - mapping->from <= GUARD_MOST && next && next->from == mapping->to &&
-	       is_nameless(next) && can(next, MAPPING_READ | MAPPING_WRITE) &&
-	       next->to - next->from >= STACK_LEAST;
-}
-
 /* Decides the kind of a range from its own line in the maps file. */
 static void classify(struct range *range)
 {
@@ -186,10 +166,7 @@ static void classify(struct range *range)
 		range->kind = BEFORE_FILE;
 }
 
-/*
- * Decides the kind of a range, or of the next range, from the properties of both and from whether
- * they are adjacent.
- */
+/* Decides the kind of a range, or of the next range, from both and whether they are adjacent. */
 static void classify_by_neighbours(struct range *range, struct range *next)
 {
 	const struct mapping *mapping = &range->mapping, *behind = next ? &next->mapping : NULL;
@@ -197,24 +174,33 @@ static void classify_by_neighbours(struct range *range, struct range *next)
 	if (range->use != USE_TOLD && next && behind->from == mapping->to && is_nameless(behind) &&
 	    mapping->flags & MAPPING_WRITE && *mapping->path == '/')
 		next->use = range->use; /* the .bss of the module extends beyond its file */
-	if (range->use || range->kind != BEFORE_ANONYMOUS)
+	if (range->use || range->kind != BEFORE_ANONYMOUS || !is_nameless(mapping) || !next ||
+	    behind->from != mapping->to || !is_nameless(behind))
 		return;
-	if (is_arena(mapping, behind)) {
+	/* the used part of an arena begins at a multiple of ARENA_SPAN; its reserve follows */
+	if (can(mapping, MAPPING_READ | MAPPING_WRITE) && mapping->from % ARENA_SPAN == 0 &&
+	    can(behind, 0) && behind->to % ARENA_SPAN == 0) {
 		range->kind = BEFORE_ARENA;
 		next->use = USE_NOTHING; /* the arena's reserve is only addresses, without memory */
-	} else if (is_guard(mapping, behind)) {
+	} else if (can(mapping, 0) && mapping->to - mapping->from <= GUARD_MOST &&
+		   can(behind, MAPPING_READ | MAPPING_WRITE) &&
+		   behind->to - behind->from >= STACK_LEAST) {
 		range->kind = next->kind = BEFORE_STACK;
 		next->joins = true;
 	}
 }
 
-static int classify_all(struct collect_before *before)
+void collect_look_before(struct collector *collector)
 {
-	struct range *ranges = before->ranges.items;
-	size_t count = before->ranges.count;
+	int32_t guest = collector->shared.control->guest;
+	struct collect_before *before = guest ? read_ranges(guest) : NULL;
+	struct range *ranges = before ? before->ranges.items : NULL;
+	size_t count = before ? before->ranges.count : 0;
 
-	if (find_modules(before))
-		return -ENOMEM;
+	if (before && find_modules(before)) {
+		free_before(before);
+		return;
+	}
 	for (size_t i = 0; i < count; i++)
 		classify(&ranges[i]);
 	for (size_t i = 0; i < count; i++)
@@ -225,18 +211,7 @@ static int classify_all(struct collect_before *before)
 				   ranges[i - 1].kind == ranges[i].kind &&
 				   ranges[i].kind != BEFORE_STACK &&
 				   !by_file(&ranges[i - 1].mapping, &ranges[i].mapping);
-	return 0;
-}
-
-void collect_look_before(struct collector *collector)
-{
-	int32_t guest = collector->shared.control->guest;
-
-	collector->before = guest ? read_ranges(guest) : NULL;
-	if (collector->before && classify_all(collector->before)) {
-		free_before(collector->before);
-		collector->before = NULL;
-	}
+	collector->before = before;
 }
 
 /* ---- comparison ---- */
@@ -304,10 +279,7 @@ static void add_foreign(struct telling *telling, const struct range *range, uint
 	}
 }
 
-/*
- * Adds those parts of a range from the first reading that are still mapped in the second reading,
- * `now`.
- */
+/* Adds those parts of a range of the first reading that are still mapped in the second, `now`. */
 static void add_both(struct telling *telling, const struct mapping *mapping,
 		     const struct range *first, const struct collect_before *now)
 {
@@ -328,26 +300,12 @@ static void add_both(struct telling *telling, const struct mapping *mapping,
 	}
 }
 
-static void say_all(struct collector *collector, struct telling *telling,
-		    const struct collect_before *now)
-{
-	const struct collect_before *before = collector->before;
-	const struct range *first = NULL;
-
-	for (size_t i = 0; i < before->ranges.count; i++) {
-		const struct range *range = &before->ranges.items[i];
-
-		first = range->joins ? first : range;
-		if (range->use == USE_TOLD)
-			add_both(telling, &range->mapping, first, now);
-	}
-	say_piece(telling);
-}
-
 void collect_heed_note(struct collector *collector, struct member *member,
 		       const struct merge_event *event)
 {
 	struct telling telling = { .member = member, .time = event->time };
+	const struct collect_before *before = collector->before;
+	const struct range *first = NULL;
 	const struct record_note *record = (const struct record_note *)event->record;
 	const struct arena_own *own = member->chunks[0]->head->own;
 	struct collect_before *now;
@@ -362,8 +320,14 @@ void collect_heed_note(struct collector *collector, struct member *member,
 			(__atomic_load_n(&own[i].to, __ATOMIC_RELAXED) + ~PAGES) & PAGES;
 	}
 	now = read_ranges(member->watch.our_pid);
-	if (now)
-		say_all(collector, &telling, now);
+	for (size_t i = 0; now && i < before->ranges.count; i++) {
+		const struct range *range = &before->ranges.items[i];
+
+		first = range->joins ? first : range;
+		if (range->use == USE_TOLD)
+			add_both(&telling, &range->mapping, first, now);
+	}
+	say_piece(&telling);
 	free_before(now);
 	free_before(collector->before);
 	collector->before = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/merge.h"
-
 #include "collect/merge_parts.h"
-#include "collect/budget.h"
-#include "collect/sound.h"
+
+#include "base/array.h"
+#include "collect/bounds.h"
+#include "collect/records.h"
 #include "collect/ticks.h"
 
 #include <linux/membarrier.h>
@@ -11,23 +11,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/*
- * a low watermark that has not changed for this time no longer delays events, unless its thread
- * gets no processor (starves())
- */
+/* a low watermark this old delays no events, unless its thread gets no processor (starves()) */
 #define STUCK_NS 200000000u
 /* after this time, the low watermark delays no events even if its thread gets no processor */
 #define STARVED_NS 10000000000u
 /* time between two checks whether a thread starves */
 #define ASK_NS 50000000u
-/*
- * a thread that has run for this time since the first check would have published its record if the
- * thread were still in the call
- */
+/* a thread that has run for this time would have published its record if it were in the call */
 #define RAN_NS 2000000u
-/*
- * longest duration that is counted for a round: a longer round means that the collector was stopped
- */
+/* longest duration that counts for a round: in a longer round, the collector was stopped */
 #define ROUND_NS_MAX 20000000u
 /* maximum of merge.batches_most: 256 MiB */
 #define BATCHES_MAX 4096u
@@ -69,24 +61,22 @@ static void free_entry(struct merge *merge, struct reader *reader, struct entry 
 		free(entry->frames);
 }
 
-static void free_reader(struct merge *merge, struct reader *reader)
-{
-	if (!reader)
-		return;
-	for (uint32_t i = reader->begin; i < reader->end; i++)
-		free_entry(merge, reader, &reader->entries[i]);
-	merge_give_back(merge, reader->batch);
-	free(reader->entries);
-	free(reader);
-}
-
 static void free_process(struct merge *merge, struct process *process)
 {
 	for (uint32_t i = 0; i < process->piece_count; i++) {
 		struct piece *piece = &process->pieces[i];
 
-		for (uint32_t k = 0; k < piece->chunk->slots; k++)
-			free_reader(merge, piece->readers[k]);
+		for (uint32_t k = 0; k < piece->chunk->slots; k++) {
+			struct reader *reader = piece->readers[k];
+
+			if (!reader)
+				continue;
+			while (has_entries(reader))
+				free_entry(merge, reader, &reader->entries[reader->begin++]);
+			merge_give_back(merge, reader->batch);
+			free(reader->entries);
+			free(reader);
+		}
 		free(piece->readers);
 	}
 	/* only the batches of the tables of threads are left */
@@ -162,43 +152,6 @@ void merge_remove(struct merge *merge, struct process *process)
 	free_process(merge, process);
 }
 
-static bool heap_has_room(struct merge *merge, uint32_t count)
-{
-	uint32_t room = merge->heap_room ? merge->heap_room : 64;
-	struct reader **heap;
-
-	while (room < count)
-		room *= 2;
-	if (room == merge->heap_room)
-		return true;
-	heap = reallocarray(merge->heap, room, sizeof(struct reader *));
-	if (!heap)
-		return false;
-	merge->heap = heap;
-	merge->heap_room = room;
-	return true;
-}
-
-static struct reader *reader_make(struct merge *merge, struct process *process,
-				  const struct chunk *chunk, uint32_t slot)
-{
-	struct reader *reader;
-
-	if (!heap_has_room(merge, process->reader_count + 1))
-		return NULL;
-	reader = calloc(1, sizeof(*reader));
-	if (!reader)
-		return NULL;
-	reader->number = process->reader_count++;
-	reader->place = chunk_slot_at(chunk, slot);
-	reader->ring = chunk_ring_at(chunk, slot);
-	reader->ring_most = chunk->ring_size;
-	reader->ring_size = ARENA_RING_LEAST;
-	reader->process = process;
-	reader->thread = reader->retired = NO_THREAD;
-	return reader;
-}
-
 static const struct merge_thread *entry_thread(const struct process *process, uint32_t index)
 {
 	static const struct merge_thread nobody;
@@ -208,29 +161,9 @@ static const struct merge_thread *entry_thread(const struct process *process, ui
 
 /* ---- entries to the handler ---- */
 
-/* Sets the backtrace of an event. Updates the remembered backtrace if the record changes it. */
-static void event_frames(struct reader *reader, const struct entry *entry,
-			 struct merge_event *event)
-{
-	const struct record_call *call = (const struct record_call *)entry->record;
-
-	if (entry->frames) {
-		event->frames = entry->frames + 1;
-		event->frame_count = (uint32_t)entry->frames[0];
-	} else if (!changes_backtrace(call)) {
-		event->frames = call_fresh(call);
-		event->frame_count = call->fresh;
-	} else {
-		apply_frames(reader, call, call_fresh(call));
-		event->frames = reader->stack + ARENA_MEMORY_MAX - reader->frame_count;
-		event->frame_count = shown_frames(reader, call);
-	}
-	if (event->frame_count > ARENA_FRAMES_MAX)
-		event->frame_count = ARENA_FRAMES_MAX;
-}
-
 void merge_hand_out(struct merge *merge, struct reader *reader, const struct entry *entry)
 {
+	const struct record_call *call = (const struct record_call *)entry->record;
 	struct process *process = reader->process;
 	struct merge_event event;
 
@@ -245,7 +178,19 @@ void merge_hand_out(struct merge *merge, struct reader *reader, const struct ent
 		event.time = process->last_time;
 	process->last_time = event.time;
 	if (entry->record->kind == RECORD_CALL) {
-		event_frames(reader, entry, &event);
+		if (entry->frames) {
+			event.frames = entry->frames + 1;
+			event.frame_count = (uint32_t)entry->frames[0];
+		} else if (!changes_backtrace(call)) {
+			event.frames = call_fresh(call);
+			event.frame_count = call->fresh;
+		} else {
+			apply_frames(reader, call, call_fresh(call));
+			event.frames = reader->stack + ARENA_MEMORY_MAX - reader->frame_count;
+			event.frame_count = shown_frames(reader, call);
+		}
+		if (event.frame_count > ARENA_FRAMES_MAX)
+			event.frame_count = ARENA_FRAMES_MAX;
 		process->counts.events++;
 		process->counts.late += event.late;
 	}
@@ -322,10 +267,7 @@ static bool part_ties(struct merge *merge, uint32_t count)
 	return found;
 }
 
-/*
- * Hands out the records of the reader `first` up to the next record of the reader `second`, or up
- * to the process's limit if `second` is NULL.
- */
+/* Hands out the records of `first` up to those of `second`, or up to the limit if it is NULL. */
 static void hand_out_run(struct merge *merge, struct reader *first, const struct reader *second)
 {
 	uint64_t limit = first->process->limit;
@@ -460,52 +402,28 @@ static bool overrules(struct merge *merge, struct process *process)
 	return is_overruled;
 }
 
-static void note_watermark(struct merge *merge, struct reader *reader, struct process *process,
-			   uint64_t watermark)
+/* Makes the reader of a slot. Returns NULL if the slot is unused or there is no memory. */
+static struct reader *open_reader(struct merge *merge, struct process *process,
+				  const struct piece *piece, uint32_t i)
 {
-	uint64_t age;
+	const struct chunk *chunk = piece->chunk;
+	struct reader *reader;
 
-	if (watermark != reader->watermark) {
-		reader->watermark = watermark;
-		reader->watermark_since = merge->clock_ns;
-	}
-	age = merge->clock_ns - reader->watermark_since;
-	if (!watermark || process->ended || process->is_stopped || overrules(merge, process) ||
-	    (age > STUCK_NS && (age > STARVED_NS || !starves(merge, reader, process))))
-		return;
-	if (watermark < process->limit)
-		process->limit = watermark;
-}
-
-/*
- * Takes over the ring's size from the head that the thread has written. Returns false if the size
- * is impossible, and closes the reader.
- */
-static bool note_ring(struct reader *reader, uint64_t head)
-{
-	uint64_t bytes = ring_bytes(head);
-
-	if (__builtin_expect(bytes == reader->ring_size, 1))
-		return true;
-	if (bytes < reader->ring_size || bytes > reader->ring_most) {
-		merge_close(reader);
-		return false;
-	}
-	reader->ring_size = bytes;
-	return true;
-}
-
-/* Returns the reader of a slot, or NULL if the slot is unused or there is no memory. */
-static inline struct reader *open_reader(struct merge *merge, struct process *process,
-					 const struct piece *piece, uint32_t i)
-{
-	struct reader *reader = piece->readers[i];
-
-	if (__builtin_expect(reader != NULL, 1))
-		return reader;
-	if (!__atomic_load_n(&chunk_slot_at(piece->chunk, i)->state, __ATOMIC_ACQUIRE))
+	if (!__atomic_load_n(&chunk_slot_at(chunk, i)->state, __ATOMIC_ACQUIRE))
 		return NULL;
-	reader = reader_make(merge, process, piece->chunk, i);
+	if (process->reader_count == merge->heap_room &&
+	    array_grow(&merge->heap, &merge->heap_room, sizeof(*merge->heap)))
+		return NULL;
+	reader = calloc(1, sizeof(*reader));
+	if (!reader)
+		return NULL;
+	reader->number = process->reader_count++;
+	reader->place = chunk_slot_at(chunk, i);
+	reader->ring = chunk_ring_at(chunk, i);
+	reader->ring_most = chunk->ring_size;
+	reader->ring_size = ARENA_RING_LEAST;
+	reader->process = process;
+	reader->thread = reader->retired = NO_THREAD;
 	piece->readers[i] = reader;
 	return reader;
 }
@@ -519,12 +437,28 @@ static void look_at_slot(struct merge *merge, struct process *process, struct re
 {
 	uint64_t watermark = __atomic_load_n(&reader->place->watermark, __ATOMIC_ACQUIRE);
 	uint64_t head = __atomic_load_n(&reader->place->head, __ATOMIC_ACQUIRE);
+	uint64_t size = ring_bytes(head), age;
 
-	note_watermark(merge, reader, process, watermark);
+	if (watermark != reader->watermark) {
+		reader->watermark = watermark;
+		reader->watermark_since = merge->clock_ns;
+	}
+	age = merge->clock_ns - reader->watermark_since;
+	if (watermark && !process->ended && !process->is_stopped && !overrules(merge, process) &&
+	    (age <= STUCK_NS || (age <= STARVED_NS && starves(merge, reader, process))) &&
+	    watermark < process->limit)
+		process->limit = watermark;
 	reader->head = reader->scanned;
 	reader->seen = head & ~RING_LEVEL;
-	if ((head & ~RING_LEVEL) != reader->scanned && note_ring(reader, head))
-		reader->head = head & ~RING_LEVEL;
+	if (reader->seen != reader->scanned) {
+		/* a ring can only grow */
+		if (__builtin_expect(size < reader->ring_size || size > reader->ring_most, 0)) {
+			merge_close(reader);
+		} else {
+			reader->ring_size = size;
+			reader->head = reader->seen;
+		}
+	}
 	reader->next = process->first;
 	process->first = reader;
 }
@@ -568,8 +502,10 @@ static void look_into(struct merge *merge, struct process *process)
 		uint32_t used = chunk_used(piece->chunk);
 
 		for (uint32_t k = 0; k < used; k++) {
-			struct reader *reader = open_reader(merge, process, piece, k);
+			struct reader *reader = piece->readers[k];
 
+			if (__builtin_expect(!reader, 0))
+				reader = open_reader(merge, process, piece, k);
 			if (reader)
 				look_at_slot(merge, process, reader);
 		}
@@ -699,10 +635,7 @@ uint64_t merge_round(struct merge *merge)
 
 	merge->round++;
 	merge->spent_ns -= merge->spent_ns < paid ? merge->spent_ns : paid;
-	/*
-	 * Counts only time in which the collector runs. A low watermark must not look stuck because
-	 * the collector was stopped: its thread may have waited for the collector.
-	 */
+	/* only time in which the collector runs: threads may wait for a stopped collector */
 	merge->clock_ns += step < ROUND_NS_MAX ? step : ROUND_NS_MAX;
 	merge->round_ns += step;
 	merge->horizon = horizon(merge);
@@ -728,32 +661,29 @@ void merge_cut(struct merge *merge, struct process *process)
 	process->is_stopped = true;
 	merge_round(merge);
 	process->is_stopped = false;
-	/*
-	 * a note with this time follows the events before the cut, and precedes the events after it
-	 */
+	/* a note with this time follows the events before the cut, and precedes those after it */
 	if (process->last_time < merge->horizon)
 		process->last_time = merge->horizon;
 	process->cut_time = process->limit = process->last_time;
 }
 
-/* Whether a slot's ring has enough new data for a round. */
-static bool is_much(const struct slot *slot, const struct reader *reader)
-{
-	uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_ACQUIRE);
-	uint64_t waiting = (head & ~RING_LEVEL) - (reader ? reader->seen : 0);
-
-	return waiting <= ring_bytes(head) && waiting >= ring_step(ring_bytes(head)) / 2;
-}
-
+/* Whether the ring of any slot has enough new data for a round. */
 static bool has_much(const struct process *process)
 {
 	for (uint32_t i = 0; i < process->piece_count; i++) {
 		const struct piece *piece = &process->pieces[i];
 		uint32_t used = chunk_used(piece->chunk);
 
-		for (uint32_t k = 0; k < used; k++)
-			if (is_much(chunk_slot_at(piece->chunk, k), piece->readers[k]))
+		for (uint32_t k = 0; k < used; k++) {
+			const struct reader *reader = piece->readers[k];
+			uint64_t head = __atomic_load_n(&chunk_slot_at(piece->chunk, k)->head,
+							__ATOMIC_ACQUIRE);
+			uint64_t waiting = (head & ~RING_LEVEL) - (reader ? reader->seen : 0);
+
+			if (waiting <= ring_bytes(head) &&
+			    waiting >= ring_step(ring_bytes(head)) / 2)
 				return true;
+		}
 	}
 	return false;
 }
@@ -793,17 +723,22 @@ bool merge_has_more(const struct process *process)
 /* ---- resources no longer needed ---- */
 
 /*
- * Cleans the ring of a thread that has ended or is running its last destructors. A new thread must
- * wait for the slot until this is done.
+ * If no record was taken since the last call, cleans the ring of a thread that has ended or is
+ * running its last destructors. A new thread must wait for the slot until this is done.
  */
-static void clean_slot(const struct piece *piece, uint32_t i)
+static void tidy_slot(const struct piece *piece, uint32_t i)
 {
 	struct slot *slot = chunk_slot_at(piece->chunk, i);
 	struct reader *reader = piece->readers[i];
 	uint32_t expected = SLOT_LEFT;
+	bool is_quiet;
 
-	if (!__atomic_compare_exchange_n(&slot->state, &expected, SLOT_CLEANING, false,
-					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	if (!reader || !reader->room || has_entries(reader))
+		return;
+	is_quiet = reader->tidied == reader->scanned;
+	reader->tidied = reader->scanned;
+	if (!is_quiet || !__atomic_compare_exchange_n(&slot->state, &expected, SLOT_CLEANING, false,
+						      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
 	if ((__atomic_load_n(&slot->head, __ATOMIC_ACQUIRE) & ~RING_LEVEL) == reader->scanned)
 		chunk_clean_ring(piece->chunk, i, reader->scanned);
@@ -811,18 +746,6 @@ static void clean_slot(const struct piece *piece, uint32_t i)
 	free(reader->entries);
 	reader->entries = NULL;
 	reader->room = 0;
-}
-
-/* Cleans a reader's ring if no record was taken since the last call. */
-static void tidy_slot(const struct piece *piece, uint32_t i)
-{
-	struct reader *reader = piece->readers[i];
-
-	if (!reader || !reader->room || has_entries(reader))
-		return;
-	if (reader->tidied == reader->scanned)
-		clean_slot(piece, i);
-	reader->tidied = reader->scanned;
 }
 
 void merge_tidy(struct merge *merge)
@@ -848,10 +771,7 @@ void merge_end(struct process *process)
 
 const struct merge_counts *merge_counts(struct process *process)
 {
-	/*
-	 * counts each chunk that was replaced by empty memory, but only once; the empty memory
-	 * itself shows no damage
-	 */
+	/* counts each chunk that was replaced by empty memory once: that memory shows no damage */
 	for (uint32_t i = 0; i < process->piece_count; i++) {
 		struct piece *piece = &process->pieces[i];
 

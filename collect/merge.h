@@ -64,10 +64,7 @@ struct merge_counts {
 	uint64_t events;
 	/* number of these events whose time was changed */
 	uint64_t late;
-	/*
-	 * how often the contents of a ring were invalid, so that the merge skipped them, or a page
-	 * of memory could not be read
-	 */
+	/* how often the contents of a ring were invalid and skipped, or a page could not be read */
 	uint64_t damaged;
 	/* dropped events of ended threads that merge_threads() no longer returns */
 	uint64_t lost[LOSS_COUNT];
@@ -96,24 +93,16 @@ struct merge_user {
 	uint64_t round, paid_ns, spent_ns;
 };
 
-/*
- * Adds a process of the run. `owner` is passed to the handler. Returns NULL if there is no memory.
- */
+/* Adds a process of the run. `owner`: for the handler. Returns NULL if there is no memory. */
 struct process *merge_add(struct merge *merge, void *owner, struct merge_user *user);
 
-/*
- * Adds a chunk of the process's memory, which must stay mapped until merge_remove(). Returns false
- * if there is no memory.
- */
+/* Adds a chunk, which stays mapped until merge_remove(). Returns false if there is no memory. */
 bool merge_add_chunk(struct process *process, const struct chunk *chunk);
 
 /* Removes a process that has ended, after all its records were handed out. */
 void merge_remove(struct merge *merge, struct process *process);
 
-/*
- * One round: takes records from the rings and hands out those whose order is certain. Increments
- * the heartbeat. Returns the number of bytes taken.
- */
+/* One round: takes records, and hands out those whose order is certain. Returns the bytes taken. */
 uint64_t merge_round(struct merge *merge);
 
 /*
@@ -135,10 +124,7 @@ bool merge_is_behind(struct merge *merge);
  */
 uint64_t merge_ended_waits(struct merge *merge);
 
-/*
- * From now on, each round hands out all records that are in the rings, without a limit of time for
- * bounded users.
- */
+/* From now on, each round hands out all records in the rings, whatever time it takes. */
 void merge_hurry(struct merge *merge);
 
 /*
@@ -152,9 +138,7 @@ bool merge_has_time(const struct merge *merge, struct merge_user *user);
 /* Whether the last round ended before it had handed out all ready records of this process. */
 bool merge_has_more(const struct process *process);
 
-/*
- * Frees resources that ended threads no longer need. The caller should call it from time to time.
- */
+/* Frees resources that ended threads no longer need; to be called from time to time. */
 void merge_tidy(struct merge *merge);
 
 /*

@@ -102,10 +102,7 @@ struct reader {
 	struct batch *batch; /* the batch that is being filled; NULL: none */
 	struct entry *entries;
 	uint32_t begin, end, room;
-	/*
-	 * head of the list of the slot's earlier threads, whose entries may still be waiting;
-	 * NO_THREAD: empty
-	 */
+	/* the slot's earlier threads, whose entries may still be waiting; NO_THREAD: none */
 	uint32_t retired;
 	/* number of frames that are remembered once all records taken so far are handed out */
 	uint32_t told;
@@ -153,9 +150,7 @@ struct process {
 	bool has_more;
 	/* whether this round ignores the process's low watermarks */
 	bool is_stopped;
-	/*
-	 * whether this round ignores the low watermarks because the process holds too much memory
-	 */
+	/* whether this round ignores the low watermarks: the process holds too much memory */
 	bool is_overruled;
 	uint64_t cut_time; /* time of the last merge_cut(), in ticks; 0: never called */
 };
@@ -171,10 +166,7 @@ struct merge {
 	uint64_t horizon;    /* horizon() of this round, in ticks */
 	struct batch *spare; /* list of unused batches */
 	uint32_t spare_count;
-	/*
-	 * Limit of the batches of one user, and of all bounded users together. If it is exceeded,
-	 * the merge ignores low watermarks (see overrules()).
-	 */
+	/* limit of the batches of a user, and of all bounded users (see overrules()) */
 	uint32_t batches_most;
 	uint32_t batches_of_others, processes_of_others;
 	uint64_t ended_waits; /* how often the limit made the merge ignore low watermarks */
@@ -187,7 +179,7 @@ struct merge {
 	uint64_t deadline_ns;
 	struct process *processes;
 	struct reader **heap;
-	uint32_t heap_room;
+	size_t heap_room;
 };
 
 /* Adds to the batches that the process has in use. A negative number subtracts. */
@@ -233,10 +225,7 @@ void merge_take(struct merge *merge, struct reader *reader);
  */
 void merge_hand_out_in_place(struct merge *merge, struct reader *reader, uint64_t before);
 
-/*
- * Hands out the record of an entry, which must be the next record in the order of time. The entry
- * does not need to be in reader->entries.
- */
+/* Hands out an entry, the next in the order of time. It need not be in reader->entries. */
 void merge_hand_out(struct merge *merge, struct reader *reader, const struct entry *entry);
 
 /*
@@ -246,10 +235,7 @@ void merge_hand_out(struct merge *merge, struct reader *reader, const struct ent
  */
 void merge_close(struct reader *reader);
 
-/*
- * Releases the space of taken records to the producer, and wakes the producer if it is waiting for
- * space.
- */
+/* Releases the space of taken records, and wakes the producer if it is waiting for space. */
 void merge_release(struct reader *reader);
 
 /* Increments the heartbeat, by which a thread that waits for space sees that the collector runs. */
@@ -269,9 +255,7 @@ static inline void merge_drop(struct merge *merge, struct reader *reader, struct
 		merge_give_back(merge, batch);
 }
 
-/*
- * Adds the events that were dropped since the last call to the counts of the slot's current thread.
- */
+/* Adds the events dropped since the last call to the counts of the slot's current thread. */
 void merge_collect_lost(struct reader *reader);
 
 /* ---- the remembered backtrace ---- */
@@ -298,10 +282,7 @@ static inline void apply_frames(struct reader *reader, const struct record_call 
 	reader->turn++;
 }
 
-/*
- * Returns the number of frames in the record's backtrace. It may be less than the number of
- * remembered frames.
- */
+/* Returns the number of frames in the record's backtrace, at most the remembered frames. */
 static inline uint32_t shown_frames(const struct reader *reader, const struct record_call *call)
 {
 	return call->cut && call->cut < reader->frame_count ? call->cut : reader->frame_count;

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/merge_parts.h"
-#include "collect/expand.h"
+#include "collect/records.h"
 #include "collect/shared.h"
-#include "collect/sound.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * the ring's space is released in portions of RELEASE_STEP bytes, or of 1/RELEASE_PART of the ring
- * if that is less
- */
+/* space is released in portions of RELEASE_STEP bytes, or of 1/RELEASE_PART of a smaller ring */
 #define RELEASE_STEP (64u << 10)
 #define RELEASE_PART 8u
 /* records that cannot be handed out yet stay in the ring unless more than 3/4 of it is in use */
@@ -82,56 +78,37 @@ static inline struct record *next_place(struct merge *merge, struct reader *read
 
 /* ---- entries ---- */
 
-static bool save_frames(struct reader *reader, struct entry *entry)
-{
-	const struct record_call *call = (const struct record_call *)entry->record;
-	const uint64_t *frames = NULL;
-	uint32_t count = 0;
-
-	if (entry->record->kind == RECORD_CALL) {
-		frames = call_fresh(call);
-		count = call->fresh;
-		if (changes_backtrace(call)) {
-			apply_frames(reader, call, frames);
-			count = shown_frames(reader, call);
-			frames = reader->stack + ARENA_MEMORY_MAX - reader->frame_count;
-		}
-	}
-	entry->frames = malloc((count + 1) * sizeof(uint64_t));
-	if (!entry->frames)
-		return false;
-	entry->frames[0] = count;
-	if (count)
-		memcpy(entry->frames + 1, frames, count * sizeof(uint64_t));
-	return true;
-}
-
 /* Copies the backtrace of each waiting entry to the entry, so that entries can be reordered. */
 static bool settle_frames(struct reader *reader)
 {
 	for (uint32_t i = reader->begin; i < reader->end; i++) {
 		struct entry *entry = &reader->entries[i];
+		const struct record_call *call = (const struct record_call *)entry->record;
+		const uint64_t *frames = NULL;
+		uint32_t count = 0;
 
-		if (!entry->frames && !save_frames(reader, entry))
+		if (entry->frames)
+			continue;
+		if (entry->record->kind == RECORD_CALL) {
+			frames = call_fresh(call);
+			count = call->fresh;
+		}
+		if (entry->record->kind == RECORD_CALL && changes_backtrace(call)) {
+			apply_frames(reader, call, frames);
+			count = shown_frames(reader, call);
+			frames = reader->stack + ARENA_MEMORY_MAX - reader->frame_count;
+		}
+		entry->frames = malloc((count + 1) * sizeof(uint64_t));
+		if (!entry->frames)
 			return false;
+		entry->frames[0] = count;
+		if (count)
+			memcpy(entry->frames + 1, frames, count * sizeof(uint64_t));
 	}
 	return true;
 }
 
-static enum rank record_rank(const struct record *record)
-{
-	const struct record_call *call = (const struct record_call *)record;
-
-	return record->kind == RECORD_CALL &&
-			       (call->moment == MOMENT_LEAVE || call->moment == MOMENT_SPLIT)
-		       ? RANK_GAINS
-		       : RANK_LOSES;
-}
-
-/*
- * Makes room for two entries, since a record becomes at most two. Returns false if there is no
- * memory.
- */
+/* Makes room for two entries: a record becomes at most two. Returns false if there is no memory. */
 static bool make_room(struct reader *reader)
 {
 	uint32_t count = reader->end - reader->begin;
@@ -182,9 +159,7 @@ static void bring_forward(struct reader *reader)
 	struct entry moved;
 
 	if (!settle_frames(reader))
-		/*
-		 * no memory: the entry remains last, and will be handed out with a later time
-		 */
+		/* no memory: the entry stays last, and gets a later time */
 		return;
 	moved = reader->entries[at];
 	for (; at > reader->begin && reader->entries[at - 1].time > moved.time; at--)
@@ -362,19 +337,6 @@ void merge_close(struct reader *reader)
 
 /* ---- records ---- */
 
-/* Whether the backtrace of a call can be rebuilt from that of the previous call. */
-static bool follows(struct reader *reader, const struct record *record)
-{
-	const struct record_call *call = (const struct record_call *)record;
-
-	if (record->kind != RECORD_CALL || !changes_backtrace(call))
-		return true;
-	if (call->kept > reader->told)
-		return false;
-	reader->told = call->kept + call->fresh;
-	return true;
-}
-
 /*
  * Converts a record to one or two entries. A record with two events updates the remembered
  * backtrace twice, with the same result.
@@ -386,7 +348,12 @@ static inline void enter_record(struct reader *reader, const struct record *reco
 	reader->batch->used += record->length;
 	if (record->kind == RECORD_CALL && __builtin_expect(call->moment == MOMENT_SPLIT, 0))
 		insert(reader, record, call->enter, RANK_LOSES, true);
-	insert(reader, record, record->time, record_rank(record), false);
+	insert(reader, record, record->time,
+	       record->kind == RECORD_CALL &&
+			       (call->moment == MOMENT_LEAVE || call->moment == MOMENT_SPLIT)
+		       ? RANK_GAINS
+		       : RANK_LOSES,
+	       false);
 }
 
 /* The header of a record, copied by one read. */
@@ -401,13 +368,13 @@ union header {
 
 _Static_assert(sizeof(union header) == 8 && offsetof(struct record, time) == 8, "as in a record");
 
-/*
- * Takes a finished record. Returns false if there is no memory; the record then stays in the ring.
- */
+/* Takes a finished record. Returns false if there is no memory: the record stays in the ring. */
 static bool take_record(struct merge *merge, struct reader *reader, union header header,
 			const char *from)
 {
+	const struct record_call *call;
 	struct record *record;
+	bool is_call, updates;
 
 	if (reader->is_closed && header.kind != RECORD_THREAD) {
 		if (header.kind == RECORD_CALL)
@@ -423,17 +390,22 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 		return false;
 	memcpy(record, from, header.length);
 	memcpy(record, &header, sizeof(header));
-	if (!record_is_sound(record) || !follows(reader, record))
+	call = (const struct record_call *)record;
+	is_call = header.kind == RECORD_CALL;
+	updates = is_call && changes_backtrace(call);
+	/* the backtrace of a call must follow from that of the previous call */
+	if (!record_is_sound(record) || (updates && call->kept > reader->told)) {
 		merge_close(reader);
-	else if (header.kind == RECORD_THREAD)
-		return take_thread(reader, (const struct record_thread *)record);
-	else {
-		/* later short records omit values that are the same as in this call */
-		if (record->kind == RECORD_CALL &&
-		    !(((const struct record_call *)record)->flags & RECORD_ASIDE))
-			expand_note(&reader->model, (const struct record_call *)record);
-		enter_record(reader, record);
+		return true;
 	}
+	if (header.kind == RECORD_THREAD)
+		return take_thread(reader, (const struct record_thread *)record);
+	if (updates)
+		reader->told = call->kept + call->fresh;
+	/* later short records omit values that are the same as in this call */
+	if (is_call && !(call->flags & RECORD_ASIDE))
+		expand_note(&reader->model, call);
+	enter_record(reader, record);
 	return true;
 }
 
@@ -450,10 +422,7 @@ static inline bool follows_short(struct reader *reader, const struct record_shor
 	return true;
 }
 
-/*
- * Converts a finished short record to an entry. Returns false if there is no memory; the record
- * then stays in the ring.
- */
+/* Makes an entry of a short record. Returns false if there is no memory: it stays in the ring. */
 static inline bool take_short(struct merge *merge, struct reader *reader, union header header,
 			      const char *from)
 {
@@ -513,10 +482,7 @@ void merge_release(struct reader *reader)
 		shared_futex_wake(shared_low_word(&slot->tail));
 }
 
-/*
- * Converts the next record in the ring to an entry. Returns false if no record can be taken now, or
- * the ring is damaged.
- */
+/* Takes the next record in the ring. Returns false if none can be taken, or the ring is damaged. */
 static bool take_next(struct merge *merge, struct reader *reader)
 {
 	uint64_t offset = reader->scanned & (reader->ring_size - 1);
@@ -565,10 +531,7 @@ static inline void release_part(struct merge *merge, struct reader *reader)
 
 /* ---- records handed out directly from the ring ---- */
 
-/*
- * Reads the header of the next record. Returns false unless it is a finished short record that is
- * contiguous and ends before the head.
- */
+/* Reads the next header. Returns false unless it is that of a finished, contiguous short record. */
 static inline bool see_short(const struct reader *reader, const char *from, uint64_t offset,
 			     union header *header)
 {
@@ -579,19 +542,13 @@ static inline bool see_short(const struct reader *reader, const char *from, uint
 	       header->length <= reader->ring_size - offset;
 }
 
-/*
- * Whether no later record in the ring has an earlier time, and the record's time is not in the
- * future (which insert() would correct).
- */
+/* Whether the record is in order, and its time not in the future (which insert() corrects). */
 static inline bool is_in_place(const struct reader *reader, const struct record_short *record)
 {
 	return record->form & SHORT_CLOSES && record->record.time <= reader->latest;
 }
 
-/*
- * Sets the reader's next record to a record in the ring. Returns whether its time is before the
- * limit of this round.
- */
+/* Sets the reader's next record to one in the ring. Returns whether it is before the limit. */
 static inline bool note_next(struct reader *reader, const struct record_short *record)
 {
 	reader->time = record->record.time;
@@ -630,30 +587,20 @@ static bool finds_place(struct reader *reader)
 	return true;
 }
 
-static inline void walk_on(struct reader *reader, const struct record_short *record,
-			   const char *frames)
+/* Hands out a sound record, which is in order. Returns false if the handler did not take it. */
+static inline __attribute__((always_inline)) bool
+hand_out_fast(struct merge *merge, struct reader *reader, struct fast_call *fast,
+	      const struct record_short *record, const struct expand_more *more, const char *frames)
 {
 	uint32_t count = (uint32_t)record->kept + record->fresh;
 	char *to = (char *)(reader->stack + ARENA_MEMORY_MAX - count);
+	struct process *process = reader->process;
+	struct record_model *model = &reader->model;
 
 	for (uint32_t i = 0; i < record->fresh; i++)
 		memcpy(to + 8 * i, frames + 8 * i, 8);
 	reader->frame_count = reader->told = count;
 	reader->turn++;
-}
-
-/*
- * Hands out a sound record, which is in order, by the fast path. Returns false if the handler did
- * not take it.
- */
-static inline __attribute__((always_inline)) bool
-hand_out_fast(struct merge *merge, struct reader *reader, struct fast_call *fast,
-	      const struct record_short *record, const struct expand_more *more, const char *frames)
-{
-	struct process *process = reader->process;
-	struct record_model *model = &reader->model;
-
-	walk_on(reader, record, frames);
 	fast->record = record;
 	fast->related = more->related;
 	fast->part = more->part;
@@ -681,10 +628,7 @@ hand_out_fast(struct merge *merge, struct reader *reader, struct fast_call *fast
 	return true;
 }
 
-/*
- * Expands a record and hands it out without making an entry. Returns false if the record is
- * unsound, or there is no memory.
- */
+/* Expands and hands out a record. Returns false if it is unsound, or there is no memory. */
 static bool hand_out_whole(struct merge *merge, struct reader *reader,
 			   const struct record_short *record, const struct expand_more *more,
 			   const char *frames)
@@ -703,30 +647,22 @@ static bool hand_out_whole(struct merge *merge, struct reader *reader,
 }
 
 /*
- * Whether the record can take the fast path: the handler has a fast path, the record is not late,
- * and its whole backtrace fits.
+ * Hands out one event: by the fast path, if the handler has one, the record is not late, and its
+ * whole backtrace fits. Returns false for the same reasons as hand_out_whole().
  */
-static inline bool is_fast(const struct merge *merge, const struct reader *reader,
-			   const struct record_short *record)
-{
-	return merge->handler.fast && record->record.time >= reader->process->last_time &&
-	       record->kept <= reader->told &&
-	       record->kept + (uint32_t)record->fresh <= ARENA_FRAMES_MAX;
-}
-
-/* Hands out one event. Returns false for the same reasons as hand_out_whole(). */
 static inline __attribute__((always_inline)) bool
 hand_out_one(struct merge *merge, struct reader *reader, struct fast_call *fast,
 	     const struct record_short *record, const struct expand_more *more, const char *frames)
 {
-	return (is_fast(merge, reader, record) &&
-		hand_out_fast(merge, reader, fast, record, more, frames)) ||
+	bool is_fast = merge->handler.fast && record->record.time >= reader->process->last_time &&
+		       record->kept <= reader->told &&
+		       record->kept + (uint32_t)record->fresh <= ARENA_FRAMES_MAX;
+
+	return (is_fast && hand_out_fast(merge, reader, fast, record, more, frames)) ||
 	       hand_out_whole(merge, reader, record, more, frames);
 }
 
-/*
- * Hands out the first of a record's two events: the object `related` was freed when the call began.
- */
+/* Hands out the first of a record's two events: `related` was freed when the call began. */
 static bool hand_out_loss(struct merge *merge, struct reader *reader, struct fast_call *fast,
 			  const struct record_short *record, struct expand_more *more,
 			  const char *frames)
@@ -746,19 +682,6 @@ static bool hand_out_loss(struct merge *merge, struct reader *reader, struct fas
 	return is_done;
 }
 
-/* Reduces a record with two events to the second event, after the first event was handed out. */
-static void leave_acquisition(struct record_short *record, const struct expand_more *more)
-{
-	record->record.time += more->more.lasted;
-	record->form |= SHORT_LEAVES;
-	record->call = 0;
-	record->frame = 0;
-	if (expand_has_backtrace(record)) {
-		record->kept += record->fresh;
-		record->fresh = 0;
-	}
-}
-
 /*
  * Hands out both events of a record. If an event of another thread may come between them, the
  * second event becomes an entry. Returns false if neither was handed out: the record's time is in
@@ -776,7 +699,15 @@ static bool hand_out_split(struct merge *merge, struct reader *reader, struct fa
 	    !next_place(merge, reader, size) ||
 	    !hand_out_loss(merge, reader, fast, record, more, frames))
 		return false;
-	leave_acquisition(record, more);
+	/* reduces the record to the second event */
+	record->record.time += more->more.lasted;
+	record->form |= SHORT_LEAVES;
+	record->call = 0;
+	record->frame = 0;
+	if (expand_has_backtrace(record)) {
+		record->kept += record->fresh;
+		record->fresh = 0;
+	}
 	if (__builtin_expect(record->record.time < before, 1))
 		return hand_out_one(merge, reader, fast, record, more, frames);
 	call = (struct record_call *)next_place(merge, reader, size);
@@ -785,10 +716,7 @@ static bool hand_out_split(struct merge *merge, struct reader *reader, struct fa
 	return true;
 }
 
-/*
- * Hands out a record that has parts other than frames. Returns false if the record is unsound, or
- * if hand_out_split() or hand_out_one() returned false.
- */
+/* Hands out a record with parts other than frames. Returns false if it was not handed out. */
 static __attribute__((noinline)) bool hand_out_more(struct merge *merge, struct reader *reader,
 						    struct fast_call *fast,
 						    struct record_short *record, const char *from,
@@ -803,17 +731,6 @@ static __attribute__((noinline)) bool hand_out_more(struct merge *merge, struct 
 			     : hand_out_one(merge, reader, fast, record, &more, from);
 }
 
-/* Hands out a record whose only parts are frames. */
-static inline __attribute__((always_inline)) bool
-hand_out_plain(struct merge *merge, struct reader *reader, struct fast_call *fast,
-	       const struct record_short *record, const char *from)
-{
-	static const struct expand_more nothing;
-
-	return expand_is_sound(record, &nothing, &reader->model) &&
-	       hand_out_one(merge, reader, fast, record, &nothing, from);
-}
-
 /*
  * Hands out records from the ring, up to the position `stop`. Stops earlier at a record that is out
  * of order, is not before the time `before`, or becomes an entry. Returns true if it stopped at a
@@ -822,6 +739,7 @@ hand_out_plain(struct merge *merge, struct reader *reader, struct fast_call *fas
 static bool hand_out_part(struct merge *merge, struct reader *reader, uint64_t before,
 			  uint64_t stop)
 {
+	static const struct expand_more nothing;
 	uint64_t mask = reader->ring_size - 1;
 	const struct merge_thread *thread = &reader->process->threads[reader->thread];
 	struct fast_call ONE_LINE fast = { .model = &reader->model,
@@ -845,7 +763,8 @@ static bool hand_out_part(struct merge *merge, struct reader *reader, uint64_t b
 		from += sizeof(record);
 		if (__builtin_expect(expand_has_more(&record), 0)
 			    ? !hand_out_more(merge, reader, &fast, &record, from, before)
-			    : !hand_out_plain(merge, reader, &fast, &record, from))
+			    : !expand_is_sound(&record, &nothing, &reader->model) ||
+				      !hand_out_one(merge, reader, &fast, &record, &nothing, from))
 			return false;
 		reader->scanned += header.length;
 	}

@@ -4,10 +4,12 @@
 
 /*
  * Functions that write the packets of wire.def: put_call(at, &packet, tails) and so on. Each writes
- * its packet at `at` and returns the end. The caller must make sure that there is enough room.
+ * its packet at `at` and returns the end. The caller must make sure that there is enough room. Also
+ * the named values of a call, and packets that are hidden from other tools.
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -68,10 +70,7 @@ inline_ uint8_t *put_flags(uint8_t *at, struct wire_flags value)
 	return at + 4;
 }
 
-/*
- * Copies a short string with a fixed size, which is faster. The next field overwrites the excess
- * bytes.
- */
+/* Copies a short string with a fixed size, which is faster. The next field overwrites the rest. */
 inline_ uint8_t *put_string(uint8_t *at, struct wire_text text)
 {
 	if (__builtin_expect(text.size <= PACKET_NAME_COPY, 1))
@@ -149,5 +148,50 @@ static inline uint32_t lay_out(uint8_t *to, const char *text, size_t length)
 #pragma GCC diagnostic ignored "-Wunused-function"
 #include "wire.def"
 #pragma GCC diagnostic pop
+
+/* ---- the named values of a call: ARGS packets, or arguments in an .htr container ---- */
+
+struct htr;
+
+/* The values that are being written. A value that does not fit begins a new ARGS packet. */
+struct values {
+	/* the htr that gets the values; NULL: the values become packets at `at` */
+	struct htr *htr;
+	/* cache for the number of the next name in htr, plus 1; 0: not known yet; NULL: none */
+	uint32_t *known;
+	uint8_t *at, *end;
+	uint8_t *packet; /* the start of the packet under construction; NULL: none */
+	uint32_t count;
+};
+
+/* Adds one value, which must fit into one packet (see values_put_text()). */
+void values_put(struct values *values, const char *name, size_t name_length, const char *value,
+		size_t length);
+
+/* Adds a text of any length, a long one in parts with the names NAME, NAME+1, NAME+2 ... */
+void values_put_text(struct values *values, const char *name, const char *value, size_t length);
+
+void values_end(struct values *values);
+
+/* ---- hidden packets ---- */
+
+/*
+ * Hides packets from programs that read the sp-rtrace format. Otherwise these programs would report
+ * as leaks those events that neither acquire nor release an object, and add up their sizes. A
+ * hidden packet follows the two empty strings of an OCFG packet, which every such program skips;
+ * trace/framing.c finds the hidden packet there.
+ */
+
+/*
+ * Wraps each packet from `from` to `end` in place. The buffer must have room for WIRE_ASIDE_SIZE
+ * further bytes for each packet. Returns the new end.
+ */
+uint8_t *aside_wrap(uint8_t *from, uint8_t *end);
+
+/*
+ * If the packet at `bytes` is an OCFG packet that hides another packet, returns the hidden packet;
+ * otherwise returns `bytes`. `left`: number of bytes from `bytes` to the end of the buffer.
+ */
+const uint8_t *aside_packet(const uint8_t *bytes, size_t left);
 
 #endif

@@ -5,76 +5,13 @@
 #include "base/cleanup.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-/*
- * minimum interval between two readings of PSS, in ms: for each reading, the kernel walks all pages
- * of the process
- */
-#define SAMPLE_PSS_MS 100
-
 #define CATCH_UP_NS	 (300 * MS)
 #define CATCH_UP_STEP_NS 100000
-
-/*
- * Writes a sample of a process as a note. time: the note's time, which determines its position in
- * the stream; the time of the sample itself is one of the note's values.
- */
-static void say_sample(struct collector *collector, struct member *member, uint64_t time)
-{
-	struct sample *sample = collector->sample;
-	int64_t interval = collector->settings.sample_system;
-
-	if (!sample || !member->watch.our_pid)
-		return;
-	sample_process(sample, member->watch.our_pid, interval >= SAMPLE_PSS_MS);
-	stream_note(member->stream, &(struct encode_note){ .name = NOTE_SAMPLE,
-							   .values = sample->values,
-							   .count = sample->count,
-							   .time = time });
-}
-
-void collect_sample_begin(struct collector *collector, struct member *member, uint64_t time)
-{
-	if (collector->sample)
-		sample_machine(collector->sample, ticks_clock_ns());
-	say_sample(collector, member, time);
-}
-
-/*
- * A process whose user has no time left is sampled in a later round, together with the machine at
- * that time.
- */
-void collect_sample(struct collector *collector, uint64_t now_ns)
-{
-	uint64_t interval = (uint64_t)collector->settings.sample_system * MS;
-	bool is_due = now_ns - collector->sampled_ns >= interval, is_fresh = false;
-
-	if (!collector->sample)
-		return;
-	if (is_due)
-		collector->sampled_ns = now_ns;
-	for (uint32_t i = 0; i < collector->count; i++) {
-		struct member *member = collector->active[i];
-		uint64_t begun;
-
-		member->must_sample |= is_due;
-		if (!member->must_sample || member->phase != PHASE_ALIVE ||
-		    !collect_has_turn(collector, member->user))
-			continue;
-		begun = ticks_clock_ns();
-		if (!is_fresh)
-			sample_machine(collector->sample, begun);
-		is_fresh = true;
-		member->must_sample = false;
-		say_sample(collector, member, collect_note_time(collector, member));
-		collect_charge(collector, member->user, begun);
-	}
-}
 
 /* Writes a note to all streams, after the events that have been handed out so far. */
 static void say_everywhere(struct collector *collector, const char *name, const char *value_name,
@@ -128,9 +65,7 @@ void collect_toggle(struct collector *collector)
 		struct member *member = collector->active[i];
 		uint32_t toggles;
 
-		/*
-		 * a toggle pauses the whole run, so toggles of another user's programs are ignored
-		 */
+		/* a toggle pauses the whole run, so other users' programs cannot toggle */
 		if (member->phase == PHASE_CLOSING || member->doubt ||
 		    !listener_is_owner(collector->listener, member->user->uid))
 			continue;
@@ -138,10 +73,7 @@ void collect_toggle(struct collector *collector)
 		count += toggles - member->toggles;
 		member->toggles = toggles;
 	}
-	/*
-	 * An even number of toggles restores the state, so two toggles are enough: a change and its
-	 * reversal. For an odd number, one toggle is enough.
-	 */
+	/* an even number of toggles is a change and its reversal, an odd number is a change */
 	if (count > 2)
 		count = 2 - count % 2;
 	while (count--)
@@ -191,8 +123,10 @@ static bool has_caught_up(const struct collector *collector, uint64_t time)
 	return true;
 }
 
-static void flush_streams(struct collector *collector, int32_t pid, struct answer *answer)
+/* Writes all streams, and answers with the paths of the files. */
+static void tell_files(struct collector *collector, struct guest *guest)
 {
+	cleanup_free struct answer *answer = calloc(1, sizeof(*answer));
 	/*
 	 * Waits until all events up to now were handed out. A user who requests a snapshot expects
 	 * it to contain what the program did before the request. Waits at most CATCH_UP_NS, for
@@ -202,6 +136,8 @@ static void flush_streams(struct collector *collector, int32_t pid, struct answe
 	uint64_t asked = ticks_now(collector->shared.control->clock);
 	uint64_t until_ns = ticks_clock_ns() + CATCH_UP_NS;
 
+	if (!answer)
+		return;
 	merge_round(collector->merge);
 	while (!has_caught_up(collector, asked) && ticks_clock_ns() < until_ns) {
 		nanosleep(&step, NULL);
@@ -215,7 +151,8 @@ static void flush_streams(struct collector *collector, int32_t pid, struct answe
 			struct member *member = collector->active[i];
 
 			if (member->phase == PHASE_CLOSING ||
-			    named != (member->watch.our_pid == pid && !member->doubt))
+			    named !=
+				    (member->watch.our_pid == guest->request.pid && !member->doubt))
 				continue;
 			collect_say_waiting(collector, member);
 			collect_say_past(collector, member);
@@ -224,15 +161,6 @@ static void flush_streams(struct collector *collector, int32_t pid, struct answe
 			if (!collector->bundle)
 				add_path(answer, &member->stream->sink);
 		}
-}
-
-static void tell_files(struct collector *collector, struct guest *guest)
-{
-	cleanup_free struct answer *answer = calloc(1, sizeof(*answer));
-
-	if (!answer)
-		return;
-	flush_streams(collector, guest->request.pid, answer);
 	if (answer->left_out)
 		snprintf(answer->text + answer->used, LEFT_OUT_MAX, "+%u\n", answer->left_out);
 	listener_answer(guest, answer->text);

@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/sample.h"
+/*
+ * Reads the state of the machine and of processes from /proc, as values of a ~sample note. Counters
+ * have the kernel's values; readers of the trace compute differences and percentages.
+ *
+ *   at       time of the sample: CLOCK_MONOTONIC in ns
+ *   hertz    clock ticks a second; one tick is the unit of the times below
+ *   cpu0...  KHZ BUSY TOTAL: frequency (0: unknown), busy time and all time since boot
+ *   memory   bytes in use on the machine
+ *   drive    MiB in use on the file system of /
+ *   disk     READS SECTORS WRITES SECTORS: sums for all disks since boot
+ *   net      SENT RECEIVED: bytes of all interfaces except lo since boot
+ *   process  TICKS VIRTUAL RESIDENT SHARED PSS DESCRIPTORS: processor time, sizes in bytes, number
+ *            of open descriptors. PSS is 0 if it was not read, since reading it slows the process
+ *   thread   ID TICKS STATE CPU: one for each thread
+ */
+#include "collect/collect_parts.h"
+#include "notes.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,8 +25,20 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "process/proc.h"
 
-#define LINE_MOST 160
+#define SAMPLE_VALUES 2048
+#define SAMPLE_ROOM   (96u << 10)
+#define LINE_MOST     160
+/* minimum interval of PSS, in ms: the kernel walks all pages of the process for it */
+#define SAMPLE_PSS_MS 100
+
+struct sample {
+	struct wire_value values[SAMPLE_VALUES];
+	uint32_t count;
+	size_t used;
+	char text[SAMPLE_ROOM];
+};
 
 /* Adds a value with a name. Omits the value if it does not fit. */
 static void sample_add(struct sample *sample, const char *name, const char *format, ...)
@@ -39,9 +63,7 @@ static void sample_add(struct sample *sample, const char *name, const char *form
 	sample->used += name_size + (size_t)length + 1;
 }
 
-/*
- * Reads as much of a file as fits into `text`, and adds a NUL. Returns false if nothing was read.
- */
+/* Reads as much of a file as fits into `text`, with a NUL. Returns false if nothing was read. */
 static bool read_text(const char *path, char *text, size_t size)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -58,21 +80,12 @@ static bool read_text(const char *path, char *text, size_t size)
 
 /* ---- the machine ---- */
 
-static uint64_t frequency(unsigned number)
-{
-	char path[96], text[32];
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq",
-		 number);
-	return read_text(path, text, sizeof(text)) ? strtoull(text, NULL, 10) : 0;
-}
-
 /* Adds the times of a processor. The fourth and fifth numbers of the line are idle time. */
 static void add_cpu(struct sample *sample, const char *line)
 {
-	uint64_t times[8] = { 0 }, total = 0;
+	uint64_t times[8] = { 0 }, total = 0, khz = 0;
+	char name[16], path[96], text[32];
 	unsigned number;
-	char name[16];
 
 	if (sscanf(line,
 		   "cpu%u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
@@ -82,20 +95,13 @@ static void add_cpu(struct sample *sample, const char *line)
 		return;
 	for (int i = 0; i < 8; i++)
 		total += times[i];
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq",
+		 number);
+	if (read_text(path, text, sizeof(text)))
+		khz = strtoull(text, NULL, 10);
 	snprintf(name, sizeof(name), "cpu%u", number);
-	sample_add(sample, name, "%" PRIu64 " %" PRIu64 " %" PRIu64, frequency(number),
+	sample_add(sample, name, "%" PRIu64 " %" PRIu64 " %" PRIu64, khz,
 		   total - times[3] - times[4], total);
-}
-
-static void add_cpus(struct sample *sample, char *text, size_t size)
-{
-	char *line = text, *end;
-
-	if (!read_text("/proc/stat", text, size))
-		return;
-	for (; !strncmp(line, "cpu", 3) && (end = strchr(line, '\n')) != NULL; line = end + 1)
-		if (line[3] != ' ')
-			add_cpu(sample, line);
 }
 
 /* Returns the number that follows a word, or 0 if the text does not have the word. */
@@ -106,9 +112,7 @@ static uint64_t number_after(const char *text, const char *word)
 	return found ? strtoull(found + strlen(word), NULL, 10) : 0;
 }
 
-/*
- * Whether the device is a disk, not a partition or a device that stores its data on other devices.
- */
+/* Whether the device is a disk, not a partition or a device on top of other devices. */
 static bool is_disk(const char *name)
 {
 	static const char *const others[] = { "loop", "ram", "zram", "dm-", "md", NULL };
@@ -159,11 +163,13 @@ static void add_net(struct sample *sample, char *text, size_t size)
 	sample_add(sample, "net", "%" PRIu64 " %" PRIu64, sent, received);
 }
 
-void sample_machine(struct sample *sample, uint64_t now_ns)
+/* Begins a sample with the values of the machine. now_ns: CLOCK_MONOTONIC. */
+static void sample_machine(struct sample *sample, uint64_t now_ns)
 {
 	size_t size = 256u << 10;
 	cleanup_free char *text = malloc(size);
 	struct statvfs drive;
+	char *line, *end;
 
 	sample->count = 0;
 	sample->used = 0;
@@ -171,7 +177,11 @@ void sample_machine(struct sample *sample, uint64_t now_ns)
 	sample_add(sample, "hertz", "%ld", sysconf(_SC_CLK_TCK));
 	if (!text)
 		return;
-	add_cpus(sample, text, size);
+	if (read_text("/proc/stat", text, size))
+		for (line = text; !strncmp(line, "cpu", 3) && (end = strchr(line, '\n')) != NULL;
+		     line = end + 1)
+			if (line[3] != ' ')
+				add_cpu(sample, line);
 	if (read_text("/proc/meminfo", text, size))
 		sample_add(sample, "memory", "%" PRIu64,
 			   (number_after(text, "MemTotal:") - number_after(text, "MemAvailable:"))
@@ -191,91 +201,32 @@ struct task {
 	unsigned cpu;
 };
 
-/*
- * Reads a stat file of proc(5). The name in this file may contain blanks and parentheses, so
- * parsing begins at the last parenthesis.
- */
-static bool read_task(const char *path, struct task *task)
+static bool read_task(int32_t pid, int32_t thread, struct task *task)
 {
-	char text[1024];
-	const char *at;
+	char text[PROC_STAT_SIZE];
+	const char *fields = proc_stat(pid, thread, text);
 	uint64_t user, kernel;
 
-	if (!read_text(path, text, sizeof(text)) || !(at = strrchr(text, ')')))
-		return false;
-	if (sscanf(at,
-		   ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
-		   " %*d %*d %*d %*d %*d %*d %*u %" SCNu64
-		   " %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %u",
-		   &task->state, &user, &kernel, &task->virtual_bytes, &task->cpu) != 5)
+	if (!fields || sscanf(fields,
+			      "%c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+			      " %*d %*d %*d %*d %*d %*d %*u %" SCNu64
+			      " %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %u",
+			      &task->state, &user, &kernel, &task->virtual_bytes, &task->cpu) != 5)
 		return false;
 	task->ticks = user + kernel;
 	return true;
 }
 
-/* Since Linux 6.2, the size of /proc/PID/fd is the number of its entries. */
-static unsigned count_entries(const char *path)
+/* Adds the values of a process in place of the previous one's. with_pss: whether to read PSS. */
+static void sample_process(struct sample *sample, int32_t pid, bool with_pss)
 {
-	const struct dirent *entry;
-	unsigned count = 0;
-	DIR *directory;
-	struct stat st;
-
-	if (stat(path, &st) == 0 && st.st_size)
-		return (unsigned)st.st_size;
-	directory = opendir(path);
-	if (!directory)
-		return 0;
-	while ((entry = readdir(directory)) != NULL)
-		count += entry->d_name[0] != '.';
-	closedir(directory);
-	return count;
-}
-
-static void add_process(struct sample *sample, int32_t pid, bool with_pss)
-{
-	uint64_t resident = 0, shared = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t pss = 0;
-	char path[64], text[2048];
+	uint64_t resident = 0, shared = 0, page = (uint64_t)sysconf(_SC_PAGESIZE), pss = 0;
+	size_t descriptors = 0, thread_count;
+	cleanup_free char *statm = proc_text(pid, 0, "statm"), *rollup = NULL;
+	cleanup_free int32_t *threads = NULL;
 	struct task task;
-
-	snprintf(path, sizeof(path), "/proc/%" PRId32 "/statm", pid);
-	if (read_text(path, text, sizeof(text)))
-		sscanf(text, "%*u %" SCNu64 " %" SCNu64, &resident, &shared);
-	snprintf(path, sizeof(path), "/proc/%" PRId32 "/stat", pid);
-	if (!read_task(path, &task))
-		return;
-	snprintf(path, sizeof(path), "/proc/%" PRId32 "/smaps_rollup", pid);
-	if (with_pss && read_text(path, text, sizeof(text)))
-		pss = number_after(text, "\nPss:") << 10;
-	snprintf(path, sizeof(path), "/proc/%" PRId32 "/fd", pid);
-	sample_add(sample, "process",
-		   "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u", task.ticks,
-		   task.virtual_bytes, resident * page, shared * page, pss, count_entries(path));
-}
-
-static void add_threads(struct sample *sample, int32_t pid)
-{
-	char path[128];
-	DIR *directory;
-	const struct dirent *entry;
-	struct task task;
-
-	snprintf(path, sizeof(path), "/proc/%" PRId32 "/task", pid);
-	directory = opendir(path);
-	while (directory && sample->count < SAMPLE_VALUES && (entry = readdir(directory)) != NULL) {
-		snprintf(path, sizeof(path), "/proc/%" PRId32 "/task/%.20s/stat", pid,
-			 entry->d_name);
-		if (entry->d_name[0] != '.' && read_task(path, &task))
-			sample_add(sample, "thread", "%.20s %" PRIu64 " %c %u", entry->d_name,
-				   task.ticks, task.state, task.cpu);
-	}
-	if (directory)
-		closedir(directory);
-}
-
-void sample_process(struct sample *sample, int32_t pid, bool with_pss)
-{
+	struct stat facts;
+	char path[64];
 	/* remove the values of the previous process, which follow the values of the machine */
 	for (uint32_t i = 0; i < sample->count; i++)
 		if (!strcmp(sample->values[i].name, "process") ||
@@ -283,6 +234,85 @@ void sample_process(struct sample *sample, int32_t pid, bool with_pss)
 			sample->used = (size_t)(sample->values[i].name - sample->text);
 			sample->count = i;
 		}
-	add_process(sample, pid, with_pss);
-	add_threads(sample, pid);
+	if (read_task(pid, 0, &task)) {
+		if (statm)
+			sscanf(statm, "%*u %" SCNu64 " %" SCNu64, &resident, &shared);
+		if (with_pss)
+			rollup = proc_text(pid, 0, "smaps_rollup");
+		if (rollup)
+			pss = number_after(rollup, "\nPss:") << 10;
+		snprintf(path, sizeof(path), "/proc/%" PRId32 "/fd", pid);
+		/* since Linux 6.2, the size of this directory is the number of its entries */
+		if (stat(path, &facts) == 0 && facts.st_size)
+			descriptors = (size_t)facts.st_size;
+		else
+			free(proc_numbers(path, &descriptors));
+		sample_add(sample, "process",
+			   "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u",
+			   task.ticks, task.virtual_bytes, resident * page, shared * page, pss,
+			   (unsigned)descriptors);
+	}
+	threads = proc_threads(pid, &thread_count);
+	for (size_t i = 0; i < thread_count && sample->count < SAMPLE_VALUES; i++)
+		if (read_task(pid, threads[i], &task))
+			sample_add(sample, "thread", "%" PRId32 " %" PRIu64 " %c %u", threads[i],
+				   task.ticks, task.state, task.cpu);
+}
+
+/* ---- for the loop ---- */
+
+/*
+ * Writes a sample of a process as a note. time: the note's time, which determines its position in
+ * the stream; the time of the sample itself is one of the note's values.
+ */
+static void say_sample(struct collector *collector, struct member *member, uint64_t time)
+{
+	struct sample *sample = collector->sample;
+	int64_t interval = collector->settings.sample_system;
+
+	if (!sample || !member->watch.our_pid)
+		return;
+	sample_process(sample, member->watch.our_pid, interval >= SAMPLE_PSS_MS);
+	stream_note(member->stream, &(struct encode_note){ .name = NOTE_SAMPLE,
+							   .values = sample->values,
+							   .count = sample->count,
+							   .time = time });
+}
+
+void collect_sample_begin(struct collector *collector, struct member *member, uint64_t time)
+{
+	/* if there is no memory for samples, the run is traced without samples */
+	if (collector->settings.sample_system > 0 && !collector->any)
+		collector->sample = malloc(sizeof(*collector->sample));
+	if (collector->sample)
+		sample_machine(collector->sample, ticks_clock_ns());
+	say_sample(collector, member, time);
+}
+
+/* A process whose user has no time left is sampled later, with the machine at that time. */
+void collect_sample(struct collector *collector, uint64_t now_ns)
+{
+	uint64_t interval = (uint64_t)collector->settings.sample_system * MS;
+	bool is_due = now_ns - collector->sampled_ns >= interval, is_fresh = false;
+
+	if (is_due)
+		collector->sampled_ns = now_ns;
+	if (!collector->sample)
+		return;
+	for (uint32_t i = 0; i < collector->count; i++) {
+		struct member *member = collector->active[i];
+		uint64_t begun;
+
+		member->must_sample |= is_due;
+		if (!member->must_sample || member->phase != PHASE_ALIVE ||
+		    !collect_has_turn(collector, member->user))
+			continue;
+		begun = ticks_clock_ns();
+		if (!is_fresh)
+			sample_machine(collector->sample, begun);
+		is_fresh = true;
+		member->must_sample = false;
+		say_sample(collector, member, collect_note_time(collector, member));
+		collect_charge(collector, member->user, begun);
+	}
 }

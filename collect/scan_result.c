@@ -19,29 +19,21 @@ static const char *next_text(struct scan_result *result)
 	return text;
 }
 
-/*
- * Returns the constant of notes.def that equals `name`, or NULL if a scanner must not write notes
- * of this name.
- */
-static const char *note_named(const char *name)
-{
-	static const char *const names[] = { NOTE_SCAN,	   NOTE_ROOT,	  NOTE_BLOCK, NOTE_HANDLE,
-					     NOTE_BLOCKED, NOTE_RESIDENT, NOTE_PAGES };
-
-	for (size_t i = 0; name && i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(name, names[i]))
-			return names[i];
-	return NULL;
-}
-
 int scan_result_next(struct scan_result *result, struct scan_note *note)
 {
+	/* the notes that a scanner may write */
+	static const char *const names[] = { NOTE_SCAN,	   NOTE_ROOT,	  NOTE_BLOCK, NOTE_HANDLE,
+					     NOTE_BLOCKED, NOTE_RESIDENT, NOTE_PAGES };
 	const char *text;
 
 	if (result->at == result->size)
 		return 0;
 	note->count = 0;
-	note->name = note_named(next_text(result));
+	note->name = NULL;
+	text = next_text(result);
+	for (size_t i = 0; text && i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(text, names[i]))
+			note->name = names[i];
 	if (!note->name)
 		return -EBADMSG;
 	while ((text = next_text(result)) != NULL && *text) {

@@ -6,7 +6,6 @@
  * findings to the stream.
  */
 #include "collect/collect_parts.h"
-#include "collect/facts.h"
 #include "notes.h"
 #include "scan.h"
 
@@ -14,7 +13,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -40,10 +38,7 @@ enum scan_state {
 	SCAN_STOPPING, /* the process may be stopped */
 	SCAN_HELD,     /* the process is stopped */
 	SCAN_CUT_MADE,
-	/*
-	 * the process runs again; the scanner waits until it can read the stream, or computes the
-	 * result
-	 */
+	/* the process runs; the scanner waits until it can read the stream, or computes */
 	SCAN_READING,
 	SCAN_WRITING, /* the result is being written as notes */
 };
@@ -56,10 +51,7 @@ struct scan {
 	pid_t pid;
 	int socket, result;
 	uint64_t heard_ns; /* when the scanner last sent a message */
-	/*
-	 * a time, in ticks, after which no ancestor was in a call of fork; 0: an ancestor may still
-	 * be in one
-	 */
+	/* a time, in ticks, after which no ancestor was in a call of fork; 0: not known yet */
 	uint64_t forked;
 	uint32_t number;
 	/* guests that wait for an answer */
@@ -70,19 +62,6 @@ struct scan {
 
 /* ---- notes ---- */
 
-static void say_in_stream(struct collector *collector, struct member *member, const char *name,
-			  const struct wire_value *values, uint32_t count)
-{
-	struct encode_note note = {
-		.name = name,
-		.values = values,
-		.count = count,
-		.time = collect_note_time(collector, member),
-	};
-
-	stream_note(member->stream, &note);
-}
-
 static void say_failed(struct collector *collector, struct member *member, uint32_t scan,
 		       const char *reason)
 {
@@ -91,7 +70,7 @@ static void say_failed(struct collector *collector, struct member *member, uint3
 	facts_number(&facts, "number", scan);
 	facts_add(&facts, "state", "failed");
 	facts_add(&facts, "reason", reason);
-	say_in_stream(collector, member, NOTE_SCAN, facts.values, facts.count);
+	collect_say(collector, member, NOTE_SCAN, &facts);
 }
 
 void collect_say_unscanned(struct collector *collector, struct member *member)
@@ -110,39 +89,30 @@ void collect_say_unscanned(struct collector *collector, struct member *member)
 	say_failed(collector, member, ++member->scans, reason);
 }
 
-static uint64_t lost_so_far(struct member *member)
-{
-	uint32_t count;
-	const struct merge_thread *threads = merge_threads(member->process, &count);
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < count; i++)
-		for (int k = 0; k < LOSS_COUNT; k++)
-			sum += threads[i].lost[k];
-	for (int k = 0; k < LOSS_COUNT; k++)
-		sum += __atomic_load_n(&member->chunks[0]->head->lost[k], __ATOMIC_RELAXED) +
-		       merge_counts(member->process)->lost[k];
-	return sum;
-}
-
-/*
- * While the process is stopped: writes all its events to the stream, and then the note of the cut.
- */
+/* While the process is stopped: writes its events to the stream, and then the note of the cut. */
 static void say_cut(struct collector *collector, struct member *member)
 {
 	struct facts facts = { .count = 0 };
+	const struct merge_thread *threads;
+	uint64_t lost = 0;
+	uint32_t count;
 
 	collect_receive(collector);
 	merge_cut(collector->merge, member->process);
+	threads = merge_threads(member->process, &count);
+	for (uint32_t i = 0; i < count; i++)
+		for (int k = 0; k < LOSS_COUNT; k++)
+			lost += threads[i].lost[k];
+	for (int k = 0; k < LOSS_COUNT; k++)
+		lost += __atomic_load_n(&member->chunks[0]->head->lost[k], __ATOMIC_RELAXED) +
+			merge_counts(member->process)->lost[k];
 	facts_number(&facts, "number", member->scan->number);
 	facts_add(&facts, "state", "cut");
 	facts_add(&facts, "when", member->scan->is_at_exit ? "exit" : "asked");
-	facts_number(&facts, "dropped", lost_so_far(member));
-	say_in_stream(collector, member, NOTE_SCAN, facts.values, facts.count);
+	facts_number(&facts, "dropped", lost);
+	collect_say(collector, member, NOTE_SCAN, &facts);
 	stream_flush(member->stream);
 }
-
-/* ---- the process ---- */
 
 /* Releases a process that waits in exit() for its scan. */
 static void scan_release(struct member *member)
@@ -198,27 +168,6 @@ static void tell_cut(const struct scan *scan, const struct member *member)
 	scan_send(scan, SCAN_CUT, text);
 }
 
-static int start_scanner(struct scan *scan, const struct member *member, int socket)
-{
-	char texts[6][16];
-	char *argv[] = { NULL, texts[0], texts[1], texts[2], texts[3], texts[4], texts[5], NULL };
-	const int numbers[] = { member->watch.our_pid,
-				(int)scan->number,
-				SPAWN_FIRST,
-				SPAWN_FIRST + 1,
-				scan->is_at_exit ? __atomic_load_n(&member->chunks[0]->head->ending,
-								   __ATOMIC_RELAXED)
-						 : 0,
-				scan->is_light };
-	const int descriptors[] = { socket, scan->result };
-
-	for (int i = 0; i < 6; i++)
-		snprintf(texts[i], sizeof(texts[i]), "%d", numbers[i]);
-	return spawn_start(&scan->pid, "holdtrace-scan", argv, descriptors, 2);
-}
-
-/* ---- beginning ---- */
-
 /* Returns why this process cannot be scanned, or NULL if it can be. */
 static const char *scan_obstacle(const struct collector *collector, const struct member *member)
 {
@@ -244,8 +193,19 @@ static const char *scan_obstacle(const struct collector *collector, const struct
 	return NULL;
 }
 
-static int scan_spawn(struct scan *scan, struct member *member)
+/* Starts the scanner. Returns 0 or a positive errno. */
+static int scan_spawn(struct scan *scan, const struct member *member)
 {
+	char texts[6][16];
+	char *argv[] = { NULL, texts[0], texts[1], texts[2], texts[3], texts[4], texts[5], NULL };
+	const int numbers[] = { member->watch.our_pid,
+				(int)scan->number,
+				SPAWN_FIRST,
+				SPAWN_FIRST + 1,
+				scan->is_at_exit ? __atomic_load_n(&member->chunks[0]->head->ending,
+								   __ATOMIC_RELAXED)
+						 : 0,
+				scan->is_light };
 	int ends[2], rc;
 
 	scan->result = memfd_create("holdtrace-scan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -254,15 +214,15 @@ static int scan_spawn(struct scan *scan, struct member *member)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return errno;
 	scan->socket = ends[0];
-	rc = start_scanner(scan, member, ends[1]);
+	for (int i = 0; i < 6; i++)
+		snprintf(texts[i], sizeof(texts[i]), "%d", numbers[i]);
+	rc = spawn_start(&scan->pid, "holdtrace-scan", argv, (const int[]){ ends[1], scan->result },
+			 2);
 	close(ends[1]);
 	return rc;
 }
 
-/*
- * Ends a scan. failure: why the scan failed; the text is written to the stream instead of a result.
- * NULL: the scan succeeded.
- */
+/* Ends a scan. failure: why it failed, which is written instead of a result; NULL: it succeeded. */
 static void scan_finish(struct collector *collector, struct member *member, const char *failure)
 {
 	struct scan *scan = member->scan;
@@ -283,10 +243,7 @@ static void scan_finish(struct collector *collector, struct member *member, cons
 	}
 	member->scan = NULL;
 	bounds_use(&collector->used, &member->user->bounds, BOUND_SCANS, -1);
-	/*
-	 * kill the scanner; if it has stopped the process, the kernel then lets the process
-	 * continue
-	 */
+	/* if the scanner has stopped the process, the kernel now lets the process continue */
 	spawn_end(&scan->pid);
 	if (scan->found.bytes)
 		munmap((void *)(uintptr_t)scan->found.bytes, scan->found.size);
@@ -338,10 +295,7 @@ void collect_scan_asked(struct collector *collector, struct guest *guest)
 			continue;
 		guest->next = NULL;
 		if (!member->scan) {
-			/*
-			 * if scan_start() fails, it answers the guests in the scan's list; this
-			 * guest is not in the list yet, and is answered below
-			 */
+			/* scan_start() does not answer this guest, not yet in the scan's list */
 			const char *why = scan_obstacle(collector, member);
 
 			if (!why)
@@ -369,8 +323,6 @@ void collect_scan_asked(struct collector *collector, struct guest *guest)
 	listener_answer(guest, "!the process is not recorded");
 	listener_dismiss(guest);
 }
-
-/* ---- the result ---- */
 
 /* Maps the result. No process can change it: the scanner has ended, and the result is sealed. */
 static bool map_result(struct scan *scan)
@@ -405,10 +357,7 @@ static void on_message(struct collector *collector, struct member *member, const
 		scan_release(member);
 		break;
 	case SCAN_DONE:
-		/*
-		 * the scanner is exiting; if the process is still stopped, the kernel lets the
-		 * process continue
-		 */
+		/* if the process is still stopped, the kernel lets it continue */
 		spawn_end(&scan->pid);
 		if (map_result(scan))
 			scan->state = SCAN_WRITING;
@@ -470,25 +419,6 @@ static void tell_path(const struct collector *collector, const struct member *me
 	scan_send(member->scan, SCAN_READY, text);
 }
 
-static struct member *member_of_stream(const struct collector *collector, uint32_t number)
-{
-	for (uint32_t i = 0; i < collector->count; i++)
-		if (collector->active[i]->number == number)
-			return collector->active[i];
-	return NULL;
-}
-
-/* Returns the number of the parent's stream, if the process of this stream was forked. */
-static uint32_t parent_of_stream(const struct collector *collector, uint32_t number)
-{
-	const struct member *member = member_of_stream(collector, number);
-	const struct ancestor *ancestor = &collector->ancestors[number % ANCESTORS];
-
-	if (member)
-		return member->parent_stream;
-	return ancestor->number == number ? ancestor->parent_stream : WIRE_NO_STREAM;
-}
-
 /*
  * Whether the streams of all ancestors have the events that the scanner needs. A forked child has
  * blocks that its ancestors allocated, so the file must contain the ancestors' streams up to their
@@ -503,15 +433,22 @@ static bool has_written_ancestors(struct collector *collector, const struct memb
 
 	/* the loop has a limit, since a hostile process can cause a cycle of ancestors */
 	for (unsigned i = 0; number != WIRE_NO_STREAM && i < ANCESTORS; i++) {
-		struct member *parent = member_of_stream(collector, number);
+		const struct ancestor *ancestor = &collector->ancestors[number % ANCESTORS];
+		struct member *parent = NULL;
+		uint32_t next =
+			ancestor->number == number ? ancestor->parent_stream : WIRE_NO_STREAM;
 
+		for (uint32_t k = 0; !parent && k < collector->count; k++)
+			if (collector->active[k]->number == number)
+				parent = collector->active[k];
 		if (parent) {
+			next = parent->parent_stream;
 			is_forking |= collect_is_forking(collector, parent);
 			is_written &= parent->phase != PHASE_CLOSING &&
 				      merge_limit(collector->merge, parent->process) > scan->forked;
 			stream_sync(parent->stream);
 		}
-		number = parent_of_stream(collector, number);
+		number = next;
 	}
 	if (!scan->forked && !is_forking)
 		scan->forked = ticks_now(collector->shared.control->clock);
@@ -536,8 +473,12 @@ static void bring_on(struct collector *collector, struct member *member, uint64_
 		for (uint32_t i = 0; rc == 1 && i < NOTES_AT_ONCE; i++) {
 			rc = scan_result_next(&member->scan->found, &note);
 			if (rc == 1)
-				say_in_stream(collector, member, note.name, note.values,
-					      note.count);
+				stream_note(member->stream,
+					    &(struct encode_note){
+						    .name = note.name,
+						    .values = note.values,
+						    .count = note.count,
+						    .time = collect_note_time(collector, member) });
 		}
 		if (rc != 1)
 			scan_finish(collector, member,
@@ -563,22 +504,18 @@ static void bring_on(struct collector *collector, struct member *member, uint64_
 	}
 }
 
-/* Whether the process waits in exit() for a scan, and the scan has not begun. */
-static bool awaits_scan(const struct collector *collector, const struct member *member)
-{
-	return !member->scan && collector->settings.scan == SCAN_EXIT &&
-	       member->phase == PHASE_ALIVE && !member->is_scanned_at_end &&
-	       __atomic_load_n(&member->chunks[0]->head->ending, __ATOMIC_ACQUIRE);
-}
-
 void collect_scan(struct collector *collector, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < collector->count; i++) {
 		struct member *member = collector->active[i];
 		uint64_t begun;
 
-		if (member->phase == PHASE_CLOSING ||
-		    (!member->scan && !awaits_scan(collector, member)))
+		/* the process waits in exit() for a scan, and the scan has not begun */
+		bool awaits = !member->scan && collector->settings.scan == SCAN_EXIT &&
+			      member->phase == PHASE_ALIVE && !member->is_scanned_at_end &&
+			      __atomic_load_n(&member->chunks[0]->head->ending, __ATOMIC_ACQUIRE);
+
+		if (member->phase == PHASE_CLOSING || (!member->scan && !awaits))
 			continue;
 		/* a process that no longer waits when others have been scanned is not scanned */
 		member->is_scan_late =

@@ -10,14 +10,11 @@
  * more threads each is read less often. A reading costs the traced program nothing.
  */
 #include "collect/collect_parts.h"
-#include "collect/facts.h"
 #include "hook_table.h"
 #include "notes.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "process/proc.h"
@@ -51,46 +48,29 @@ struct schedule {
 	int32_t thread; /* kernel's id of the thread; 0: no thread */
 	uint64_t pthread;
 	uint64_t next_ns; /* when the next reading is due */
-	/*
-	 * the two readings whose difference is reported; first.ticks is 0 if the thread was never
-	 * read
-	 */
+	/* the readings whose difference is reported; first.ticks 0: never read */
 	struct reading first, last;
 	struct reading latest;
 	uint64_t slept_ns[SLEEPS];
 };
 
-/*
- * Reads as much of a file in /proc as fits into `text`. Returns false if the file cannot be read.
- */
-static bool read_task(const struct watch *watch, int32_t thread, const char *name, char *text,
-		      size_t size)
-{
-	cleanup_fd int fd = proc_open(watch->our_pid, thread, name);
-	ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
-
-	text[length > 0 ? length : 0] = '\0';
-	return length > 0;
-}
-
 static bool read_times(const struct collector *collector, const struct watch *watch, int32_t thread,
 		       struct reading *reading)
 {
-	char text[96];
+	cleanup_free char *text = NULL;
 
 	/* a thread in another pid namespace has another number in this namespace */
-	if (!watch->our_pid || watch->foreign ||
-	    !read_task(watch, thread, "schedstat", text, sizeof(text)))
+	if (!watch->our_pid || watch->foreign)
+		return false;
+	text = proc_text(watch->our_pid, thread, "schedstat");
+	if (!text)
 		return false;
 	reading->ns = ticks_clock_ns();
 	reading->ticks = ticks_now(collector->shared.control->clock);
 	return sscanf(text, "%" SCNu64 " %" SCNu64, &reading->ran_ns, &reading->queued_ns) == 2;
 }
 
-/*
- * Whether the thread is in a call that is or will be recorded. A call of the class RESOURCE_CALL is
- * recorded only if it takes at least `lasting` (1 ms).
- */
+/* Whether the thread is in a call that is recorded: of RESOURCE_CALL, one that took `lasting`. */
 static bool is_in_recorded_call(const struct control_page *control, const struct slot *slot)
 {
 	uint64_t now = ticks_now(control->clock);
@@ -115,10 +95,9 @@ static bool is_in_recorded_call(const struct control_page *control, const struct
 static enum sleep find_sleep(const struct collector *collector, const struct watch *watch,
 			     const struct slot *slot, int32_t thread)
 {
-	char function[96];
+	cleanup_free char *function = proc_text(watch->our_pid, thread, "wchan");
 
-	if (!read_task(watch, thread, "wchan", function, sizeof(function)) ||
-	    !strcmp(function, "0"))
+	if (!function || !*function || !strcmp(function, "0"))
 		return SLEEP_NONE;
 	if (__atomic_load_n(&slot->waiting, __ATOMIC_RELAXED))
 		return SLEEP_OTHER;
@@ -157,9 +136,7 @@ static void read_thread(struct collector *collector, struct member *member,
 	if (!read_times(collector, &member->watch, schedule->thread, &next))
 		return;
 	next.sleep = find_sleep(collector, &member->watch, slot, schedule->thread);
-	/*
-	 * if a figure has become smaller, the thread has ended, and another thread has got its id
-	 */
+	/* if a figure has become smaller, the thread has ended, and another one has its id */
 	if (next.ran_ns < schedule->latest.ran_ns || next.queued_ns < schedule->latest.queued_ns)
 		return;
 	if (schedule->first.ticks)

@@ -3,8 +3,9 @@
 #define COLLECT_SHARED_H
 
 /*
- * The collector's functions for the control page: they map, check and seal it, set its state, and
- * find out whether any process is still attached.
+ * Functions for the control page: the launcher creates it; without the launcher, the library does
+ * so itself, by raw system calls. The collector maps, checks and seals it, sets its state, and
+ * finds out whether any process is still attached.
  */
 
 #include <stdbool.h>
@@ -38,10 +39,7 @@ void shared_state(struct shared *shared, enum control_state state);
 /* Writes an error text to the control page, over any earlier text. */
 void shared_fail(struct shared *shared, const char *sentence);
 
-/*
- * Opens the control page again, read-only. On failure, returns -1 and sets errno; ENOENT: there is
- * no /proc.
- */
+/* Opens the control page again, read-only. Returns -1 with errno; ENOENT: there is no /proc. */
 int shared_description(const struct shared *shared);
 
 /*
@@ -58,10 +56,7 @@ void shared_release(struct shared *shared);
 /* Wakes the collector if it sleeps. sleeping: address of control_page.sleeping. */
 void shared_wake(uint32_t *sleeping);
 
-/*
- * Wake and wait with futex(2) on a word in memory that several processes share. A wait may end
- * early.
- */
+/* Wake and wait with futex(2) on a word in shared memory. A wait may end early. */
 void shared_futex_wake(uint32_t *word);
 void shared_futex_wait(uint32_t *word, uint32_t expected, uint64_t timeout_ns);
 
@@ -74,5 +69,12 @@ static inline uint32_t *shared_low_word(uint64_t *counter)
 	return (uint32_t *)counter;
 #endif
 }
+
+/*
+ * Creates the control page of a run that the launcher starts, with default settings and a random
+ * session, maps it for writing to *control, and opens it as *fd (close-on-exec). The caller then
+ * changes the settings and starts a collector.
+ */
+int make_control(struct control_page **control, int *fd, struct error *err);
 
 #endif

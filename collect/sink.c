@@ -14,7 +14,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -82,15 +81,7 @@ static bool ends_in(const char *out, const char *ending)
 	return length > size && !strcmp(out + length - size, ending);
 }
 
-static bool is_compressed(const char *out)
-{
-	return ends_in(out, ".zst");
-}
-
-/*
- * Whether the sink's format is .htr. The ending of the file's name takes precedence over the
- * setting.
- */
+/* Whether the sink's format is .htr: the ending of the file's name precedes the setting. */
 static bool wants_htr(const struct sink_options *options)
 {
 	const char *out = options->place->out;
@@ -98,7 +89,7 @@ static bool wants_htr(const struct sink_options *options)
 	if (options->place->form != SINK_FILE)
 		return options->prefers_htr;
 	return ends_in(out, ".htr") ||
-	       (options->prefers_htr && !ends_in(out, ".rtrace") && !is_compressed(out));
+	       (options->prefers_htr && !ends_in(out, ".rtrace") && !ends_in(out, ".zst"));
 }
 
 /*
@@ -124,10 +115,7 @@ static void clean_name(char *to, size_t size, const char *program)
 	to[length] = 0;
 }
 
-/*
- * Copies the path, and replaces %e and %p in its last component. Returns the length, as snprintf(3)
- * does.
- */
+/* Copies the path, with %e and %p replaced in its last component. Returns the length. */
 static int expand(char *path, size_t size, const char *out, const char *program, int32_t pid)
 {
 	const char *file = file_part(out);
@@ -171,21 +159,6 @@ bool sink_path(const struct sink_options *options, char *path, size_t size)
 	return length > 0 && (size_t)length < size;
 }
 
-/* ---- the directory ---- */
-
-static int check_directory(const char *path, int directory, struct error *err)
-{
-	struct stat st;
-
-	if (directory < 0)
-		return error_system(err, -directory, "cannot write into %s", path);
-	if (fstat(directory, &st) == 0 && !S_ISDIR(st.st_mode))
-		return error_system(err, ENOTDIR, "cannot write into %s", path);
-	if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) < 0)
-		return error_system(err, errno, "cannot write into %s", path);
-	return 0;
-}
-
 int sink_place_open(struct sink_place *place, const char *out, struct error *err)
 {
 	enum sink_form form = form_of(out);
@@ -193,7 +166,8 @@ int sink_place_open(struct sink_place *place, const char *out, struct error *err
 			: form == SINK_FILE    ? (size_t)(file_part(out) - out)
 					       : 0;
 	char path[5120];
-	int ret = 0;
+	struct stat st;
+	int number = 0;
 
 	*place = (struct sink_place){ .out = out, .form = form, .directory = -1 };
 	if (length >= sizeof(path))
@@ -203,11 +177,18 @@ int sink_place_open(struct sink_place *place, const char *out, struct error *err
 	place->directory = open(path, O_PATH | O_CLOEXEC);
 	if (place->directory < 0)
 		place->directory = -errno;
-	if (form == SINK_DIRECTORY)
-		ret = check_directory(path, place->directory, err);
-	if (ret < 0)
-		sink_place_close(place);
-	return ret;
+	if (form != SINK_DIRECTORY)
+		return 0;
+	if (place->directory < 0)
+		number = -place->directory;
+	else if (fstat(place->directory, &st) == 0 && !S_ISDIR(st.st_mode))
+		number = ENOTDIR;
+	else if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) < 0)
+		number = errno;
+	if (!number)
+		return 0;
+	sink_place_close(place);
+	return error_system(err, number, "cannot write into %s", path);
 }
 
 void sink_place_close(struct sink_place *place)
@@ -246,10 +227,7 @@ static bool is_trap(const struct sink *sink, const struct stat *st)
 	       directory.st_mode & S_ISVTX && directory.st_mode & S_IWOTH;
 }
 
-/*
- * Opens a named pipe. Fails after FIFO_PATIENCE, so that a pipe without a reader does not block the
- * traced program forever.
- */
+/* Opens a named pipe. Fails after FIFO_PATIENCE, so that the program is not blocked forever. */
 static int open_fifo(struct sink *sink)
 {
 	for (int waited = 0;; waited += 10) {
@@ -288,10 +266,7 @@ static int open_new(struct sink *sink, struct error *err)
 	return 0;
 }
 
-/*
- * Removes a file that does not belong to this user alone, and creates a new file under its name.
- * Fails if the old file cannot be removed.
- */
+/* Replaces a file that does not belong to this user alone. Fails if it cannot be removed. */
 static int open_instead(struct sink *sink, struct error *err)
 {
 	close(sink->fd);
@@ -308,10 +283,7 @@ static int open_instead(struct sink *sink, struct error *err)
 	return 0;
 }
 
-/*
- * Whether the name still leads to the open file. Another run may have replaced the file. `flags`:
- * flags for fstatat().
- */
+/* Whether the name still leads to the open file, which another run may have replaced. */
 static bool has_its_name(const struct sink *sink, int flags)
 {
 	struct stat own, named;
@@ -346,10 +318,7 @@ static int open_soon(struct sink *sink, bool follow)
 	}
 }
 
-/*
- * Overwrites a file, unless another collector is writing it. follow: whether to follow a symbolic
- * link.
- */
+/* Overwrites a file, unless another collector is writing it. follow: whether to follow a link. */
 static int open_over(struct sink *sink, bool follow, struct error *err)
 {
 	int rc = open_soon(sink, follow);
@@ -412,10 +381,7 @@ static int open_file(struct sink *sink, const struct sink_options *options, stru
 	sink->is_htr = wants_htr(options);
 	if (options->place->form == SINK_FILE && options->first)
 		return open_named(sink, options, err);
-	/*
-	 * other users can predict a generated name, so only a regular file of this user is
-	 * overwritten
-	 */
+	/* other users can predict a generated name: only this user's regular file is overwritten */
 	if (options->force && look_at_name(sink, &st) && S_ISREG(st.st_mode) &&
 	    st.st_uid == geteuid() &&
 	    /*
@@ -447,77 +413,46 @@ static int open_descriptor(struct sink *sink, const struct sink_options *options
 	return 0;
 }
 
-/*
- * Returns the collector's environment without the variables that would cause the command to be
- * traced. The caller frees it. NULL: no memory.
- */
-static char **clean_environment(void)
-{
-	size_t count = 0, kept = 0;
-	char **clean;
-
-	while (environ[count])
-		count++;
-	clean = calloc(count + 1, sizeof(*clean));
-	for (size_t i = 0; clean && i < count; i++)
-		if (strncmp(environ[i], "LD_PRELOAD=", 11) && strncmp(environ[i], "HOLDTRACE_", 10))
-			clean[kept++] = environ[i];
-	return clean;
-}
-
-/* Starts /bin/sh -c LINE with fd as standard input and with default signal dispositions. */
-static int start_command(struct sink *sink, const char *line, int fd, struct error *err)
-{
-	char *const arguments[] = { (char *)"sh", (char *)"-c", (char *)(uintptr_t)line, NULL };
-	char **environment = clean_environment();
-	posix_spawn_file_actions_t actions;
-	int ret;
-
-	if (!environment)
-		return error_system(err, ENOMEM, "cannot start '%s'", line);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, fd, STDIN_FILENO);
-	ret = spawn_clean(&sink->command, "/bin/sh", &actions, arguments, environment);
-	posix_spawn_file_actions_destroy(&actions);
-	free(environment);
-	if (ret) {
-		sink->command = 0;
-		return error_system(err, ret, "cannot start '%s'", line);
-	}
-	return 0;
-}
-
+/* Starts /bin/sh -c LINE with default signal dispositions; the sink writes to its input. */
 static int open_command(struct sink *sink, const struct sink_options *options, struct error *err)
 {
-	int ends[2];
-	int ret;
+	const char *line = options->place->out + 1;
+	char *const arguments[] = { (char *)"sh", (char *)"-c", (char *)(uintptr_t)line, NULL };
+	posix_spawn_file_actions_t actions;
+	size_t count = 0, kept = 0;
+	char **environment;
+	int ends[2], ret;
 
 	snprintf(sink->name, sizeof(sink->name), "%s", options->place->out);
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return error_system(err, errno, "cannot start '%s'", options->place->out + 1);
-	sink->fd = ends[1];
-	ret = start_command(sink, options->place->out + 1, ends[0], err);
-	close(ends[0]);
-	return ret;
-}
-
-static int start_zstd(struct sink *sink, struct error *err)
-{
-	sink->packed_room = ZSTD_CStreamOutSize();
-	sink->packed = malloc(sink->packed_room);
-	sink->zstd = ZSTD_createCCtx();
-	if (!sink->packed || !sink->zstd)
-		return error_system(err, ENOMEM, "cannot compress %s", sink->name);
-	ZSTD_CCtx_setParameter(sink->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
-	return 0;
+	while (environ[count])
+		count++;
+	environment = calloc(count + 1, sizeof(*environment));
+	if (!environment)
+		return error_system(err, ENOMEM, "cannot start '%s'", line);
+	/* without the variables that would cause the command to be traced */
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(environ[i], "LD_PRELOAD=", 11) && strncmp(environ[i], "HOLDTRACE_", 10))
+			environment[kept++] = environ[i];
+	if (pipe2(ends, O_CLOEXEC) < 0) {
+		ret = errno;
+	} else {
+		sink->fd = ends[1];
+		posix_spawn_file_actions_init(&actions);
+		posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
+		ret = spawn_clean(&sink->command, "/bin/sh", &actions, arguments, environment);
+		posix_spawn_file_actions_destroy(&actions);
+		close(ends[0]);
+	}
+	free(environment);
+	if (!ret)
+		return 0;
+	sink->command = 0;
+	return error_system(err, ret, "cannot start '%s'", line);
 }
 
 static void let_go(struct sink *sink)
 {
-	/*
-	 * close() would not release the lock, since the process that passed the descriptor shares
-	 * the open file description
-	 */
+	/* close() releases no lock, since another process shares the open file description */
 	if (sink->locked)
 		flock(sink->fd, LOCK_UN);
 	if (sink->fd >= 0)
@@ -544,8 +479,15 @@ int sink_open(struct sink *sink, const struct sink_options *options, struct erro
 		ret = open_command(sink, options, err);
 	else
 		ret = open_file(sink, options, err);
-	if (ret == 0 && options->place->form == SINK_FILE && is_compressed(options->place->out))
-		ret = start_zstd(sink, err);
+	if (ret == 0 && options->place->form == SINK_FILE && ends_in(options->place->out, ".zst")) {
+		sink->packed_room = ZSTD_CStreamOutSize();
+		sink->packed = malloc(sink->packed_room);
+		sink->zstd = ZSTD_createCCtx();
+		if (sink->packed && sink->zstd)
+			ZSTD_CCtx_setParameter(sink->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
+		else
+			ret = error_system(err, ENOMEM, "cannot compress %s", sink->name);
+	}
 	if (ret < 0)
 		let_go(sink);
 	return ret;
@@ -553,42 +495,28 @@ int sink_open(struct sink *sink, const struct sink_options *options, struct erro
 
 /* ---- writing ---- */
 
-static void sink_beat(struct sink *sink)
-{
-	if (sink->heartbeat)
-		__atomic_add_fetch(sink->heartbeat, 1, __ATOMIC_RELAXED);
-}
-
-/*
- * Writes at most PORTION bytes. Waits while a pipe is full, even if another process has made the
- * pipe non-blocking.
- */
-static ssize_t write_some(int fd, const char *bytes, size_t size)
-{
-	for (;;) {
-		ssize_t wrote = write(fd, bytes, size < PORTION ? size : PORTION);
-		struct pollfd ready = { .fd = fd, .events = POLLOUT };
-
-		if (wrote >= 0 || (errno != EINTR && errno != EAGAIN))
-			return wrote;
-		if (errno == EAGAIN)
-			poll(&ready, 1, 100);
-	}
-}
-
+/* Writes at most PORTION bytes at a time. Waits while a pipe is full, even a non-blocking one. */
 static int write_plain(struct sink *sink, const void *bytes, size_t size, size_t *written)
 {
+	struct pollfd ready = { .fd = sink->fd, .events = POLLOUT };
 	const char *at = bytes;
 
 	*written = 0;
 	while (*written < size) {
-		ssize_t wrote = write_some(sink->fd, at + *written, size - *written);
+		size_t left = size - *written;
+		ssize_t wrote = write(sink->fd, at + *written, left < PORTION ? left : PORTION);
 
+		if (wrote < 0 && (errno == EINTR || errno == EAGAIN)) {
+			if (errno == EAGAIN)
+				poll(&ready, 1, 100);
+			continue;
+		}
 		if (wrote <= 0)
 			return wrote < 0 ? -errno : -EIO;
 		*written += (size_t)wrote;
 		sink->size += (uint64_t)wrote;
-		sink_beat(sink);
+		if (sink->heartbeat)
+			__atomic_add_fetch(sink->heartbeat, 1, __ATOMIC_RELAXED);
 	}
 	return 0;
 }
@@ -609,7 +537,6 @@ static int write_packed(struct sink *sink, const void *bytes, size_t size, ZSTD_
 		ret = write_plain(sink, sink->packed, to.pos, &written);
 		if (ret < 0)
 			return ret;
-		sink_beat(sink);
 	} while (left);
 	return 0;
 }
@@ -674,33 +601,21 @@ static void name_next(const struct sink *sink, struct sink_next *next, int numbe
 		 (int)getpid(), number);
 }
 
-static int make_named(const struct sink *sink, struct sink_next *next)
-{
-	for (int number = 0; number < NUMBERS_MAX; number++) {
-		int fd;
-
-		name_next(sink, next, number);
-		fd = openat(sink->directory, next->name,
-			    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (fd >= 0 || errno != EEXIST)
-			return fd;
-	}
-	return -1;
-}
-
 int sink_make_next(const struct sink *sink, struct sink_next *next, struct error *err)
 {
 	char directory[32];
 
 	*next = (struct sink_next){ .fd = -1 };
-	/*
-	 * the directory has to be opened by its path in /proc, since its descriptor was opened with
-	 * O_PATH
-	 */
+	/* by its path in /proc, since the directory's descriptor was opened with O_PATH */
 	snprintf(directory, sizeof(directory), "/proc/self/fd/%d", sink->directory);
 	next->fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (next->fd < 0)
-		next->fd = make_named(sink, next);
+	for (int number = 0; next->fd < 0 && number < NUMBERS_MAX; number++) {
+		name_next(sink, next, number);
+		next->fd = openat(sink->directory, next->name,
+				  O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (next->fd < 0 && errno != EEXIST)
+			break;
+	}
 	if (next->fd >= 0)
 		return 0;
 	*next->name = '\0';

@@ -38,17 +38,11 @@ struct sink_options {
 	bool prefers_htr;
 	/* wait if the disk is full; otherwise end the stream */
 	bool waits_for_room;
-	/*
-	 * this is the run's first stream: its file gets the name in the setting, without an
-	 * addition
-	 */
+	/* this is the run's first stream: its file has the name in the setting */
 	bool first;
 	/* the inherited descriptor for stdout or fd:N; -1: use the number in the setting */
 	int inherited;
-	/*
-	 * Start of the run. A file that was written since then belongs to another stream of the
-	 * run, and is never overwritten. 0: no such check.
-	 */
+	/* start of the run: a file written since then is not overwritten; 0: no such check */
 	time_t begun;
 	const char *program;
 	int32_t pid;
@@ -56,15 +50,9 @@ struct sink_options {
 
 struct sink {
 	int fd; /* descriptor of the sink; -1: closed */
-	/*
-	 * the collector opened a regular file: it can be truncated, and is locked until it is
-	 * complete
-	 */
+	/* the collector opened a regular file, which is locked until it is complete */
 	bool regular;
-	/*
-	 * the collector has locked an inherited file, so that readers wait until the file is
-	 * complete
-	 */
+	/* the collector has locked an inherited file until it is complete */
 	bool locked;
 	/* the sink receives an .htr; otherwise packets */
 	bool is_htr;
@@ -83,10 +71,7 @@ struct sink {
 /* Returns the descriptor that the setting `out` names (stdout, fd:N), or -1 if it names none. */
 int sink_descriptor(const char *out);
 
-/*
- * Makes the path of a stream's file, without the number that is added if the path exists. Returns
- * false if the path is too long.
- */
+/* Makes the path of a stream's file, without a number. Returns false if the path is too long. */
 bool sink_path(const struct sink_options *options, char *path, size_t size);
 
 /* Whether the file's name depends on the name of the program. */
@@ -141,19 +126,13 @@ void sink_forget_next(const struct sink *sink, struct sink_next *next);
 int sink_succeed(struct sink *sink, struct sink_next *next, uint64_t size, bool lock,
 		 struct error *err);
 
-/*
- * Whether the name that the user gave is a symbolic link. A link's target can be written, but not
- * replaced by a new file.
- */
+/* Whether the name is a symbolic link: its target can be written, but not replaced by a file. */
 bool sink_is_link(const struct sink_place *place);
 
 /* Removes the last `size` bytes of an uncompressed file. Does nothing for other sinks. */
 void sink_cut(struct sink *sink, size_t size);
 
-/*
- * Ends the stream, and unlocks and closes the file. If the sink is a command, the command may still
- * run afterwards: see sink_finished().
- */
+/* Ends the stream, and unlocks and closes the file. A command may still run (sink_finished()). */
 int sink_close(struct sink *sink, struct error *err);
 
 /* Closes a sink that got no data, and removes the file that was created for it. */

@@ -11,19 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool find_helper(const char *name, char *path, size_t room)
-{
-	ssize_t length = readlink("/proc/self/exe", path, room - 1);
-	char *slash;
-
-	path[length > 0 ? length : 0] = '\0';
-	slash = strrchr(path, '/');
-	if (!slash || (size_t)(slash + 1 - path) + strlen(name) >= room)
-		return false;
-	strcpy(slash + 1, name);
-	return true;
-}
-
 int spawn_clean(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 		char *const *argv, char *const *environment)
 {
@@ -46,8 +33,17 @@ int spawn_start(pid_t *pid, const char *name, char **argv, const int *descriptor
 {
 	char path[PATH_MAX];
 	posix_spawn_file_actions_t actions;
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	int given[SPAWN_MAX];
-	int rc = find_helper(name, path, sizeof(path)) ? 0 : ENOENT;
+	int rc = 0;
+	char *slash;
+
+	path[length > 0 ? length : 0] = '\0';
+	slash = strrchr(path, '/');
+	if (slash && (size_t)(slash + 1 - path) + strlen(name) < sizeof(path))
+		strcpy(slash + 1, name);
+	else
+		rc = ENOENT;
 
 	/* first duplicate the descriptors to numbers that the helper does not use */
 	for (int i = 0; i < count; i++) {

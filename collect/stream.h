@@ -4,8 +4,9 @@
 
 /*
  * The stream of one process. The encoder turns events into packets or into the blocks of an .htr,
- * and a thread of the stream writes these to the sink. If the sink fails, the stream ends with a
- * complete packet or block, and the events after it are only counted.
+ * and a thread of the stream writes these to the sink. The queues of all streams hold a limited
+ * number of bytes; beyond that, a caller that adds to a queue has to wait. If the sink fails, the
+ * stream ends with a complete packet or block, and the events after it are only counted.
  */
 
 #include <stdbool.h>
@@ -14,22 +15,17 @@
 #include "collect/bundle.h"
 #include "collect/bounds.h"
 #include "collect/encode.h"
-#include "collect/output.h"
 #include "collect/sink.h"
+
+struct output;
 
 struct stream {
 	struct sink sink;
-	/*
-	 * the bundle that the stream is written to; bundle.bundle is NULL if the stream has its own
-	 * file
-	 */
+	/* the bundle of the stream; bundle.bundle is NULL if the stream has its own file */
 	struct bundle_stream bundle;
 	struct encoder encoder;
 	struct output *output; /* NULL: the stream has not begun, or has failed to begin */
-	/*
-	 * address of control_page.sleeping, to wake the collector when the stream has ended; may be
-	 * NULL
-	 */
+	/* control_page.sleeping, to wake the collector when the stream has ended; may be NULL */
 	uint32_t *wake;
 	bool broken;
 	uint64_t unwritten;  /* number of events that were not written because the sink failed */
@@ -53,19 +49,13 @@ struct stream *stream_create(enum setting_protocol protocol, const struct ticks 
 			     struct bounds_known *known);
 void stream_free(struct stream *stream);
 
-/*
- * Marks the stream as failed, for example because the sink could not be opened. Later events are
- * counted as unwritten.
- */
+/* Marks the stream as failed, for example at opening. Later events are counted as unwritten. */
 void stream_break(struct stream *stream, const struct error *err);
 
 void stream_begin(struct stream *stream, const struct encode_process *process);
 void stream_event(struct stream *stream, const struct merge_event *event);
 
-/*
- * Writes a call by the fast path. Returns false if that is not possible; the caller must then pass
- * the call to stream_event().
- */
+/* Writes a call by the fast path. Returns false if the call must be passed to stream_event(). */
 bool stream_fast(struct stream *stream, const struct fast_call *fast);
 
 void stream_note(struct stream *stream, const struct encode_note *note);
@@ -73,16 +63,10 @@ void stream_note(struct stream *stream, const struct encode_note *note);
 /* Passes all buffered data to the output's thread. */
 void stream_flush(struct stream *stream);
 
-/*
- * Passes all buffered data to the output's thread, and waits up to a second until the data is
- * written.
- */
+/* Like stream_flush(), and waits up to a second until the data is written. */
 void stream_sync(struct stream *stream);
 
-/*
- * Begins a section, which is readable without the sections before it. Does nothing if no call was
- * written since the last section began.
- */
+/* Begins a section, readable without those before it, if any call was written since the last. */
 void stream_section(struct stream *stream);
 
 /* Whether the start of every section has been written to the file, or the stream has failed. */
@@ -100,10 +84,7 @@ void stream_idle(struct stream *stream, uint64_t now_ns);
 /* Ends the stream. Its last data may still have to be written: see stream_finished(). */
 void stream_close(struct stream *stream);
 
-/*
- * Whether a closed stream has been written or its sink has failed, and its command, if any, has
- * ended.
- */
+/* Whether a closed stream is written or has failed, and the command of its sink has ended. */
 bool stream_finished(struct stream *stream);
 
 #endif

@@ -7,18 +7,12 @@
 /* time from ticks_begin() to the first comparison; the interval then doubles, up to LAST_STEP_NS */
 #define FIRST_STEP_NS 1000000u
 #define LAST_STEP_NS  1000000000u
-/*
- * a new line begins if the error of the current line is larger than this, or is expected to be
- * larger at the next comparison
- */
+/* a new line begins if the error is larger than this, or will be at the next comparison */
 #define ERROR_NS   300
 #define PAIR_TRIES 8
 #define ONE	   ((double)(1ull << 32))
 
-/*
- * Reads the clock between two reads of the counter, several times, and returns the pair with the
- * shortest distance between these reads.
- */
+/* Reads the clock between two reads of the counter; the best of several tries. */
 static struct ticks_pair measure_pair(void)
 {
 	struct ticks_pair best = { .width = UINT64_MAX };
@@ -47,10 +41,7 @@ void ticks_measure(struct ticks *ticks, uint32_t clock)
 		ticks->first = measure_pair();
 }
 
-/*
- * Returns the average length of a tick between two pairs, in ns * 2^32, or 0 if one of the clocks
- * did not advance.
- */
+/* Returns the average length of a tick in ns * 2^32, or 0 if one of the clocks did not advance. */
 static double slope(const struct ticks_pair *from, const struct ticks_pair *to)
 {
 	if (to->ticks <= from->ticks || to->ns <= from->ns)

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,28 +103,12 @@ static enum untraced look_at_environment(int32_t pid)
 		if (!find_library(entry + sizeof(name) - 1, &library))
 			continue;
 		snprintf(inside, sizeof(inside), "/proc/%d/root%s", (int)pid, library);
-		/*
-		 * the loader searches for a name without a directory, and expands a name with $, so
-		 * only other names show which file to check
-		 */
+		/* the loader searches for other names or expands them, so the file is not known */
 		return *library == '/' && !strchr(library, '$') && access(inside, R_OK)
 			       ? UNTRACED_HIDDEN
 			       : UNTRACED_GIVEN;
 	}
 	return ferror(file) ? UNTRACED_UNKNOWN : UNTRACED_DROPPED;
-}
-
-/*
- * Finds out why a process is not traced, from the files in /proc. UNTRACED_UNKNOWN: the files do
- * not show the reason.
- */
-static enum untraced untraced_find(int32_t pid)
-{
-	enum untraced found = look_at_file(pid);
-
-	if (found == UNTRACED_UNKNOWN && gains_rights(pid))
-		found = UNTRACED_RIGHTS;
-	return found == UNTRACED_UNKNOWN ? look_at_environment(pid) : found;
 }
 
 #define LOOK_NS 1000000000u /* time between two checks of a process's mappings */
@@ -199,10 +182,7 @@ static uint64_t read_start(int32_t pid)
 	return field ? strtoull(field, NULL, 10) : 0;
 }
 
-/*
- * Whether the process is a zombie: it has ended and has no mappings, but its parent has not waited
- * for it yet.
- */
+/* Whether the process has ended, and its parent has not waited for it yet: it has no mappings. */
 static bool is_zombie(int32_t pid)
 {
 	char text[PROC_STAT_SIZE];
@@ -289,10 +269,7 @@ bool watch_starves(const struct watch *watch, int32_t thread, uint64_t *ran_ns)
 		return false;
 	fields = proc_stat(watch->our_pid, (int32_t)thread, text);
 	state = fields ? fields[0] : 0;
-	/*
-	 * the thread runs or waits for a processor (R), waits for a page (D), or was stopped (T) or
-	 * is traced (t)
-	 */
+	/* runs or waits for a processor (R), waits for a page (D), stopped (T), traced (t) */
 	return state && strchr("RDTt", state);
 }
 
@@ -334,10 +311,7 @@ bool watch_has_died(const struct watch *watch)
 	return watch->pidfd >= 0 && poll(&poller, 1, 0) != 0;
 }
 
-/*
- * Whether the process has ended; if so, sets watch->end. Also works if its parent has already
- * waited for it.
- */
+/* Whether the process has ended, even if its parent has waited for it; sets watch->end. */
 static bool is_dead(struct watch *watch)
 {
 	unsigned flags;
@@ -404,7 +378,11 @@ static bool has_left(struct watch *watch, const struct shared *shared, uint64_t 
 		return false;
 	watch->end = WATCH_EXEC;
 	watch->status = WATCH_EXEC_UNTRACED;
-	watch->why = untraced_find(watch->our_pid);
+	watch->why = look_at_file(watch->our_pid);
+	if (watch->why == UNTRACED_UNKNOWN && gains_rights(watch->our_pid))
+		watch->why = UNTRACED_RIGHTS;
+	if (watch->why == UNTRACED_UNKNOWN)
+		watch->why = look_at_environment(watch->our_pid);
 	return true;
 }
 

@@ -59,24 +59,15 @@ struct watch {
 	enum untraced why;
 };
 
-/*
- * Opens a pidfd. pid: a pid in the collector's namespace. Returns -1 if the process has ended, or
- * the kernel does not support pidfds.
- */
+/* Opens a pidfd by a pid in the collector's namespace. Returns -1 if there is none. */
 int watch_open(int32_t pid);
 
 /* The caller's information about a process when the watch begins. */
 struct watch_start {
 	int32_t pid; /* the pid in the namespace of the process */
-	/*
-	 * the pid in the collector's namespace, as the kernel reported it; 0: the kernel was not
-	 * asked
-	 */
+	/* the pid in the collector's namespace, from the kernel; 0: the kernel was not asked */
 	int32_t our_pid;
-	/*
-	 * if our_pid is 0: whether the parent is in another pid namespace, so that the process
-	 * probably is, too
-	 */
+	/* if our_pid is 0: the parent is in another pid namespace, and probably the process */
 	bool foreign;
 	/* an open pidfd, of which the watch takes ownership; -1: the watch opens a pidfd itself */
 	int pidfd;

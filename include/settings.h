@@ -16,6 +16,9 @@
 #define SETTINGS_SIZES_MAX 16
 #define SETTINGS_BYTES_MAX (1ull << 40)
 
+/* Variables with the rank of a process: of MPICH and Intel MPI, of Open MPI, of PMIx, of Slurm. */
+#define RANK_VARIABLES "PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"
+
 typedef int64_t setting_number;
 typedef int64_t setting_bytes;
 typedef int64_t setting_word;

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/memory.h"
-#include "collect/rank.h"
+#include "settings.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/hash_table.h"
 #include "base/memory.h"
-#include "collect/make.h"
 #include "collect/shared.h"
 #include "contract.h"
 #include "launch/place.h"

@@ -10,7 +10,7 @@
 #include "collect/encode.h"
 #include "collect/htr.h"
 #include "collect/pack.h"
-#include "collect/values.h"
+#include "collect/packet.h"
 #include "packets.h"
 #include "trace/decode.h"
 

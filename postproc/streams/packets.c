@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "collect/aside.h"
-#include "collect/values.h"
+#include "collect/packet.h"
 
 #define ROOM	  (256u << 10)
 #define TEXT_CLIP 3800u /* maximum size in bytes of a text in a packet that cannot be split */

@@ -17,7 +17,7 @@ struct packets {
 	uint8_t *bytes; /* buffer for the packets of one event */
 	size_t room;
 	uint64_t frames[WIRE_FRAMES_MAX]; /* frames of the event's backtrace */
-	bool has_asides; /* hide events that sp-rtrace's tools must not count (collect/aside.h) */
+	bool has_asides; /* hide events that sp-rtrace's tools must not count (collect/packet.h) */
 };
 
 void packets_open(struct packets *packets, bool has_asides);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/budget.h"
+#include "collect/bounds.h"
 
 #include <stdbool.h>
 #include <stdint.h>

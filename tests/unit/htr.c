@@ -7,7 +7,7 @@
  */
 #include "collect/encode.h"
 #include "collect/pack.h"
-#include "collect/values.h"
+#include "collect/packet.h"
 #include "hook_table.h"
 #include "postproc/streams/packets.h"
 #include "trace/trace.h"

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/sound.h"
+#include "collect/records.h"
 
 #define BUILD_ID_MAX 64u
 
-/*
- * Writes a NUL to the last byte of a text of `size` bytes in a record. Returns false if `size` is
- * 0.
- */
+/* Writes a NUL to the last byte of a text in a record. Returns false if `size` is 0. */
 static bool end_text(char *text, uint32_t size)
 {
 	if (!size)

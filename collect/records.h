@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef COLLECT_EXPAND_H
-#define COLLECT_EXPAND_H
+#ifndef COLLECT_RECORDS_H
+#define COLLECT_RECORDS_H
 
 /*
- * Expands short records to the whole records that they abbreviate. Both records are copies that the
- * traced program cannot change: the fields of the short record were read once, and are checked
- * here.
+ * Checks records, and expands short records to the whole records that they abbreviate. The traced
+ * program can write anything into a ring, so each record is copied once, and the functions here
+ * check the copy. Code that uses a sound record does not need to check the record's sizes and
+ * numbers again.
  */
 
 #include <stdbool.h>
@@ -14,6 +15,50 @@
 
 #include "arena.h"
 #include "hooks.h"
+
+/* Size in bytes of the arguments, which follow a call's struct. */
+static inline uint32_t call_values_size(const struct record_call *call)
+{
+	return values_size(call->numbers, call->text);
+}
+
+/* The call's new frames, which follow the arguments. */
+static inline const uint64_t *call_fresh(const struct record_call *call)
+{
+	return (const uint64_t *)((const char *)(call + 1) + call_values_size(call));
+}
+
+/* Whether a call is sound. The sums cannot overflow, since all terms have at most 16 bits. */
+static inline bool call_is_sound(struct record_call *call)
+{
+	uint32_t length = call->record.length;
+
+	if (length < sizeof(*call) ||
+	    length != sizeof(*call) + call_values_size(call) + call->fresh * 8u)
+		return false;
+	if (call->text)
+		((char *)(call + 1))[call->numbers * 8u + call->text - 1] = 0;
+	return call->record.more < HOOK_COUNT && call->operation < OPERATION_COUNT &&
+	       call->moment <= MOMENT_HALF && call->resource <= RESOURCES_MAX &&
+	       call->kept + call->fresh <= ARENA_MEMORY_MAX && call->cut <= ARENA_FRAMES_MAX;
+}
+
+/* Whether a record of any other kind is sound. */
+bool other_is_sound(struct record *record);
+
+/*
+ * Whether the copy of a record is sound: its texts and frames fit its length, and its hook,
+ * operation and class are within the tables. Adds a NUL to texts that have none. record->length
+ * bytes must be readable.
+ */
+static inline bool record_is_sound(struct record *record)
+{
+	if (__builtin_expect(record->kind == RECORD_CALL, 1))
+		return call_is_sound((struct record_call *)record);
+	return other_is_sound(record);
+}
+
+/* ---- short records ---- */
 
 /* A copy of those parts of a short record that are between struct record_short and the frames. */
 struct expand_more {
@@ -97,10 +142,7 @@ static inline bool expand_has_backtrace(const struct record_short *record)
 	return record->kept != SHORT_NO_BACKTRACE;
 }
 
-/*
- * Whether a record that represents two events is sound: it must release one object at entry and
- * acquire another object.
- */
+/* Whether a record of two events releases one object at entry and acquires another. */
 static inline bool expand_is_split_soundly(const struct record_short *record,
 					   const struct expand_more *more)
 {
@@ -109,10 +151,7 @@ static inline bool expand_is_split_soundly(const struct record_short *record,
 	       !more->more.error;
 }
 
-/*
- * Whether the record has the right length, its numbers are within their tables, and the model knows
- * the values that a short record omits.
- */
+/* Whether length and numbers are valid, and the model knows the values that the record omits. */
 static inline bool expand_is_sound(const struct record_short *record,
 				   const struct expand_more *more, const struct record_model *model)
 {
@@ -125,9 +164,7 @@ static inline bool expand_is_sound(const struct record_short *record,
 	       (!more->is_split || expand_is_split_soundly(record, more));
 }
 
-/*
- * Stores those values of a whole record (not an ASIDE record) that the short records after it omit.
- */
+/* Stores those values of a whole record (not an ASIDE record) that later short records omit. */
 static inline void expand_note(struct record_model *model, const struct record_call *call)
 {
 	model->call = call->call;
@@ -146,10 +183,7 @@ static inline void expand_note(struct record_model *model, const struct record_c
 static inline void expand(const struct record_short *record, const struct expand_more *more,
 			  const char *frames, struct record_model *model, struct record_call *call)
 {
-	/*
-	 * sets each field separately: clearing the whole struct first would cost more than all
-	 * other work of this function
-	 */
+	/* separate fields, since clearing the struct first would cost more than all other work */
 	const struct short_more *said = &more->more;
 	char *at = (char *)(call + 1);
 	uint32_t size = more_values_size(said);
