@@ -165,6 +165,11 @@ static void add_live_then(struct overview *overview, struct line *line,
 	}
 }
 
+static bool has_filters(const struct overview *overview)
+{
+	return overview->summary->selection && overview->summary->selection->filters;
+}
+
 static void print_headline(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -207,21 +212,10 @@ static void print_headline(struct overview *overview)
 		screen_wrap(&overview->screen, &line, 2);
 	line_add(&line, "%s%s", line.length ? ": " : "  ", counts.text);
 	screen_wrap(&overview->screen, &line, 2);
-}
-
-static bool has_filters(const struct overview *overview)
-{
-	return overview->summary->selection && overview->summary->selection->filters;
-}
-
-static void print_selection(struct overview *overview)
-{
-	struct line line = { .length = 0 };
-
 	if (!has_filters(overview))
 		return;
 	line_add(&line, "  only  ");
-	line_add_selection(&line, overview->summary->selection);
+	line_add_selection(&line, summary->selection);
 	screen_wrap(&overview->screen, &line, 8);
 }
 
@@ -863,7 +857,6 @@ static void compose_screen(struct overview *overview)
 	size_t used;
 
 	print_headline(overview);
-	print_selection(overview);
 	/* report damage first, because no number below includes the damaged part */
 	if (summary->damaged)
 		screen_say(&overview->screen, 9,

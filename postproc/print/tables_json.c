@@ -6,7 +6,6 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "postproc/report/report_json.h"
 
 #define FRAMES_MAX 256
 #define KEPT	   1024u /* number of frames whose JSON is cached */

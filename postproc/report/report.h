@@ -12,6 +12,7 @@
 
 #include "account/ledger.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/out.h"
 #include "naming/naming.h"
 #include "rises.h"
@@ -305,5 +306,15 @@ void report_note_coverage(const struct report_run *run, struct table *table);
 
 #define FOLD(name) extern const struct report report_##name;
 #include "postproc/reports.def"
+
+/* The parts that all JSON about a run has in common. man/report.schema.json describes them. */
+
+#define REPORT_SCHEMA 1 /* version of the JSON; see holdtrace-report(5) */
+
+/* Adds to the open object the keys that say how much was read and what is missing. */
+void report_add_run(struct json *json, const struct report_run *run);
+
+/* Adds a frame of a backtrace as an object. */
+void report_add_frame(struct json *json, const struct naming_symbol *frame);
 
 #endif

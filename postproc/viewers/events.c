@@ -17,7 +17,6 @@
 #include "base/memory.h"
 #include "base/spill_sort.h"
 #include "hook_table.h"
-#include "postproc/report/report_json.h"
 #include "viewers.h"
 
 #define FRAMES_MAX 256
