@@ -374,7 +374,7 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 {
 	const struct record_call *call;
 	struct record *record;
-	bool is_call, updates;
+	bool is_sound, updates;
 
 	if (reader->is_closed && header.kind != RECORD_THREAD) {
 		if (header.kind == RECORD_CALL)
@@ -391,10 +391,11 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 	memcpy(record, from, header.length);
 	memcpy(record, &header, sizeof(header));
 	call = (const struct record_call *)record;
-	is_call = header.kind == RECORD_CALL;
-	updates = is_call && changes_backtrace(call);
+	/* the members of a call can be read only if the record is sound: it may be shorter */
+	is_sound = record_is_sound(record);
+	updates = is_sound && header.kind == RECORD_CALL && changes_backtrace(call);
 	/* the backtrace of a call must follow from that of the previous call */
-	if (!record_is_sound(record) || (updates && call->kept > reader->told)) {
+	if (!is_sound || (updates && call->kept > reader->told)) {
 		merge_close(reader);
 		return true;
 	}
@@ -403,7 +404,7 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 	if (updates)
 		reader->told = call->kept + call->fresh;
 	/* later short records omit values that are the same as in this call */
-	if (is_call && !(call->flags & RECORD_ASIDE))
+	if (header.kind == RECORD_CALL && !(call->flags & RECORD_ASIDE))
 		expand_note(&reader->model, call);
 	enter_record(reader, record);
 	return true;
