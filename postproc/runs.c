@@ -36,7 +36,7 @@ struct parallel {
 	 * `length` bytes and a NUL, and may be modified.
 	 */
 	void (*take)(void *user, size_t item, enum parallel_end end, char *output, size_t length);
-	void *user;
+	void *user, *take_user; /* for work() and end(), and for take() */
 };
 
 /* A process that works on some of the items. Its output arrives in pieces. */
@@ -101,7 +101,7 @@ static bool read_worker(const struct parallel *parallel, struct parallel_worker 
 		      worker->bytes[at] == PARALLEL_FAILED))
 			continue;
 		worker->bytes[at] = '\0';
-		parallel->take(parallel->user, worker->item, end, worker->bytes + start,
+		parallel->take(parallel->take_user, worker->item, end, worker->bytes + start,
 			       at - start);
 		worker->item += step;
 		start = at + 1;
@@ -252,9 +252,11 @@ int runs_find(struct runs *runs, const char *const *paths, size_t count,
 	struct runs_search search = { .paths = paths,
 				      .reading = reading,
 				      .found = memory_zalloc(count, sizeof(*search.found)) };
-	const struct parallel parallel = {
-		.count = count, .work = write_heads, .take = take_heads, .user = &search
-	};
+	const struct parallel parallel = { .count = count,
+					   .work = write_heads,
+					   .take = take_heads,
+					   .user = &search,
+					   .take_user = &search };
 	int rc = parallel_run(&parallel, err);
 
 	hash_table_init(&runs->table);
@@ -287,8 +289,6 @@ struct runs_work {
 	struct reporting_options how;
 	struct resolve *resolve; /* most runs have the same programs, so their files stay open */
 	size_t read;
-	void (*take)(void *user, size_t run, enum parallel_end end, char *output, size_t length);
-	void *user;
 };
 
 static void end_work(void *user)
@@ -318,24 +318,18 @@ static enum parallel_end write_report(void *user, size_t item, struct out *out)
 					   : PARALLEL_WHOLE;
 }
 
-static void take_report(void *user, size_t item, enum parallel_end end, char *output, size_t length)
-{
-	struct runs_work *work = user;
-
-	work->take(work->user, item, end, output, length);
-}
-
 int runs_read(const struct runs *runs, const struct reporting_options *how,
 	      void (*take)(void *user, size_t run, enum parallel_end end, char *output,
 			   size_t length),
 	      void *user, struct error *err)
 {
-	struct runs_work work = { .runs = runs, .how = *how, .take = take, .user = user };
+	struct runs_work work = { .runs = runs, .how = *how };
 	const struct parallel parallel = { .count = runs->count,
 					   .work = write_report,
 					   .end = end_work,
-					   .take = take_report,
-					   .user = &work };
+					   .take = take,
+					   .user = &work,
+					   .take_user = user };
 
 	/* several processes cannot share the line of progress */
 	work.how.reading.trace.progress = NULL;
