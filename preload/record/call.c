@@ -385,7 +385,7 @@ write_record(const struct call *call, const struct call_event *event, const stru
 	bool is_written;
 	int32_t cpu = -1;
 
-	if (loader.rseq_offset && ARCH_HAS_THREAD_POINTER) {
+	if (likely(loader.rseq_offset && ARCH_HAS_THREAD_POINTER)) {
 		/* glibc's area for restartable sequences (rseq(2)) has the processor's number */
 		const char *area =
 			(const char *)(arch_thread_pointer() + (uintptr_t)*loader.rseq_offset);
