@@ -329,19 +329,6 @@ static void put_place(void *user, struct table *table, const struct tally_place 
 	table_text(table, CELL(row, fd_sites, example), entry->example);
 }
 
-static void put_step(struct fds_state *state, struct table *table, const char *fault,
-		     const struct misuse_step *step, struct table_cell **row)
-{
-	if (!step->backtrace)
-		return;
-	*row = table_add(table);
-	table_group(table, CELL(*row, fd_misuses, misuse), fault, 0);
-	table_text(table, CELL(*row, fd_misuses, step), step->what);
-	table_number(CELL(*row, fd_misuses, time), report_time(state->run, step->time_ns));
-	table_number(CELL(*row, fd_misuses, thread), step->thread);
-	table_backtrace(CELL(*row, fd_misuses, backtrace), step->backtrace);
-}
-
 static void put_misuse(struct fds_state *state, struct table *table, size_t index)
 {
 	static const char *const words[] = {
@@ -357,9 +344,16 @@ static void put_misuse(struct fds_state *state, struct table *table, size_t inde
 		 words[misuse->kind], (unsigned long long)misuse->number, misuse->what ? " " : "",
 		 misuse->what ? misuse->what : "");
 	for (size_t i = 0; i < MISUSE_STEPS; i++) {
-		put_step(state, table, fault, &misuse->steps[i], &row);
-		if (!row)
+		const struct misuse_step *step = &misuse->steps[i];
+
+		if (!step->backtrace)
 			continue;
+		row = table_add(table);
+		table_group(table, CELL(row, fd_misuses, misuse), fault, 0);
+		table_text(table, CELL(row, fd_misuses, step), step->what);
+		table_number(CELL(row, fd_misuses, time), report_time(state->run, step->time_ns));
+		table_number(CELL(row, fd_misuses, thread), step->thread);
+		table_backtrace(CELL(row, fd_misuses, backtrace), step->backtrace);
 		table_number(CELL(row, fd_misuses, pid), misuse->pid);
 		table_number(CELL(row, fd_misuses, fd), misuse->number);
 	}
@@ -387,22 +381,6 @@ static void put_total(struct fds_state *state, struct table *table, const struct
 	table_number(CELL(row, fd_peaks, pid), total->pid);
 }
 
-static void put_rest(struct fds_state *state, struct table *table, const struct rest *rest)
-{
-	struct table_cell *row = table_add(table);
-
-	table_text(table, CELL(row, open_fds, kind), rest->kind);
-	table_text(table, CELL(row, open_fds, target), rest->what);
-	table_text(table, CELL(row, open_fds, stream), rest->stream);
-	table_number(CELL(row, open_fds, fd), rest->number);
-	table_number(CELL(row, open_fds, pid), rest->pid);
-	table_number(CELL(row, open_fds, opened), report_time(state->run, rest->opened_ns));
-	table_number(CELL(row, open_fds, age), rest->age_ns);
-	if (rest->stream)
-		table_number(CELL(row, open_fds, stream_address), rest->stream_object);
-	table_backtrace(CELL(row, open_fds, backtrace), rest->backtrace);
-}
-
 static void fds_end(void *user, struct tables *tables)
 {
 	struct fds_state *state = user;
@@ -418,8 +396,21 @@ static void fds_end(void *user, struct tables *tables)
 		put_misuse(state, misuses, i);
 	for (size_t i = 0; i < state->totals.count; i++)
 		put_total(state, peaks, &state->totals.items[i]);
-	for (size_t i = 0; i < state->rests.count; i++)
-		put_rest(state, rests, &state->rests.items[i]);
+	for (size_t i = 0; i < state->rests.count; i++) {
+		const struct rest *rest = &state->rests.items[i];
+		struct table_cell *row = table_add(rests);
+
+		table_text(rests, CELL(row, open_fds, kind), rest->kind);
+		table_text(rests, CELL(row, open_fds, target), rest->what);
+		table_text(rests, CELL(row, open_fds, stream), rest->stream);
+		table_number(CELL(row, open_fds, fd), rest->number);
+		table_number(CELL(row, open_fds, pid), rest->pid);
+		table_number(CELL(row, open_fds, opened), report_time(state->run, rest->opened_ns));
+		table_number(CELL(row, open_fds, age), rest->age_ns);
+		if (rest->stream)
+			table_number(CELL(row, open_fds, stream_address), rest->stream_object);
+		table_backtrace(CELL(row, open_fds, backtrace), rest->backtrace);
+	}
 	for (size_t i = 0; i < state->inherited.count; i++) {
 		const struct inherited *of = state->inherited.items[i];
 		struct table_cell *row = table_add(inherited);

@@ -271,30 +271,6 @@ static void add(struct value *value, enum limit_how how, uint64_t counts, uint64
 }
 
 /*
- * Returns the number of a row. For LIMIT_GROUPS it is 1: measure_part() counts a group once if at
- * least one of its rows is not in the baseline. For LIMIT_ROWS it is 1 if the cell is set.
- */
-static uint64_t number_of(const struct part *part, const struct table *table, size_t index)
-{
-	const struct table_cell *cell = &table->rows.items[index][part->column];
-
-	if (source_of(part->row)->how == LIMIT_GROUPS)
-		return 1;
-	if (source_of(part->row)->how == LIMIT_ROWS)
-		return cell->is_set;
-	return cell->is_set ? cell->number : 0;
-}
-
-/* Returns the index of the column that has the errors of `column`, or TABLE_COLUMN_NONE. */
-static int error_column(const struct table *table, int column)
-{
-	bool has_error = (unsigned)column + 1 < table->facts.column_count &&
-			 table->facts.columns[column + 1].kind == TABLE_ERROR;
-
-	return has_error ? column + 1 : TABLE_COLUMN_NONE;
-}
-
-/*
  * Returns the row's number of bytes (has_bytes) or of objects, from the first set cell of this
  * kind; 0: there is none.
  */
@@ -376,13 +352,22 @@ static struct counted *count_rows(const struct judge *judge, struct paths *paths
 				  struct pool *pool)
 {
 	struct counted *rows = memory_zalloc(table->rows.count + 1, sizeof(*rows));
+	enum limit_how how = source_of(part->row)->how;
 	cleanup_free struct key *key = memory_alloc(sizeof(*key));
 
 	for (size_t i = 0; i < table->rows.count; i++) {
 		const struct table_cell *cells = table->rows.items[i];
 		struct counted *row = &rows[i];
 
-		row->all = row->counts = number_of(part, table, i);
+		/*
+		 * for LIMIT_GROUPS, measure_part() counts a group once if at least one of its rows
+		 * is not in the baseline
+		 */
+		if (how == LIMIT_GROUPS || how == LIMIT_ROWS)
+			row->all = how == LIMIT_GROUPS || cells[part->column].is_set;
+		else
+			row->all = cells[part->column].is_set ? cells[part->column].number : 0;
+		row->counts = row->all;
 		if (!row->all || !is_of_class(part, cells))
 			continue;
 		row->cells = cells;
@@ -393,8 +378,7 @@ static struct counted *count_rows(const struct judge *judge, struct paths *paths
 		if (judge->baseline)
 			row->counts = newer(judge, part, row->key, row->all);
 		if (judge->learned)
-			baseline_add(judge->learned, row->key, row->all,
-				     source_of(part->row)->how == LIMIT_LARGEST);
+			baseline_add(judge->learned, row->key, row->all, how == LIMIT_LARGEST);
 	}
 	return rows;
 }
@@ -407,27 +391,28 @@ static void measure_part(const struct judge *judge, struct paths *paths, const s
 	const struct table *table = one ? one : table_of(judge->other, part->table);
 	cleanup_free struct counted *rows = NULL;
 	struct pool pool = { 0 };
-	bool group_counts = false;
-	int error, last;
+	bool group_counts = false, has_error;
+	int last;
 
 	if (!table)
 		return;
-	error = error_column(table, part->column);
 	last = (int)table->facts.column_count - 1;
+	has_error =
+		part->column < last && table->facts.columns[part->column + 1].kind == TABLE_ERROR;
 	add_base(judge->baseline, part, table, value);
 	rows = count_rows(judge, paths, part, table, &pool);
 	for (size_t i = 0; i < table->rows.count; i++) {
 		struct counted *row = &rows[i];
-		const struct table_cell *cells = row->cells;
+		const struct table_cell *cells = row->cells, *error;
 
 		if (!cells)
 			continue;
+		error = has_error ? &cells[part->column + 1] : NULL;
 		if (judge->baseline && how != LIMIT_LARGEST)
 			row->counts -=
 				baseline_take_similar(judge->baseline, row->key, row->counts);
 		doubt(judge, is_of_memory(table, cells), judge->baseline ? row->key : NULL,
-		      row->counts, error > 0 && cells[error].is_set ? cells[error].number : 0,
-		      value);
+		      row->counts, error && error->is_set ? error->number : 0, value);
 		if (judge->verdicts && row->counts)
 			add_site(judge, table, row);
 		if (row->counts > value->most &&
@@ -607,19 +592,6 @@ static void put(struct table *table, const struct limit *limit, const struct sen
 }
 
 /*
- * Missing events that can only increase the value leave a broken limit broken. In all other cases,
- * missing events make the result unknown.
- */
-static enum verdict decide(const struct limit *limit, uint64_t value, enum unseen effect)
-{
-	bool breaks = limit_is_broken(limit, value);
-
-	if (effect == EITHER || (effect == MORE && !breaks))
-		return VERDICT_UNKNOWN;
-	return breaks ? VERDICT_BROKEN : VERDICT_KEPT;
-}
-
-/*
  * Whether the error of sampling makes the result uncertain. If there is a sample, the value is
  * certainly not 0; without a sample, up to three sampling intervals may have been allocated (with
  * 95 % confidence).
@@ -638,19 +610,6 @@ static bool is_within_error(const struct judge *judge, const struct limit *limit
 	       !(value->is_seen && !limit->value);
 }
 
-/*
- * Removes the call sites that do not break the limit, if each of them is compared with the limit.
- */
-static void keep_broken_sites(struct limit_verdict *verdict, const struct limit *limit)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < verdict->sites.count; i++)
-		if (limit_is_broken(limit, verdict->sites.items[i].number))
-			verdict->sites.items[kept++] = verdict->sites.items[i];
-	verdict->sites.count = kept;
-}
-
 static void judge_one(struct judge *judge, struct paths *paths, const struct limit *written,
 		      struct sentence *sentence)
 {
@@ -663,8 +622,16 @@ static void judge_one(struct judge *judge, struct paths *paths, const struct lim
 	if (limit->is_percent)
 		limit->value = (uint64_t)((double)value->base * (double)limit->value / 10000) +
 			       (source_of(limit->row)->how == LIMIT_LARGEST ? value->base : 0);
-	if (judge->verdicts && source_of(limit->row)->how == LIMIT_LARGEST)
-		keep_broken_sites(&judge->verdicts->items[judge->verdicts->count], limit);
+	/* each call site is compared with the limit: remove those that do not break it */
+	if (judge->verdicts && source_of(limit->row)->how == LIMIT_LARGEST) {
+		struct limit_verdict *verdict = &judge->verdicts->items[judge->verdicts->count];
+		size_t kept = 0;
+
+		for (size_t i = 0; i < verdict->sites.count; i++)
+			if (limit_is_broken(limit, verdict->sites.items[i].number))
+				verdict->sites.items[kept++] = verdict->sites.items[i];
+		verdict->sites.count = kept;
+	}
 	effect = find_unseen(judge, limit, sentence->why, sizeof(sentence->why));
 	if (effect == NONE && is_within_error(judge, limit, value)) {
 		effect = EITHER;
@@ -672,7 +639,13 @@ static void judge_one(struct judge *judge, struct paths *paths, const struct lim
 			 "memory was sampled, and the value is too close to the limit");
 	}
 	sentence->is_empty = judge->is_empty;
-	sentence->verdict = decide(limit, sentence->value.counts, effect);
+	/*
+	 * missing events that can only increase the value leave a broken limit broken; in all other
+	 * cases, missing events make the result unknown
+	 */
+	sentence->verdict = limit_is_broken(limit, value->counts) ? VERDICT_BROKEN : VERDICT_KEPT;
+	if (effect == EITHER || (effect == MORE && sentence->verdict == VERDICT_KEPT))
+		sentence->verdict = VERDICT_UNKNOWN;
 	if (sentence->verdict != VERDICT_UNKNOWN)
 		sentence->why[0] = '\0';
 	judge->broken += sentence->verdict == VERDICT_BROKEN;

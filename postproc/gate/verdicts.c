@@ -264,19 +264,6 @@ static const char *amount(struct human *human, const struct limit *limit, uint64
 	return human_count(human, number);
 }
 
-/* Writes the amount of a site in objects if the limit is in bytes, and vice versa. */
-static void say_other_amount(const struct limit *limit, const struct verdict_site *site, char *text,
-			     size_t size)
-{
-	struct human human;
-
-	*text = '\0';
-	if (limit->row->unit == LIMIT_NUMBER && site->bytes)
-		snprintf(text, size, " (%s)", human_bytes(&human, site->bytes));
-	else if (limit->row->unit == LIMIT_BYTES && site->blocks)
-		snprintf(text, size, " in %s", human_count(&human, site->blocks));
-}
-
 void verdict_say(const struct limit_verdict *verdict, const struct verdict_site *site, char *text,
 		 size_t size)
 {
@@ -285,9 +272,12 @@ void verdict_say(const struct limit_verdict *verdict, const struct verdict_site 
 	struct human value, error, before;
 	char other[80] = "", around[80] = "", more[80] = "";
 
-	if (site)
-		say_other_amount(limit, site, other, sizeof(other));
-	else if (verdict->error)
+	/* the amount of a site in objects if the limit is in bytes, and vice versa */
+	if (site && limit->row->unit == LIMIT_NUMBER && site->bytes)
+		snprintf(other, sizeof(other), " (%s)", human_bytes(&error, site->bytes));
+	else if (site && limit->row->unit == LIMIT_BYTES && site->blocks)
+		snprintf(other, sizeof(other), " in %s", human_count(&error, site->blocks));
+	else if (!site && verdict->error)
 		snprintf(around, sizeof(around), " +- %s", amount(&error, limit, verdict->error));
 	if (known)
 		snprintf(more, sizeof(more), ", beyond %s in the baseline",
@@ -299,20 +289,6 @@ void verdict_say(const struct limit_verdict *verdict, const struct verdict_site 
 		snprintf(text, size, "%s: %s%s%s%s; limit %.*s", limit->row->meaning,
 			 amount(&value, limit, site ? site->number : verdict->value), around, other,
 			 more, (int)limit->length, limit->text);
-}
-
-/* Appends the functions of a site: "; copy_name leaky.c:16 <- read_settings leaky.c:24". */
-static void say_functions(struct naming *naming, struct verdict_error *error)
-{
-	struct naming_line lines[LINES_MAX];
-	size_t length, used = error->sentence;
-	size_t count = error->site->backtrace ? naming_site(naming, error->site->backtrace, lines,
-							    LINES_MAX, &length)
-					      : 0;
-
-	for (size_t i = 0; i < count && used < VERDICT_TEXT_MAX; i++)
-		used += (size_t)snprintf(error->text + used, VERDICT_TEXT_MAX - used, "%s%s",
-					 i ? " <- " : "; ", lines[i].text);
 }
 
 /* ---- errors ---- */
@@ -335,7 +311,8 @@ static void print_errors(struct verdict_error *error, const struct limit_verdict
 {
 	const struct tables_job *job = error->job;
 	size_t sites, count = count_errors(job, verdict, &sites), used;
-	size_t more = verdict->sites.count - sites;
+	size_t more = verdict->sites.count - sites, functions, length;
+	struct naming_line lines[LINES_MAX];
 
 	error->verdict = verdict;
 	for (size_t i = 0; i < count; i++, error->index++) {
@@ -346,9 +323,15 @@ static void print_errors(struct verdict_error *error, const struct limit_verdict
 		if (!error->site && sites)
 			snprintf(error->text + used, VERDICT_TEXT_MAX - used,
 				 "; %zu more call site%s", more, more == 1 ? "" : "s");
-		error->sentence = strlen(error->text);
-		if (error->site)
-			say_functions(job->naming, error);
+		used = error->sentence = strlen(error->text);
+		functions = error->site && error->site->backtrace
+				    ? naming_site(job->naming, error->site->backtrace, lines,
+						  LINES_MAX, &length)
+				    : 0;
+		/* "; copy_name leaky.c:16 <- read_settings leaky.c:24" */
+		for (size_t k = 0; k < functions && used < VERDICT_TEXT_MAX; k++)
+			used += (size_t)snprintf(error->text + used, VERDICT_TEXT_MAX - used,
+						 "%s%s", k ? " <- " : "; ", lines[k].text);
 		print(writer, error);
 	}
 }

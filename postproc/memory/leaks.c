@@ -95,14 +95,20 @@ static const struct site *site_of(const struct leaks *leaks, const struct result
 			result->item->site);
 }
 
+static struct leaks_total *find_total(const struct leaks *leaks,
+				      const struct resource_class *resource)
+{
+	for (size_t i = 0; i < leaks->totals.count; i++)
+		if (leaks->totals.items[i].resource->ordinal == resource->ordinal)
+			return &leaks->totals.items[i];
+	return NULL;
+}
+
 static void add_to_total(struct leaks *leaks, const struct result *result)
 {
 	const struct resource_class *resource = site_of(leaks, result)->resource;
-	struct leaks_total *total = NULL;
+	struct leaks_total *total = find_total(leaks, resource);
 
-	for (size_t i = 0; i < leaks->totals.count && !total; i++)
-		if (leaks->totals.items[i].resource->ordinal == resource->ordinal)
-			total = &leaks->totals.items[i];
 	if (!total) {
 		total = ARRAY_ADD(&leaks->totals);
 		*total = (struct leaks_total){ .resource = resource };
@@ -135,23 +141,19 @@ static void add_result(struct leaks *leaks, uint32_t process, const struct ledge
 	};
 }
 
-static void gather(struct leaks *leaks, uint32_t process)
+void leaks_finish(struct leaks *leaks)
 {
-	struct ledger *ledger = leaks->processes.items[process].ledger;
+	const struct passed_stream *processes = leaks->processes.items;
 	size_t count = leaks->processes.count;
 	struct ledger_held held;
 
-	for (size_t at = 0; ledger_held(ledger, &at, &held);)
-		add_result(leaks, process, &held);
-	for (size_t at = 0; ledger_passed(ledger, &at, &held);)
-		if (passed_to(leaks->processes.items, count, process, held.object) < count)
-			add_result(leaks, process, &held);
-}
-
-void leaks_finish(struct leaks *leaks)
-{
-	for (size_t i = 0; i < leaks->processes.count; i++)
-		gather(leaks, (uint32_t)i);
+	for (uint32_t i = 0; i < count; i++) {
+		for (size_t at = 0; ledger_held(processes[i].ledger, &at, &held);)
+			add_result(leaks, i, &held);
+		for (size_t at = 0; ledger_passed(processes[i].ledger, &at, &held);)
+			if (passed_to(processes, count, i, held.object) < count)
+				add_result(leaks, i, &held);
+	}
 	ARRAY_SORT(&leaks->results, by_index);
 	for (size_t i = 0; i < leaks->results.count; i++)
 		add_to_total(leaks, &leaks->results.items[i]);
@@ -197,10 +199,9 @@ const struct leaks_total *leaks_total(const struct leaks *leaks, size_t i)
 
 struct leaks_total leaks_total_of(const struct leaks *leaks, const struct resource_class *resource)
 {
-	for (size_t i = 0; i < leaks->totals.count; i++)
-		if (leaks->totals.items[i].resource->ordinal == resource->ordinal)
-			return leaks->totals.items[i];
-	return (struct leaks_total){ .resource = resource };
+	const struct leaks_total *total = find_total(leaks, resource);
+
+	return total ? *total : (struct leaks_total){ .resource = resource };
 }
 
 void leaks_destroy(struct leaks *leaks)

@@ -65,10 +65,9 @@ struct leaks_state {
 	struct scanned scanned;
 	/*
 	 * scans: number of scanned processes; scanned_count: number of blocks in these scans;
-	 * unscanned: number of other processes; doubts: number of scans with doubtful results
+	 * unscanned: number of other processes
 	 */
-	uint64_t scans, scanned_count, unscanned, doubts;
-	uint64_t pause_ns;
+	uint64_t scans, scanned_count, unscanned;
 	bool has_handles; /* there are unreachable handles */
 	/* the first failure and the first doubt in all scans; NULL: none */
 	const char *failure, *doubt;
@@ -252,26 +251,6 @@ static void add_held(struct leaks_state *state, const struct ledger_held *held)
 		leak->example = pool_copy(&state->pool, text);
 }
 
-/* Returns `before` or, if it is NULL, a copy of `text` that outlives the scan; both may be NULL. */
-static const char *leaks_report_keep(struct leaks_state *state, const char *text,
-				     const char *before)
-{
-	return text && !before ? pool_copy(&state->pool, text) : before;
-}
-
-static void close_scan(struct leaks_state *state)
-{
-	struct scanned *scanned = &state->scanned;
-
-	state->scans += scanned->is_done;
-	state->unscanned += !scanned->is_done;
-	state->doubts += scanned->is_done && scanned->doubt;
-	state->pause_ns += scanned->is_done ? scanned->pause_ns : 0;
-	state->failure = leaks_report_keep(state, scanned->failure, state->failure);
-	state->doubt = leaks_report_keep(state, scanned->doubt, state->doubt);
-	scanned_clear(scanned);
-}
-
 static void leaks_report_note(void *user, const struct event *event)
 {
 	struct leaks_state *state = user;
@@ -282,6 +261,7 @@ static void leaks_report_note(void *user, const struct event *event)
 static void leaks_report_process(void *user)
 {
 	struct leaks_state *state = user;
+	struct scanned *scanned = &state->scanned;
 	uint64_t least_ns = state->run->options->min_age_ns;
 	struct ledger_held held;
 	size_t at = 0, sites;
@@ -290,13 +270,18 @@ static void leaks_report_process(void *user)
 		if (!least_ns || age_of(state, held.item) >= least_ns)
 			add_held(state, &held);
 	sites = ledger_sites(state->run->ledger)->list.count;
-	for (uint32_t site = 1; state->scanned.is_done && site < sites; site++) {
+	for (uint32_t site = 1; scanned->is_done && site < sites; site++) {
 		struct found *found = tally_entry(state->found, site);
 
 		if (found->kept)
 			name_keeper(state, found);
 	}
-	close_scan(state);
+	state->scans += scanned->is_done;
+	state->unscanned += !scanned->is_done;
+	/* copies, because the texts end with the scan */
+	state->failure = state->failure ?: pool_copy(&state->pool, scanned->failure);
+	state->doubt = state->doubt ?: pool_copy(&state->pool, scanned->doubt);
+	scanned_clear(scanned);
 }
 
 /*

@@ -44,7 +44,7 @@ struct holders_state {
 	ARRAY_OF(struct holder) holders;
 	ARRAY_OF(struct below) below;
 	uint32_t first; /* index of the first holder of the current process */
-	uint64_t blocks, lost, lost_bytes, pause_ns, scans;
+	uint64_t blocks, lost, lost_bytes, scans;
 };
 
 static void owners_destroy(void *user)
@@ -76,11 +76,6 @@ static void owners_note(void *user, const struct event *event)
 	scanned_note(&state->scanned, event);
 }
 
-static const char *copy(struct holders_state *state, const char *text)
-{
-	return text ? pool_copy(&state->pool, text) : NULL;
-}
-
 /* ---- roots ---- */
 
 /* Adds a holder for each root, and a last one for blocks that several roots retain together. */
@@ -97,11 +92,12 @@ static void add_holders(struct holders_state *state)
 		char text[TEXT_MAX];
 
 		*holder = (struct holder){
-			.text = is_root ? copy(state, scanned_root_text(root, text, sizeof(text)))
+			.text = is_root ? pool_copy(&state->pool,
+						    scanned_root_text(root, text, sizeof(text)))
 					: "several owners together",
-			.kind = is_root ? copy(state, root->kind) : NULL,
-			.module = is_root ? copy(state, root->module) : NULL,
-			.program = copy(state, process->name),
+			.kind = is_root ? pool_copy(&state->pool, root->kind) : NULL,
+			.module = is_root ? pool_copy(&state->pool, root->module) : NULL,
+			.program = pool_copy(&state->pool, process->name),
 			.bytes = is_root ? root->retained : 0,
 			.count = is_root ? root->retained_count : 0,
 			.pid = process->pid,
@@ -178,7 +174,7 @@ static const char *way_to(struct holders_state *state, const struct scanned_bloc
 					 " > +%" PRIu64 " of %" PRIu64 " B", way[i - 1]->offset,
 					 item ? item->size : 0);
 	}
-	return copy(state, text);
+	return pool_copy(&state->pool, text);
 }
 
 static struct below *below_of(struct holders_state *state, uint32_t holder,
@@ -251,39 +247,11 @@ static void owners_process(void *user)
 			way_to(state, &state->scanned.blocks.items[state->below.items[i].kept]);
 	free(keepers);
 	state->scans++;
-	state->pause_ns += state->scanned.pause_ns;
 	map_clear(&state->index);
 	scanned_clear(&state->scanned);
 }
 
 /* ---- the tables ---- */
-
-static void put_holder(struct table *table, const struct holder *holder)
-{
-	struct table_cell *row = table_add(table);
-
-	table_text(table, CELL(row, owners, owner), holder->text);
-	table_text(table, CELL(row, owners, kind), holder->kind);
-	table_text(table, CELL(row, owners, module), holder->module);
-	table_text(table, CELL(row, owners, program), holder->program);
-	table_number(CELL(row, owners, bytes), holder->bytes);
-	table_number(CELL(row, owners, count), holder->count);
-	table_number(CELL(row, owners, pid), holder->pid);
-}
-
-static void put_below(struct holders_state *state, struct table *table, const struct below *below,
-		      const uint32_t *ranks)
-{
-	const struct holder *holder = &state->holders.items[below->holder];
-	struct table_cell *row = table_add(table);
-
-	table_group(table, &row[0], holder->text, ranks[below->holder]);
-	report_type(state->run, table, CELL(row, retained, type), below->backtrace);
-	table_text(table, CELL(row, retained, path), below->way);
-	table_number(CELL(row, retained, bytes), below->bytes);
-	table_number(CELL(row, retained, count), below->count);
-	table_backtrace(CELL(row, retained, backtrace), below->backtrace);
-}
 
 struct ranked {
 	uint64_t bytes;
@@ -318,6 +286,7 @@ static void owners_end(void *user, struct tables *tables)
 	struct holders_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_owners);
 	uint32_t *ranks = rank_holders(state);
+	struct table_cell *row;
 
 	if (state->scans)
 		table_note(table,
@@ -327,13 +296,35 @@ static void owners_end(void *user, struct tables *tables)
 	else
 		table_note(table, "memory was not scanned: record with --scan=exit, or run "
 				  "`holdtrace report leaks --scan PID`");
-	for (size_t i = 0; i < state->holders.count; i++)
-		if (state->holders.items[i].count)
-			put_holder(table, &state->holders.items[i]);
+	for (size_t i = 0; i < state->holders.count; i++) {
+		const struct holder *holder = &state->holders.items[i];
+
+		if (!holder->count)
+			continue;
+		row = table_add(table);
+		table_text(table, CELL(row, owners, owner), holder->text);
+		table_text(table, CELL(row, owners, kind), holder->kind);
+		table_text(table, CELL(row, owners, module), holder->module);
+		table_text(table, CELL(row, owners, program), holder->program);
+		table_number(CELL(row, owners, bytes), holder->bytes);
+		table_number(CELL(row, owners, count), holder->count);
+		table_number(CELL(row, owners, pid), holder->pid);
+	}
 	table = tables_begin(tables, TABLE_retained);
-	for (size_t i = 0; i < state->below.count; i++)
-		if (ranks[state->below.items[i].holder] < BELOW_MAX)
-			put_below(state, table, &state->below.items[i], ranks);
+	for (size_t i = 0; i < state->below.count; i++) {
+		const struct below *below = &state->below.items[i];
+		const struct holder *holder = &state->holders.items[below->holder];
+
+		if (ranks[below->holder] >= BELOW_MAX)
+			continue;
+		row = table_add(table);
+		table_group(table, &row[0], holder->text, ranks[below->holder]);
+		report_type(state->run, table, CELL(row, retained, type), below->backtrace);
+		table_text(table, CELL(row, retained, path), below->way);
+		table_number(CELL(row, retained, bytes), below->bytes);
+		table_number(CELL(row, retained, count), below->count);
+		table_backtrace(CELL(row, retained, backtrace), below->backtrace);
+	}
 	free(ranks);
 }
 

@@ -75,38 +75,29 @@ static struct step *add_step(struct way_state *state, const char *what)
 	return step;
 }
 
-static void add_block(struct way_state *state, const struct scanned_block *block,
-		      const struct ledger_item *item)
-{
-	struct step *step = add_step(state, scanned_words[block->fate]);
-	const struct site *site;
-
-	step->object = block->address;
-	step->offset = block->offset;
-	step->retained = block->retained;
-	if (!item)
-		return;
-	step->size = item->size;
-	site = sites_at(ledger_sites(state->run->ledger), item->site);
-	if (site->backtrace)
-		step->backtrace = report_site(state->run, site);
-}
-
 static void add_way(struct way_state *state, const struct scanned_block *block)
 {
 	const struct scanned *scanned = &state->scanned;
 
 	for (uint32_t i = 0; block && i < STEPS_MAX; i++) {
 		const struct scanned_node *parent = &block->parent;
+		const struct ledger_item *item =
+			ledger_find(state->run->ledger, RESOURCE_MEMORY, block->address);
+		const struct site *site =
+			item ? sites_at(ledger_sites(state->run->ledger), item->site) : NULL;
+		struct step *step = add_step(state, scanned_words[block->fate]);
 
-		add_block(state, block,
-			  ledger_find(state->run->ledger, RESOURCE_MEMORY, block->address));
+		step->object = block->address;
+		step->offset = block->offset;
+		step->retained = block->retained;
+		step->size = item ? item->size : 0;
+		if (site && site->backtrace)
+			step->backtrace = report_site(state->run, site);
 		if (parent->is_root && parent->root < scanned->roots.count) {
 			const struct scanned_root *root = &scanned->roots.items[parent->root];
 			char text[TEXT_MAX];
-			struct step *step =
-				add_step(state, scanned_root_text(root, text, sizeof(text)));
 
+			step = add_step(state, scanned_root_text(root, text, sizeof(text)));
 			step->is_root = true;
 			step->object = root->at;
 			step->retained = root->retained;

@@ -56,20 +56,6 @@ static struct plant *plant_of(struct tree_state *state, const struct measure_pla
 	return plant;
 }
 
-static void add_place(struct tree_state *state, const struct measure_place *place)
-{
-	struct plant *plant = plant_of(state, place);
-	size_t count = paths_make(&state->paths, place->backtrace, place->function);
-	struct branch *branch = NULL;
-
-	for (size_t i = 0; i < count; i++) {
-		size_t at = state->run->options->is_bottom_up ? count - 1 - i : i;
-
-		branch = branches_child(&plant->branches, branch, state->paths.path[at]);
-	}
-	branches_add(branch, place->amount[0], place->variance[0]);
-}
-
 /* ---- the table ---- */
 
 struct line {
@@ -132,18 +118,30 @@ static void put_note(struct tree_state *state, struct table *table)
 static void tree_end(void *user, struct tables *tables)
 {
 	struct tree_state *state = user;
+	const struct report_options *options = state->run->options;
 	struct table *table = tables_begin(tables, TABLE_tree);
 	struct measure_place place;
 	size_t at = 0;
 
-	while (measure_next(state->measure, &at, &place))
-		if (place.amount[0])
-			add_place(state, &place);
+	while (measure_next(state->measure, &at, &place)) {
+		struct plant *plant = place.amount[0] ? plant_of(state, &place) : NULL;
+		struct branch *branch = NULL;
+		size_t count;
+
+		if (!plant)
+			continue;
+		count = paths_make(&state->paths, place.backtrace, place.function);
+		for (size_t i = 0; i < count; i++)
+			branch = branches_child(
+				&plant->branches, branch,
+				state->paths.path[options->is_bottom_up ? count - 1 - i : i]);
+		branches_add(branch, place.amount[0], place.variance[0]);
+	}
 	for (size_t i = 0; i < state->plants.count; i++) {
 		struct plant *plant = state->plants.items[i];
 		struct branch *branch = NULL, *last = NULL;
 
-		branches_finish(&plant->branches, state->run->options->top);
+		branches_finish(&plant->branches, options->top);
 		while ((branch = branches_next(&plant->branches, last)) != NULL) {
 			last = branches_end(branch);
 			tree_put(state, table, plant, branch, last, table->rows.count + 1);

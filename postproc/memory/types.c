@@ -57,21 +57,6 @@ static struct type_sum *sum_of(struct types_state *state, const char *name)
 	return sum;
 }
 
-static void add_place(struct types_state *state, struct table *table,
-		      const struct measure_place *place)
-{
-	struct table_cell type = { 0 };
-	struct type_sum *sum;
-
-	report_type(state->run, table, &type, place->backtrace);
-	sum = sum_of(state, type.is_set ? type.text : "");
-	sum->amount += place->amount[0];
-	sum->count += place->count[0];
-	sum->variance += place->variance[0];
-	sum->has_bytes = place->has_bytes;
-	sum->sites++;
-}
-
 static void types_end(void *user, struct tables *tables)
 {
 	struct types_state *state = user;
@@ -82,9 +67,20 @@ static void types_end(void *user, struct tables *tables)
 	for (size_t at = 0; measure_next(state->measure, &at, &place);)
 		if (state->run->naming && place.amount[0] && !strcmp(place.class, "memory"))
 			naming_expect(state->run->naming, place.backtrace);
-	for (size_t at = 0; measure_next(state->measure, &at, &place);)
-		if (place.amount[0] && !strcmp(place.class, "memory"))
-			add_place(state, table, &place);
+	for (size_t at = 0; measure_next(state->measure, &at, &place);) {
+		struct table_cell type = { 0 };
+		struct type_sum *sum;
+
+		if (!place.amount[0] || strcmp(place.class, "memory") != 0)
+			continue;
+		report_type(state->run, table, &type, place.backtrace);
+		sum = sum_of(state, type.is_set ? type.text : "");
+		sum->amount += place.amount[0];
+		sum->count += place.count[0];
+		sum->variance += place.variance[0];
+		sum->has_bytes = place.has_bytes;
+		sum->sites++;
+	}
 	for (size_t i = 0; i < state->sums.count; i++) {
 		total += state->sums.items[i]->amount;
 		known += *state->sums.items[i]->name ? state->sums.items[i]->amount : 0;
@@ -93,8 +89,7 @@ static void types_end(void *user, struct tables *tables)
 		const struct type_sum *sum = state->sums.items[i];
 		struct table_cell *row = table_add(table);
 
-		if (*sum->name)
-			table_text(table, CELL(row, types, type), sum->name);
+		table_text(table, CELL(row, types, type), sum->name);
 		table_amount(CELL(row, types, amount), sum->amount, sum->has_bytes);
 		table_error(CELL(row, types, amount_error), sum->variance, sum->has_bytes);
 		table_number(CELL(row, types, count), sum->count);

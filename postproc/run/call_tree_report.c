@@ -191,16 +191,6 @@ static void put_in_tree(struct calls_state *state, struct thread *thread, const 
 	calltree_add(&state->tree, event, number - 1, 0, extra);
 }
 
-/* Processes a call that is or may be nested in the waiting call. Puts both calls into the tree. */
-static void on_nested(struct calls_state *state, struct thread *thread, const struct event *event)
-{
-	if (thread->has_waiting)
-		put_in_tree(state, thread, &thread->waiting);
-	thread->has_waiting = false;
-	thread->has_nested = true;
-	put_in_tree(state, thread, event);
-}
-
 /* Processes an outermost call that has a single, complete event. */
 static void on_outer(struct calls_state *state, struct thread *thread, const struct event *event)
 {
@@ -230,14 +220,20 @@ static void on_event(void *user, const struct event *event)
 	bool is_part = event->part || event->moment == MOMENT_HALF;
 
 	/* traces of other tracers have no depths */
-	if (!event->has_tail)
+	if (!event->has_tail) {
 		count_alone(state, thread, event);
-	else if (is_part && thread->counted == event->call)
+	} else if (is_part && thread->counted == event->call) {
 		return;
-	else if (is_part || event->depth || event->flags & (CALL_OPEN | CALL_UNWOUND))
-		on_nested(state, thread, event);
-	else
+	} else if (is_part || event->depth || event->flags & (CALL_OPEN | CALL_UNWOUND)) {
+		/* the call is or may be nested in the waiting call: put both into the tree */
+		if (thread->has_waiting)
+			put_in_tree(state, thread, &thread->waiting);
+		thread->has_waiting = false;
+		thread->has_nested = true;
+		put_in_tree(state, thread, event);
+	} else {
 		on_outer(state, thread, event);
+	}
 }
 
 /* ---- merging the trees of threads ---- */
@@ -296,28 +292,21 @@ static void fold_alone(struct calls_state *state, struct thread *thread)
 	thread->alone.count = 0;
 }
 
-static int fold_thread(struct calls_state *state, struct thread *thread, uint64_t children,
-		       struct error *err)
-{
-	struct calltree_node node;
-	int rc;
-
-	state->waves.count = state->waves.first = 0;
-	if (thread)
-		fold_alone(state, thread);
-	expect(state, NULL, children);
-	while ((rc = calltree_next(&state->tree, &node, err)) > 0)
-		call_tree_report_take(state, &node, thread->number);
-	return rc;
-}
-
 static int fold_tree(struct calls_state *state, struct error *err)
 {
 	uint64_t handle, children;
+	struct calltree_node node;
 	int rc = calltree_finish(&state->tree, err);
 
-	while (rc == 0 && (rc = calltree_next_thread(&state->tree, &handle, &children, err)) > 0)
-		rc = fold_thread(state, thread_of(state, handle), children, err);
+	while (rc == 0 && (rc = calltree_next_thread(&state->tree, &handle, &children, err)) > 0) {
+		struct thread *thread = thread_of(state, handle);
+
+		state->waves.count = state->waves.first = 0;
+		fold_alone(state, thread);
+		expect(state, NULL, children);
+		while ((rc = calltree_next(&state->tree, &node, err)) > 0)
+			call_tree_report_take(state, &node, thread->number);
+	}
 	calltree_free(&state->tree);
 	state->is_open = false;
 	return rc;

@@ -400,20 +400,6 @@ static void take_record(struct calltree *tree)
 	next_record(tree);
 }
 
-static void forget_nodes(struct calltree *tree)
-{
-	for (uint32_t i = 0; i < tree->level_count; i++) {
-		tree->levels[i].count = 0;
-		tree->levels[i].blocks.count = 0;
-	}
-	spill_clear(&tree->spill);
-	tree->level_count = tree->level = 0;
-	tree->index = 0;
-	tree->last_enter = 0;
-	tree->root_children = 0;
-	tree->next_child = 1;
-}
-
 int calltree_next_thread(struct calltree *tree, uint64_t *handle, uint64_t *children,
 			 struct error *err)
 {
@@ -422,7 +408,15 @@ int calltree_next_thread(struct calltree *tree, uint64_t *handle, uint64_t *chil
 
 	if (!tree->has_record)
 		return 0;
-	forget_nodes(tree);
+	/* forget the nodes of the thread before */
+	for (uint32_t i = 0; i < tree->level_count; i++) {
+		tree->levels[i].count = 0;
+		tree->levels[i].blocks.count = 0;
+	}
+	spill_clear(&tree->spill);
+	tree->level_count = tree->level = 0;
+	tree->index = tree->last_enter = tree->root_children = 0;
+	tree->next_child = 1;
 	tree->place = tree->record.place;
 	while (tree->has_record && tree->record.place >> 32 == number)
 		take_record(tree);

@@ -107,20 +107,13 @@ static bool is_spot(const void *item, const void *wanted)
 	       !memcmp(spot->path, key->path, key->length * sizeof(*spot->path));
 }
 
-static struct spot *add_spot(struct diff_state *state, const struct key *key, uint64_t hash)
+static void add_amounts(struct measure_place *to, const struct measure_place *from)
 {
-	size_t size = key->length * sizeof(struct path_function *);
-	struct spot *spot = pool_zalloc(&state->pool, sizeof(*spot) + size);
-
-	hash_table_add(&state->table, hash, spot);
-	*ARRAY_ADD(&state->spots) = spot;
-	spot->place = *key->place;
-	memset(spot->place.amount, 0, sizeof(spot->place.amount));
-	memset(spot->place.count, 0, sizeof(spot->place.count));
-	memset(spot->place.variance, 0, sizeof(spot->place.variance));
-	spot->length = (uint32_t)key->length;
-	memcpy(spot->path, key->path, size);
-	return spot;
+	for (int run = 0; run < 2; run++) {
+		to->amount[run] += from->amount[run];
+		to->count[run] += from->count[run];
+		to->variance[run] += from->variance[run];
+	}
 }
 
 static void add_place(struct diff_state *state, const struct measure_place *place)
@@ -128,21 +121,26 @@ static void add_place(struct diff_state *state, const struct measure_place *plac
 	struct key key = { .place = place };
 	struct spot *spot;
 	uint64_t hash;
+	size_t size;
 
 	key.length = paths_make(&state->paths, place->backtrace, place->function);
 	key.path = state->paths.path;
 	hash = hash_two(state->table.seed, hash_words(state->table.seed, key.path, key.length),
 			place->rank);
 	spot = hash_table_find(&state->table, hash, is_spot, &key);
-	if (!spot)
-		spot = add_spot(state, &key, hash);
-	if (place->count[0])
-		spot->place.backtrace = place->backtrace;
-	for (int i = 0; i < 2; i++) {
-		spot->place.amount[i] += place->amount[i];
-		spot->place.count[i] += place->count[i];
-		spot->place.variance[i] += place->variance[i];
+	if (spot) {
+		if (place->count[0])
+			spot->place.backtrace = place->backtrace;
+		add_amounts(&spot->place, place);
+		return;
 	}
+	size = key.length * sizeof(struct path_function *);
+	spot = pool_alloc(&state->pool, sizeof(*spot) + size);
+	spot->place = *place;
+	spot->length = (uint32_t)key.length;
+	memcpy(spot->path, key.path, size);
+	hash_table_add(&state->table, hash, spot);
+	*ARRAY_ADD(&state->spots) = spot;
 }
 
 /* ---- renamed functions ---- */
@@ -193,10 +191,8 @@ static void join_renamed(struct diff_state *state)
 			hash_table_add(&state->lone, hash, spot);
 			continue;
 		}
+		add_amounts(&other->place, &spot->place);
 		for (int run = 0; run < 2; run++) {
-			other->place.amount[run] += spot->place.amount[run];
-			other->place.count[run] += spot->place.count[run];
-			other->place.variance[run] += spot->place.variance[run];
 			spot->place.amount[run] = spot->place.count[run] = 0;
 			spot->place.variance[run] = 0;
 		}

@@ -95,17 +95,6 @@ static struct stat *find_stat(struct stats_state *state, const struct event *eve
 
 /* ---- events ---- */
 
-static void add_error(struct stat *stat, uint32_t number)
-{
-	for (size_t i = 0; i < ERRORS_KEPT; i++) {
-		if (stat->errors[i].count && stat->errors[i].number != number)
-			continue;
-		stat->errors[i].number = number;
-		stat->errors[i].count++;
-		return;
-	}
-}
-
 /*
  * Whether the call has failed. free(NULL) is flagged as failed because it releases nothing, but it
  * is not a failure.
@@ -124,9 +113,16 @@ static void add_call(struct stat *stat, const struct event *event)
 {
 	stat->calls++;
 	if (has_failed(event)) {
+		size_t i = 0;
+
 		stat->failed++;
-		if (event->error)
-			add_error(stat, event->error);
+		while (i < ERRORS_KEPT && stat->errors[i].count &&
+		       stat->errors[i].number != event->error)
+			i++;
+		if (event->error && i < ERRORS_KEPT) {
+			stat->errors[i].number = event->error;
+			stat->errors[i].count++;
+		}
 	}
 	if (event->leave_ns > event->enter_ns) {
 		uint64_t duration_ns = event->leave_ns - event->enter_ns;
@@ -165,21 +161,10 @@ static void functions_process(void *user)
 
 /* ---- tables ---- */
 
-static void put_error(struct table *table, struct table_cell *cell, const struct stat *stat)
-{
-	size_t most = 0;
-
-	for (size_t i = 1; i < ERRORS_KEPT; i++)
-		if (stat->errors[i].count > stat->errors[most].count)
-			most = i;
-	if (stat->errors[most].count)
-		table_text(table, cell,
-			   strerrorname_np((int)stat->errors[most].number) ?: "unknown");
-}
-
 static void functions_put(struct table *table, const struct stat *stat)
 {
 	struct table_cell *row = table_add(table);
+	size_t most = 0; /* index of the error that occurred most often */
 
 	table_group(table, CELL(row, functions, class), stat->class, 0);
 	table_text(table, CELL(row, functions, function), stat->name);
@@ -193,7 +178,12 @@ static void functions_put(struct table *table, const struct stat *stat)
 	if (!stat->failed)
 		return;
 	table_number(CELL(row, functions, failed), stat->failed);
-	put_error(table, CELL(row, functions, errno), stat);
+	for (size_t i = 1; i < ERRORS_KEPT; i++)
+		if (stat->errors[i].count > stat->errors[most].count)
+			most = i;
+	if (stat->errors[most].count)
+		table_text(table, CELL(row, functions, errno),
+			   strerrorname_np((int)stat->errors[most].number) ?: "unknown");
 }
 
 static void add_to_total(struct stats_state *state, const struct stat *stat)

@@ -14,20 +14,6 @@
 
 #define SYMBOLS_MAX 64
 
-/* Resolves all backtraces of the run, to find all modules without names. */
-static void look_up(const struct report_run *run)
-{
-	const struct tallies *tallies = &run->summary->tallies;
-	struct naming_symbol symbols[SYMBOLS_MAX];
-	uint32_t count = run->naming ? tallies_count(tallies) : 0;
-
-	for (uint32_t i = 0; i < count; i++)
-		naming_expect(run->naming, tallies_place(tallies, i)->backtrace);
-	for (uint32_t i = 0; i < count; i++)
-		naming_symbols(run->naming, tallies_place(tallies, i)->backtrace, symbols,
-			       SYMBOLS_MAX);
-}
-
 static void missing_put(struct table *table, const char *what,
 			const struct summary_process *process, uint64_t count, const char *reason)
 {
@@ -194,32 +180,22 @@ static void put_run(struct table *table, const struct report_run *run)
 		     summary->sample, estimate_unseen(summary->sample));
 }
 
-/*
- * Adds a row for a module that bypassed the library. The row names the first process that had the
- * module.
- */
-static void put_bypass(struct table *table, const struct summary *summary,
-		       const struct summary_bypass *bypass)
-{
-	const struct summary_process *process = summary_process_at(summary, bypass->process);
-	cleanup_free char *reason = NULL;
-
-	if (!process)
-		return;
-	reason = memory_format(
-		"calls of %s to %s%s bypass the library, because of dlopen with RTLD_DEEPBIND: "
-		"objects "
-		"that it acquired are not counted, and objects that it released seem to be live",
-		bypass->path, bypass->example ? bypass->example : "hooked functions",
-		bypass->functions > 1 ? " and others" : "");
-	missing_put(table, "unobserved", process, bypass->functions, reason);
-}
-
 static void put_modules(struct table *table, const struct report_run *run)
 {
-	size_t count = run->naming ? naming_missing(run->naming, NULL, 0) : 0;
-	cleanup_free struct naming_missing *list = memory_zalloc(count + 1, sizeof(*list));
+	const struct tallies *tallies = &run->summary->tallies;
+	uint32_t places = run->naming ? tallies_count(tallies) : 0;
+	cleanup_free struct naming_missing *list = NULL;
+	struct naming_symbol symbols[SYMBOLS_MAX];
+	size_t count;
 
+	/* resolve all backtraces of the run, to find all modules without names */
+	for (uint32_t i = 0; i < places; i++)
+		naming_expect(run->naming, tallies_place(tallies, i)->backtrace);
+	for (uint32_t i = 0; i < places; i++)
+		naming_symbols(run->naming, tallies_place(tallies, i)->backtrace, symbols,
+			       SYMBOLS_MAX);
+	count = run->naming ? naming_missing(run->naming, NULL, 0) : 0;
+	list = memory_zalloc(count + 1, sizeof(*list));
 	if (count)
 		naming_missing(run->naming, list, count);
 	for (size_t i = 0; i < count; i++) {
@@ -253,10 +229,22 @@ static void missing_end(void *state, struct tables *tables)
 		table_number(CELL(row, missing, pid), spawned->pid);
 		table_text(missing, CELL(row, missing, program), spawned->path);
 	}
-	for (size_t i = 0; i < run->summary->bypasses.count; i++)
-		put_bypass(missing, run->summary, &run->summary->bypasses.items[i]);
+	for (size_t i = 0; i < run->summary->bypasses.count; i++) {
+		const struct summary_bypass *bypass = &run->summary->bypasses.items[i];
+		/* the first process that had the module */
+		const struct summary_process *process =
+			summary_process_at(run->summary, bypass->process);
+		cleanup_free char *reason = memory_format(
+			"calls of %s to %s%s bypass the library, because of dlopen with "
+			"RTLD_DEEPBIND: objects that it acquired are not counted, and objects "
+			"that it released seem to be live",
+			bypass->path, bypass->example ? bypass->example : "hooked functions",
+			bypass->functions > 1 ? " and others" : "");
+
+		if (process)
+			missing_put(missing, "unobserved", process, bypass->functions, reason);
+	}
 	put_run(missing, run);
-	look_up(run);
 	put_modules(modules, run);
 }
 

@@ -50,25 +50,11 @@ struct threads_state {
 	uint64_t forgotten; /* number of threads that were neither joined nor detached */
 };
 
-static const char *copy(struct threads_state *state, const char *text)
-{
-	return pool_copy(&state->pool, text);
-}
-
 /* ---- one thread ---- */
 
 static bool is_forgotten(const struct thread_life *thread)
 {
 	return thread->backtrace && !thread->is_joined && !thread->is_detached;
-}
-
-static uint64_t end_of(const struct threads_state *state, const struct thread_life *thread)
-{
-	if (thread->ended_ns)
-		return thread->ended_ns;
-	if (thread->is_first || *thread->open_call)
-		return summary_current(state->run->summary)->end_ns;
-	return thread->last_ns;
 }
 
 static void describe_fate(char *text, size_t size, const struct thread_life *thread)
@@ -176,10 +162,10 @@ static struct line *begin_line(struct threads_state *state, uint32_t index, uint
 	struct line *line = ARRAY_ADD(&state->lines);
 
 	*line = (struct line){
-		.name = copy(state, *life->name ? life->name
-				    : unnamed	? unnamed
-						: "?"),
-		.fate = copy(state, state->nodes[index].fate),
+		.name = pool_copy(&state->pool, *life->name ? life->name
+						: unnamed   ? unnamed
+							    : "?"),
+		.fate = pool_copy(&state->pool, state->nodes[index].fate),
 		.pid = process->pid,
 		.tid = life->tid,
 		.depth = depth < DEPTH_MAX ? depth : DEPTH_MAX,
@@ -193,7 +179,9 @@ static void add_to_line(const struct threads_state *state, struct line *line, ui
 {
 	const struct thread_life *life = &state->threads.list.items[index];
 	const struct summary_process *process = summary_current(state->run->summary);
-	uint64_t end_ns = end_of(state, life);
+	uint64_t end_ns = life->ended_ns		       ? life->ended_ns
+			  : life->is_first || *life->open_call ? process->end_ns
+							       : life->last_ns;
 	struct coverage_sum coverage;
 
 	line->count++;
@@ -288,25 +276,6 @@ static void put_waits(struct table *table, const struct line *line)
 	table_number(CELL(row, thread_waits, unmeasured), line->coverage.unmeasured);
 }
 
-static void threads_report_put(struct threads_state *state, struct table *table,
-			       const struct line *line)
-{
-	struct table_cell *row = table_add(table);
-
-	table_format(table, CELL(row, threads, thread), "%*s%s", (int)line->depth * 2, "",
-		     line->name);
-	table_text(table, CELL(row, threads, end), line->fate);
-	if (line->count > 1)
-		table_number(CELL(row, threads, count), line->count);
-	else
-		table_count(CELL(row, threads, tid), line->tid);
-	table_number(CELL(row, threads, pid), line->pid);
-	table_number(CELL(row, threads, start), report_time(state->run, line->start_ns));
-	table_number(CELL(row, threads, life), line->life_ns);
-	table_number(CELL(row, threads, events), line->events);
-	table_backtrace(CELL(row, threads, backtrace), line->backtrace);
-}
-
 static void put_process(struct table *table, const struct summary_process *process)
 {
 	const struct coverage_sum *sum = &process->coverage;
@@ -334,8 +303,22 @@ static void threads_report_end(void *user, struct tables *tables)
 	struct table *blocked = tables_begin(tables, TABLE_blocked_time);
 
 	for (size_t i = 0; i < state->lines.count; i++) {
-		threads_report_put(state, table, &state->lines.items[i]);
-		put_waits(waits, &state->lines.items[i]);
+		const struct line *line = &state->lines.items[i];
+		struct table_cell *row = table_add(table);
+
+		table_format(table, CELL(row, threads, thread), "%*s%s", (int)line->depth * 2, "",
+			     line->name);
+		table_text(table, CELL(row, threads, end), line->fate);
+		if (line->count > 1)
+			table_number(CELL(row, threads, count), line->count);
+		else
+			table_count(CELL(row, threads, tid), line->tid);
+		table_number(CELL(row, threads, pid), line->pid);
+		table_number(CELL(row, threads, start), report_time(state->run, line->start_ns));
+		table_number(CELL(row, threads, life), line->life_ns);
+		table_number(CELL(row, threads, events), line->events);
+		table_backtrace(CELL(row, threads, backtrace), line->backtrace);
+		put_waits(waits, line);
 	}
 	for (size_t i = 0; i < state->run->summary->processes.count; i++)
 		put_process(blocked, &state->run->summary->processes.items[i]);

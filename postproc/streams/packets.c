@@ -84,50 +84,6 @@ static uint8_t *put_mapping_of(uint8_t *at, const struct trace_mapping *mapping)
 	return put_mapping(at, &packet, mapping->has_tail);
 }
 
-/* Writes the packet of a resource class. Each of its two texts is limited to half of TEXT_CLIP. */
-static uint8_t *put_resource_of(uint8_t *at, const struct resource_class *resource)
-{
-	uint8_t type[TEXT_ROOM], description[TEXT_ROOM];
-	struct encode_packet_resource packet = {
-		.id = resource->ordinal,
-		.flags = resource->flags,
-		.type = text_of(type, resource->type, TEXT_CLIP / 2),
-		.description = text_of(description, resource->description, TEXT_CLIP / 2),
-	};
-
-	return put_resource(at, &packet, true);
-}
-
-static uint8_t *put_attachment_of(uint8_t *at, const struct trace_attachment *attachment)
-{
-	uint8_t name[TEXT_ROOM], path[TEXT_ROOM];
-	struct encode_packet_attachment packet = {
-		.name = text_of(name, attachment->name, TEXT_CLIP / 2),
-		.path = text_of(path, attachment->path, TEXT_CLIP / 2),
-	};
-
-	return put_attachment(at, &packet, true);
-}
-
-static uint8_t *put_tracer_of(uint8_t *at, const struct trace_tracer *tracer)
-{
-	uint8_t name[TEXT_ROOM];
-	struct encode_packet_tracer packet = { .id = tracer->id,
-					       .version = tracer->version,
-					       .name = text_of(name, tracer->name, TEXT_CLIP) };
-
-	return put_tracer(at, &packet, true);
-}
-
-static uint8_t *put_context_of(uint8_t *at, const struct trace_context *context)
-{
-	uint8_t name[TEXT_ROOM];
-	struct encode_packet_context packet = { .id = context->bit,
-						.name = text_of(name, context->name, TEXT_CLIP) };
-
-	return put_context(at, &packet, true);
-}
-
 static uint8_t *put_heap_of(uint8_t *at, const struct wire_heap *state)
 {
 	struct encode_packet_heap packet = {
@@ -150,19 +106,16 @@ static uint8_t *put_heap_of(uint8_t *at, const struct wire_heap *state)
 
 /* ---- calls ---- */
 
-static uint32_t clip_size(uint64_t size, uint64_t most)
-{
-	return (uint32_t)(size < most ? size : most);
-}
-
 struct encode_packet_call packet_of_call(const struct event *event)
 {
+	uint64_t most = event->has_tail ? INT32_MAX : UINT32_MAX;
+
 	return (struct encode_packet_call){
 		.resource = event->resource->ordinal,
 		.context = event->context,
 		.timestamp = event->time_ms,
 		.type = event->type,
-		.size = clip_size(event->size, event->has_tail ? INT32_MAX : UINT32_MAX),
+		.size = (uint32_t)(event->size < most ? event->size : most),
 		.object = event->object,
 		.what = { .operation = (uint8_t)event->operation,
 			  .moment = event->moment,
@@ -215,7 +168,8 @@ static uint8_t *put_call_of(struct packets *packets, const struct event *event)
 
 size_t packets_of(struct packets *packets, const struct event *event)
 {
-	uint8_t *at = packets->bytes;
+	/* in a packet with two texts, each of them is limited to half of TEXT_CLIP */
+	uint8_t *at = packets->bytes, one[TEXT_ROOM], two[TEXT_ROOM];
 
 	switch (event->kind) {
 	case EVENT_STREAM:
@@ -225,22 +179,45 @@ size_t packets_of(struct packets *packets, const struct event *event)
 		at = put_process_of(at, event->process);
 		break;
 	case EVENT_TRACER:
-		at = put_tracer_of(at, event->tracer);
+		at = put_tracer(at,
+				&(struct encode_packet_tracer){
+					.id = event->tracer->id,
+					.version = event->tracer->version,
+					.name = text_of(one, event->tracer->name, TEXT_CLIP) },
+				true);
 		break;
 	case EVENT_MAPPING:
 		at = put_mapping_of(at, event->mapping);
 		break;
 	case EVENT_CONTEXT:
-		at = put_context_of(at, event->call_context);
+		at = put_context(
+			at,
+			&(struct encode_packet_context){
+				.id = event->call_context->bit,
+				.name = text_of(one, event->call_context->name, TEXT_CLIP) },
+			true);
 		break;
 	case EVENT_RESOURCE:
-		at = put_resource_of(at, event->resource);
+		at = put_resource(
+			at,
+			&(struct encode_packet_resource){
+				.id = event->resource->ordinal,
+				.flags = event->resource->flags,
+				.type = text_of(one, event->resource->type, TEXT_CLIP / 2),
+				.description =
+					text_of(two, event->resource->description, TEXT_CLIP / 2) },
+			true);
 		if (packets->has_asides && event->process->has_tails &&
 		    event->resource->known == RESOURCE_EVENT)
 			at = aside_wrap(packets->bytes, at);
 		break;
 	case EVENT_ATTACHMENT:
-		at = put_attachment_of(at, event->attachment);
+		at = put_attachment(
+			at,
+			&(struct encode_packet_attachment){
+				.name = text_of(one, event->attachment->name, TEXT_CLIP / 2),
+				.path = text_of(two, event->attachment->path, TEXT_CLIP / 2) },
+			true);
 		break;
 	case EVENT_HEAP:
 		at = put_heap_of(at, &event->heap->state);

@@ -454,30 +454,6 @@ static int print_groups(struct text_writer *writer, const struct compress *compr
 	return rc == out_error(writer->out) ? 0 : rc;
 }
 
-static void print_leaks(struct text_writer *writer, const struct leaks *leaks)
-{
-	for (size_t i = 0; i < leaks_count(leaks); i++) {
-		struct kept kept;
-		struct event event;
-
-		leaks_at(leaks, i, &kept);
-		print_mappings_of(writer, kept.backtrace);
-		keep_event(&kept, trace_section(writer->trace, kept.section), &event);
-		print_line(writer, &event);
-		print_backtrace(writer, event.backtrace);
-	}
-}
-
-/* Prints the estimated sums, because the line before counts only the samples. */
-static void print_estimate(struct out *out, const struct leaks_total *sum)
-{
-	if (sum->is_estimate)
-		out_format(out,
-			   "# memory was sampled: about %" PRIu64 " block(s) with total size of "
-			   "%" PRIu64 " +- %" PRIu64 " bytes\n",
-			   sum->all_count, sum->all_bytes, sum->error);
-}
-
 /*
  * Prints the sums of each class in the order of registration. A class that was not registered has
  * only a number.
@@ -494,7 +470,13 @@ static void print_leak_summary(struct text_writer *writer, const struct leaks *l
 			continue;
 		text_print_leaks(writer->out, resource->type, resource->description, sum.count,
 				 sum.bytes);
-		print_estimate(writer->out, &sum);
+		/* the line before counts only the samples */
+		if (sum.is_estimate)
+			out_format(writer->out,
+				   "# memory was sampled: about %" PRIu64
+				   " block(s) with total size of %" PRIu64 " +- %" PRIu64
+				   " bytes\n",
+				   sum.all_count, sum.all_bytes, sum.error);
 	}
 	for (size_t i = 0; (total = leaks_total(leaks, i)) != NULL; i++) {
 		char name[16];
@@ -510,7 +492,6 @@ int write_sp_rtrace_text_end(void *state, struct error *err)
 {
 	struct text_writer *writer = state;
 	const struct writer_views *views = writer->options.views;
-
 	int rc = 0;
 
 	if (!writer->process)
@@ -518,8 +499,14 @@ int write_sp_rtrace_text_end(void *state, struct error *err)
 	print_gathered(writer);
 	if (views->compress)
 		rc = print_groups(writer, views->compress, err);
-	else if (views->leaks)
-		print_leaks(writer, views->leaks);
+	for (size_t i = 0; !views->compress && views->leaks && i < leaks_count(views->leaks); i++) {
+		struct kept kept;
+
+		leaks_at(views->leaks, i, &kept);
+		print_mappings_of(writer, kept.backtrace);
+		print_kept(writer, &kept);
+		print_backtrace(writer, kept.backtrace);
+	}
 	print_comments(writer, UINT64_MAX);
 	if (rc == 0 && views->leaks)
 		print_leak_summary(writer, views->leaks);

@@ -51,14 +51,12 @@ static struct cell *cell_of(struct callgrind *file, const struct cell *wanted)
 	uint64_t hash = hash_two(file->table.seed, (uint64_t)wanted->function << 32 | wanted->line,
 				 wanted->callee);
 	struct cell *cell = hash_table_find(&file->table, hash, is_cell, wanted);
-	struct cell **place;
 
 	if (cell)
 		return cell;
 	cell = pool_zalloc(&file->pool, sizeof(*cell) + file->columns * sizeof(*cell->values));
-	place = ARRAY_ADD(&file->cells);
+	*ARRAY_ADD(&file->cells) = cell;
 	hash_table_add(&file->table, hash, cell);
-	*place = cell;
 	cell->function = wanted->function;
 	cell->callee = wanted->callee;
 	cell->line = wanted->line;
@@ -97,22 +95,6 @@ static void add_backtrace(struct callgrind *file, const struct trace_node *backt
 	}
 	for (size_t i = 0; i < file->columns; i++)
 		file->sum[i] += values[i];
-}
-
-static void add_all(struct callgrind *file)
-{
-	const struct wait_sums *waits = &file->profile->waits;
-	struct costs_place place;
-	uint32_t at = 0;
-
-	while (costs_next(&file->profile->costs, &at, &place)) {
-		add_backtrace(file, place.place->backtrace, place.place->function,
-			      profile_values(file->profile, &place));
-	}
-	for (size_t i = 0; i < waits->list.count; i++) {
-		add_backtrace(file, waits->list.items[i]->waiter, waits->list.items[i]->function,
-			      profile_wait_values(file->profile, waits->list.items[i]));
-	}
 }
 
 /* ---- the file ---- */
@@ -193,7 +175,7 @@ static void put_values(struct callgrind *file, const char *before, const uint64_
 
 static void put_head(struct callgrind *file)
 {
-	const char *command = profile_command(file->profile);
+	const char *command = viewer_command(summary_process_at(file->profile->run->summary, 0));
 	char samples[SUMMARY_SAMPLES_MAX];
 
 	out_text(file->out, "# callgrind format\nversion: 1\ncreator: holdtrace " PACKAGE_VERSION
@@ -236,6 +218,9 @@ static void put_cells(struct callgrind *file)
 static int callgrind_print(void *state, struct out *out, struct error *err)
 {
 	struct callgrind file = { .profile = state, .out = out };
+	const struct wait_sums *waits = &file.profile->waits;
+	struct costs_place place;
+	uint32_t at = 0;
 
 	(void)err;
 	hash_table_init(&file.table);
@@ -244,7 +229,12 @@ static int callgrind_print(void *state, struct out *out, struct error *err)
 	profile_columns(state);
 	file.columns = file.profile->columns.count;
 	file.sum = memory_zalloc(file.columns + 1, sizeof(*file.sum));
-	add_all(&file);
+	while (costs_next(&file.profile->costs, &at, &place))
+		add_backtrace(&file, place.place->backtrace, place.place->function,
+			      profile_values(state, &place));
+	for (size_t i = 0; i < waits->list.count; i++)
+		add_backtrace(&file, waits->list.items[i]->waiter, waits->list.items[i]->function,
+			      profile_wait_values(state, waits->list.items[i]));
 	file.has_name =
 		memory_zalloc(file.profile->stacks.function_list.count + 1, sizeof(*file.has_name));
 	put_head(&file);

@@ -5,8 +5,8 @@
  * in microseconds.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "profile.h"
 #include "viewers.h"
@@ -41,22 +41,6 @@ static void put_place(struct dhat *file, const struct costs_place *place)
 	json_end(json);
 }
 
-/* Writes all frames, as "0x1149: read_config (demo.c:12)". Frame 0 is the root. */
-static void put_frames(struct dhat *file)
-{
-	const struct stacks *stacks = &file->profile->stacks;
-
-	json_open(&file->json, "ftbl", '[');
-	json_text(&file->json, "[root]");
-	for (size_t i = 0; i < stacks->frame_list.count; i++) {
-		char *text = stacks_describe(stacks->frame_list.items[i]);
-
-		json_text(&file->json, text);
-		free(text);
-	}
-	json_end(&file->json);
-}
-
 static void put_head(struct dhat *file)
 {
 	const struct summary *run = file->profile->run->summary;
@@ -79,7 +63,7 @@ static void put_head(struct dhat *file)
 	json_add_unsigned(json, "tuth", 10);
 	/* the viewer shows only the command, so the note on sampling is appended to the command */
 	summary_say_samples(run, samples);
-	snprintf(command, sizeof(command), "%.250s%s%s%s", profile_command(file->profile),
+	snprintf(command, sizeof(command), "%.250s%s%s%s", viewer_command(first),
 		 *samples ? " [" : "", samples, *samples ? "]" : "");
 	json_add_text(json, "cmd", command);
 	json_add_unsigned(json, "pid", first ? first->pid : 0);
@@ -104,8 +88,15 @@ static int dhat_print(void *state, struct out *out, struct error *err)
 		if (place.class->known == RESOURCE_MEMORY && place.acquired.count)
 			put_place(&file, &place);
 	json_end(&file.json);
-	put_frames(&file);
-	json_end(&file.json);
+	/* all frames, as "0x1149: read_config (demo.c:12)"; frame 0 is the root */
+	json_open(&file.json, "ftbl", '[');
+	json_text(&file.json, "[root]");
+	for (size_t i = 0; i < file.profile->stacks.frame_list.count; i++) {
+		cleanup_free char *text = stacks_describe(file.profile->stacks.frame_list.items[i]);
+
+		json_text(&file.json, text);
+	}
+	json_ends(&file.json, 2);
 	json_finish(&file.json);
 	return 0;
 }

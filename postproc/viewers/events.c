@@ -34,27 +34,18 @@ struct events {
 
 /* ---- the fold ---- */
 
-static void add_object(struct json *json, const struct event *event)
-{
-	char text[32];
-
-	if (event->object == UINT64_MAX ||
-	    (!event->object && event->resource->known != RESOURCE_FD))
-		return;
-	snprintf(text, sizeof(text),
-		 event->resource->known == RESOURCE_FD ? "fd:%" PRIu64 : "0x%" PRIx64,
-		 event->object);
-	json_add_text(json, "object", text);
-}
-
 static void add_call(struct json *json, const struct event *event)
 {
 	const struct resource_class *class = event->resource;
+	bool is_fd = class->known == RESOURCE_FD;
+	char object[32];
 
 	json_add_text(json, "effect", event_effect(event));
 	json_add_text(json, "class",
 		      class->known ? resource_table[class->known].type : class->type);
-	add_object(json, event);
+	snprintf(object, sizeof(object), is_fd ? "fd:%" PRIu64 : "0x%" PRIx64, event->object);
+	if (event->object != UINT64_MAX && (event->object || is_fd))
+		json_add_text(json, "object", object);
 	if (event->size && (class->known == RESOURCE_MEMORY || class->known == RESOURCE_MAPPING))
 		json_add_unsigned(json, "size_bytes", event->size);
 	if (event->flags & CALL_FAILED)
@@ -160,19 +151,6 @@ static void events_destroy(void *user)
 
 /* ---- the lines ---- */
 
-static void put_run(const struct events *events, struct out *out)
-{
-	struct json json;
-
-	json_start(&json, out, false);
-	json_begin(&json, '{');
-	json_add_text(&json, "type", "run");
-	json_add_unsigned(&json, "schema", REPORT_SCHEMA);
-	report_add_run(&json, events->run);
-	json_end(&json);
-	json_finish(&json);
-}
-
 static void put_site(const struct events *events, uint32_t number, struct out *out)
 {
 	struct naming_symbol frames[FRAMES_MAX];
@@ -196,10 +174,17 @@ static int events_print(void *user, struct out *out, struct error *err)
 {
 	struct events *events = user;
 	struct spill_piece piece;
+	struct json json;
 	uint32_t site;
 	int rc = spill_sort_finish(&events->sort, err);
 
-	put_run(events, out);
+	json_start(&json, out, false);
+	json_begin(&json, '{');
+	json_add_text(&json, "type", "run");
+	json_add_unsigned(&json, "schema", REPORT_SCHEMA);
+	report_add_run(&json, events->run);
+	json_end(&json);
+	json_finish(&json);
 	for (size_t i = 0; events->run->naming && i < events->sites.count; i++)
 		naming_expect(events->run->naming, events->sites.items[i]);
 	for (size_t i = 0; events->run->naming && i < events->sites.count; i++)

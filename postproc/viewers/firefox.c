@@ -50,19 +50,6 @@ static void firefox_move(void *user, const struct ledger_move *move)
 	spans_add(&file->spans, place, acquired, now, -count, bytes);
 }
 
-static void keep_curve(struct firefox *file, uint32_t pid)
-{
-	struct firefox_counter *counter = file->curve.has_begun ? ARRAY_ADD(&file->counters) : NULL;
-	struct firefox_point point;
-	size_t at = 0;
-
-	if (!counter)
-		return;
-	*counter = (struct firefox_counter){ .name = "memory", .pid = pid };
-	while (curve_next(&file->curve, &at, &point.time_ns, &point.amount))
-		*ARRAY_ADD(&counter->points) = point;
-}
-
 /* ---- waits ---- */
 
 static bool is_shorter(const struct firefox_wait *a, const struct firefox_wait *b)
@@ -141,18 +128,16 @@ static void firefox_on_wait(void *user, const struct lane_wait *facts)
 
 static void keep_name(struct firefox *file, uint32_t pid, uint32_t tid, const char *name)
 {
-	struct firefox_name *place = name && *name ? ARRAY_ADD(&file->names) : NULL;
-
-	if (!name || !*name)
-		return;
-	*place = (struct firefox_name){ .pid = pid, .tid = tid, .name = keep_text(file, name) };
+	if (name && *name)
+		*ARRAY_ADD(&file->names) = (struct firefox_name){ .pid = pid,
+								  .tid = tid,
+								  .name = keep_text(file, name) };
 }
 
 static int firefox_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct firefox *file = user;
 	struct lanes_listener listener = { .wait = firefox_on_wait, .user = file };
-	const struct trace_node **none;
 
 	(void)err;
 	hash_table_init(&file->texts);
@@ -163,9 +148,8 @@ static int firefox_begin(void *user, struct report_run *run, struct error *err)
 	spans_init(&file->spans);
 	lanes_begin(&file->lanes, run, &listener);
 	ledger_listen(run->ledger, firefox_move, file);
-	none = ARRAY_ADD(&file->places);
 	stacks_init(&file->stacks, run->naming);
-	*none = NULL;
+	*ARRAY_ADD(&file->places) = NULL; /* index 0 is unused */
 	file->first = 1;
 	return 0;
 }
@@ -198,9 +182,17 @@ static void firefox_process(void *state)
 	lanes_clear(&file->lanes);
 	if (process->end == SUMMARY_EXEC)
 		spans_release(&file->spans, file->first, process->end_ns, false);
-	if (summary_has_ended(process) && file->curve.has_begun)
-		curve_add(&file->curve, process->end_ns, 0);
-	keep_curve(file, process->pid);
+	if (file->curve.has_begun) {
+		struct firefox_counter *counter = ARRAY_ADD(&file->counters);
+		struct firefox_point point;
+		size_t at = 0;
+
+		*counter = (struct firefox_counter){ .pid = process->pid };
+		if (summary_has_ended(process))
+			curve_add(&file->curve, process->end_ns, 0);
+		while (curve_next(&file->curve, &at, &point.time_ns, &point.amount))
+			*ARRAY_ADD(&counter->points) = point;
+	}
 	file->first = (uint32_t)file->places.count;
 	file->curve = (struct curve){ 0 };
 	file->now = 0;
@@ -233,11 +225,13 @@ static void firefox_destroy(void *state)
 
 /* ---- the end ---- */
 
-/* Merges equal call sites of several processes. */
-static void settle_places(struct firefox *file)
+static int firefox_print(void *state, struct out *out, struct error *err)
 {
+	struct firefox *file = state;
 	uint32_t *renumber = memory_zalloc(file->places.count, sizeof(*renumber));
 
+	(void)err;
+	/* merge equal call sites of several processes */
 	map_clear(&file->numbers);
 	for (uint32_t i = 1; i < file->places.count; i++) {
 		struct map_entry *entry =
@@ -249,14 +243,6 @@ static void settle_places(struct firefox *file)
 	}
 	spans_settle(&file->spans, renumber, SPANS_MOST, &file->drawn);
 	free(renumber);
-}
-
-static int firefox_print(void *state, struct out *out, struct error *err)
-{
-	struct firefox *file = state;
-
-	(void)err;
-	settle_places(file);
 	for (size_t i = 1; file->run->naming && i < file->places.count; i++)
 		naming_expect(file->run->naming, file->places.items[i]);
 	for (size_t i = 0; file->run->naming && i < file->waits.count; i++) {

@@ -26,7 +26,6 @@ struct firefox_point {
 
 /* The live amount of a class in a process over time. */
 struct firefox_counter {
-	const char *name;
 	uint32_t pid;
 	ARRAY_OF(struct firefox_point) points;
 };

@@ -24,16 +24,6 @@ struct step {
 
 /* ---- JSON ---- */
 
-static void put_number(struct firefox *file, const char *key, uint64_t number)
-{
-	json_add_unsigned(&file->json, key, number);
-}
-
-static void put_text(struct firefox *file, const char *key, const char *text)
-{
-	json_add_text(&file->json, key, text);
-}
-
 static void put_null(struct firefox *file, const char *key)
 {
 	json_key(&file->json, key);
@@ -46,19 +36,9 @@ static void put_ms(struct firefox *file, uint64_t time_ns)
 	json_real(&file->json, (double)report_time(file->run, time_ns) / 1e6);
 }
 
-static void begin_list(struct firefox *file, const char *key)
-{
-	json_open(&file->json, key, '[');
-}
-
-static void begin_object(struct firefox *file, const char *key)
-{
-	json_open(&file->json, key, '{');
-}
-
 static void put_constant(struct firefox *file, const char *key, size_t count, int64_t number)
 {
-	begin_list(file, key);
+	json_open(&file->json, key, '[');
 	for (size_t i = 0; i < count; i++)
 		if (number == INT64_MIN)
 			json_null(&file->json);
@@ -81,7 +61,7 @@ static void put_known(struct firefox *file, bool is_known, uint64_t number)
 /* Writes a column of a table: evaluates `put` for each `i` below `count`. */
 #define COLUMN(file, key, count, put)                \
 	do {                                         \
-		begin_list(file, key);               \
+		json_open(&file->json, key, '[');    \
 		for (size_t i = 0; i < (count); i++) \
 			put;                         \
 		json_end(&(file)->json);             \
@@ -126,7 +106,7 @@ static void put_stack_table(struct firefox *file)
 {
 	size_t count = file->node_list.count;
 
-	begin_object(file, "stackTable");
+	json_open(&file->json, "stackTable", '{');
 	COLUMN(file, "frame", count,
 	       json_unsigned(&file->json, (uint32_t)file->node_list.items[i] - 1));
 	COLUMN(file, "prefix", count,
@@ -134,7 +114,7 @@ static void put_stack_table(struct firefox *file)
 			 (file->node_list.items[i] >> 32) - 1));
 	put_constant(file, "category", count, 0);
 	put_constant(file, "subcategory", count, 0);
-	put_number(file, "length", count);
+	json_add_unsigned(&file->json, "length", count);
 	json_end(&file->json);
 }
 
@@ -146,7 +126,7 @@ static void put_frame_tables(struct firefox *file)
 {
 	size_t count = file->frame_list.count;
 
-	begin_object(file, "frameTable");
+	json_open(&file->json, "frameTable", '{');
 	put_constant(file, "address", count, -1);
 	put_constant(file, "inlineDepth", count, 0);
 	put_constant(file, "category", count, 0);
@@ -158,7 +138,7 @@ static void put_frame_tables(struct firefox *file)
 	       put_known(file, file->frame_list.items[i]->line, file->frame_list.items[i]->line));
 	put_constant(file, "column", count, NOTHING);
 	put_constant(file, "implementation", count, NOTHING);
-	put_number(file, "length", count);
+	json_add_unsigned(&file->json, "length", count);
 	json_end(&file->json);
 }
 
@@ -166,7 +146,7 @@ static void put_function_table(struct firefox *file)
 {
 	size_t count = file->frame_list.count;
 
-	begin_object(file, "funcTable");
+	json_open(&file->json, "funcTable", '{');
 	COLUMN(file, "name", count, json_unsigned(&file->json, 2 * i));
 	COLUMN(file, "isJS", count, json_bool(&file->json, false));
 	COLUMN(file, "relevantForJS", count, json_bool(&file->json, false));
@@ -175,18 +155,18 @@ static void put_function_table(struct firefox *file)
 	       put_known(file, *file->frame_list.items[i]->function->file, 2 * i + 1));
 	put_constant(file, "lineNumber", count, NOTHING);
 	put_constant(file, "columnNumber", count, NOTHING);
-	put_number(file, "length", count);
+	json_add_unsigned(&file->json, "length", count);
 	json_end(&file->json);
 }
 
 static void put_empty(struct firefox *file, const char *key, const char *const *columns)
 {
-	begin_object(file, key);
+	json_open(&file->json, key, '{');
 	for (; *columns; columns++) {
-		begin_list(file, *columns);
+		json_open(&file->json, *columns, '[');
 		json_end(&file->json);
 	}
-	put_number(file, "length", 0);
+	json_add_unsigned(&file->json, "length", 0);
 	json_end(&file->json);
 }
 
@@ -205,7 +185,7 @@ static void put_tables(struct firefox *file)
 	put_function_table(file);
 	put_empty(file, "resourceTable", resources);
 	put_empty(file, "nativeSymbols", symbols);
-	begin_list(file, "stringArray");
+	json_open(&file->json, "stringArray", '[');
 	for (size_t i = 0; i < file->frame_list.count; i++) {
 		const struct stacks_function *function = file->frame_list.items[i]->function;
 
@@ -253,18 +233,18 @@ static void begin_thread(struct firefox *file, const char *name, uint32_t pid, u
 
 	snprintf(number, sizeof(number), "%" PRIu32, pid);
 	json_begin(&file->json, '{');
-	put_text(file, "name", name);
+	json_add_text(&file->json, "name", name);
 	json_add_bool(&file->json, "isMainThread", is_main);
-	put_text(file, "processType", "default");
-	put_text(file, "processName", process ? process : "");
-	put_number(file, "processStartupTime", 0);
+	json_add_text(&file->json, "processType", "default");
+	json_add_text(&file->json, "processName", process ? process : "");
+	json_add_unsigned(&file->json, "processStartupTime", 0);
 	put_null(file, "processShutdownTime");
-	put_number(file, "registerTime", 0);
+	json_add_unsigned(&file->json, "registerTime", 0);
 	put_null(file, "unregisterTime");
-	begin_list(file, "pausedRanges");
+	json_open(&file->json, "pausedRanges", '[');
 	json_end(&file->json);
-	put_text(file, "pid", number);
-	put_number(file, "tid", tid);
+	json_add_text(&file->json, "pid", number);
+	json_add_unsigned(&file->json, "tid", tid);
 	json_add_bool(&file->json, "showMarkersInTimeline", true);
 }
 
@@ -284,26 +264,25 @@ static void put_marker(struct firefox *file, const struct firefox_wait *wait, ui
 	char text[64];
 
 	json_begin(&file->json, '{');
-	put_text(file, "type", "Wait");
-	put_text(file, "kind", lane_word(facts->kind));
-	put_text(file, "call", facts->function);
+	json_add_text(&file->json, "type", "Wait");
+	json_add_text(&file->json, "kind", lane_word(facts->kind));
+	json_add_text(&file->json, "call", facts->function);
 	snprintf(text, sizeof(text), "0x%" PRIx64, facts->object);
-	put_text(file, "object", text);
-	put_number(file, "ns", firefox_length_ns(facts));
-	put_text(file, "end", facts->is_open ? "has not ended" : facts->end);
+	json_add_text(&file->json, "object", text);
+	json_add_unsigned(&file->json, "ns", firefox_length_ns(facts));
+	json_add_text(&file->json, "end", facts->is_open ? "has not ended" : facts->end);
 	snprintf(text, sizeof(text), "%" PRIu32, facts->waker_thread);
-	put_text(file, "waker", facts->waker_thread ? text : "unknown");
+	json_add_text(&file->json, "waker", facts->waker_thread ? text : "unknown");
 	if (facts->waker) {
 		const char *line = stacks_line(&file->stacks, facts->waker, "?");
 
-		put_text(file, "wakerStack", line);
+		json_add_text(&file->json, "wakerStack", line);
 	}
-	begin_object(file, "cause");
-	put_number(file, "stack", stack);
+	json_open(&file->json, "cause", '{');
+	json_add_unsigned(&file->json, "stack", stack);
 	json_key(&file->json, "time");
 	put_ms(file, facts->since_ns);
-	json_end(&file->json);
-	json_end(&file->json);
+	json_ends(&file->json, 2);
 }
 
 /*
@@ -313,7 +292,7 @@ static void put_marker(struct firefox *file, const struct firefox_wait *wait, ui
 static void put_markers(struct firefox *file, const struct firefox_wait *waits, size_t count,
 			const uint32_t *stacks)
 {
-	begin_object(file, "markers");
+	json_open(&file->json, "markers", '{');
 	COLUMN(file, "data", count, put_marker(file, &waits[i], stacks[i]));
 	COLUMN(file, "name", count,
 	       json_unsigned(&file->json, 2 * file->frame_list.count + waits[i].facts.kind));
@@ -322,7 +301,7 @@ static void put_markers(struct firefox *file, const struct firefox_wait *waits, 
 	       put_ms(file, waits[i].facts.since_ns + firefox_length_ns(&waits[i].facts)));
 	put_constant(file, "phase", count, 1);
 	put_constant(file, "category", count, 1);
-	put_number(file, "length", count);
+	json_add_unsigned(&file->json, "length", count);
 	json_end(&file->json);
 }
 
@@ -333,13 +312,13 @@ static void put_markers(struct firefox *file, const struct firefox_wait *waits, 
 static void put_samples(struct firefox *file, const struct firefox_wait *waits, size_t count,
 			const uint32_t *stacks)
 {
-	begin_object(file, "samples");
+	json_open(&file->json, "samples", '{');
 	COLUMN(file, "stack", count, json_unsigned(&file->json, stacks[i]));
 	COLUMN(file, "time", count, put_ms(file, waits[i].facts.since_ns));
 	COLUMN(file, "weight", count,
 	       json_real(&file->json, (double)firefox_length_ns(&waits[i].facts) / 1e6));
-	put_text(file, "weightType", "tracing-ms");
-	put_number(file, "length", count);
+	json_add_text(&file->json, "weightType", "tracing-ms");
+	json_add_unsigned(&file->json, "length", count);
 	json_end(&file->json);
 }
 
@@ -421,15 +400,15 @@ static struct step *make_steps(struct firefox *file, size_t *count)
 static void put_allocations(struct firefox *file, const struct step *steps, size_t count,
 			    uint32_t tid)
 {
-	begin_object(file, "nativeAllocations");
+	json_open(&file->json, "nativeAllocations", '{');
 	COLUMN(file, "time", count, put_ms(file, steps[i].time_ns));
 	COLUMN(file, "weight", count, json_signed(&file->json, steps[i].bytes));
-	put_text(file, "weightType", "bytes");
+	json_add_text(&file->json, "weightType", "bytes");
 	COLUMN(file, "stack", count,
 	       json_unsigned(&file->json, stack_of(file, file->places.items[steps[i].place], "?")));
 	COLUMN(file, "memoryAddress", count, json_unsigned(&file->json, steps[i].address));
 	put_constant(file, "threadId", count, tid);
-	put_number(file, "length", count);
+	json_add_unsigned(&file->json, "length", count);
 	json_end(&file->json);
 }
 
@@ -474,9 +453,9 @@ static void put_idle_processes(struct firefox *file)
 static void put_field(struct firefox *file, const char *key, const char *label, const char *format)
 {
 	json_begin(&file->json, '{');
-	put_text(file, "key", key);
-	put_text(file, "label", label);
-	put_text(file, "format", format);
+	json_add_text(&file->json, "key", key);
+	json_add_text(&file->json, "label", label);
+	json_add_text(&file->json, "format", format);
 	json_add_bool(&file->json, "searchable", true);
 	json_end(&file->json);
 }
@@ -485,16 +464,18 @@ static void put_schema(struct firefox *file)
 {
 	static const char *const places[] = { "marker-chart", "marker-table", "timeline-overview" };
 
-	begin_list(file, "markerSchema");
+	json_open(&file->json, "markerSchema", '[');
 	json_begin(&file->json, '{');
-	put_text(file, "name", "Wait");
-	put_text(file, "tooltipLabel", "Waits for {marker.data.kind} {marker.data.object}");
-	put_text(file, "tableLabel",
-		 "{marker.data.kind} {marker.data.object}, ended by thread {marker.data.waker}");
-	put_text(file, "chartLabel", "{marker.data.kind} {marker.data.object}");
+	json_add_text(&file->json, "name", "Wait");
+	json_add_text(&file->json, "tooltipLabel",
+		      "Waits for {marker.data.kind} {marker.data.object}");
+	json_add_text(
+		&file->json, "tableLabel",
+		"{marker.data.kind} {marker.data.object}, ended by thread {marker.data.waker}");
+	json_add_text(&file->json, "chartLabel", "{marker.data.kind} {marker.data.object}");
 	COLUMN(file, "display", sizeof(places) / sizeof(*places),
 	       json_text(&file->json, places[i]));
-	begin_list(file, "data");
+	json_open(&file->json, "data", '[');
 	put_field(file, "kind", "Waits for", "string");
 	put_field(file, "call", "Call", "string");
 	put_field(file, "object", "Object", "string");
@@ -502,20 +483,17 @@ static void put_schema(struct firefox *file)
 	put_field(file, "end", "End", "string");
 	put_field(file, "waker", "Ended by thread", "string");
 	put_field(file, "wakerStack", "Locked or woken at", "string");
-	json_end(&file->json);
-	json_end(&file->json);
-	json_end(&file->json);
+	json_ends(&file->json, 3);
 }
 
 static void put_category(struct firefox *file, const char *name, const char *colour)
 {
 	json_begin(&file->json, '{');
-	put_text(file, "name", name);
-	put_text(file, "color", colour);
-	begin_list(file, "subcategories");
+	json_add_text(&file->json, "name", name);
+	json_add_text(&file->json, "color", colour);
+	json_open(&file->json, "subcategories", '[');
 	json_text(&file->json, "Other");
-	json_end(&file->json);
-	json_end(&file->json);
+	json_ends(&file->json, 2);
 }
 
 static void put_meta(struct firefox *file)
@@ -524,24 +502,24 @@ static void put_meta(struct firefox *file)
 	const struct summary *run = file->run->summary;
 	char samples[SUMMARY_SAMPLES_MAX];
 
-	begin_object(file, "meta");
-	put_number(file, "interval", 1);
+	json_open(&file->json, "meta", '{');
+	json_add_unsigned(&file->json, "interval", 1);
 	json_add_unsigned(&file->json, "startTime", (run->start_ns + file->wall_ns) / 1000000);
-	put_number(file, "processType", 0);
-	put_text(file, "product", "holdtrace");
-	put_text(file, "importedFrom", "holdtrace " PACKAGE_VERSION);
+	json_add_unsigned(&file->json, "processType", 0);
+	json_add_text(&file->json, "product", "holdtrace");
+	json_add_text(&file->json, "importedFrom", "holdtrace " PACKAGE_VERSION);
 	if (*summary_say_samples(run, samples))
-		put_text(file, "sampling", samples);
-	put_number(file, "stackwalk", 1);
-	put_number(file, "version", GECKO_VERSION);
-	put_number(file, "preprocessedProfileVersion", PROFILE_VERSION);
+		json_add_text(&file->json, "sampling", samples);
+	json_add_unsigned(&file->json, "stackwalk", 1);
+	json_add_unsigned(&file->json, "version", GECKO_VERSION);
+	json_add_unsigned(&file->json, "preprocessedProfileVersion", PROFILE_VERSION);
 	json_add_bool(&file->json, "symbolicated", true);
 	json_add_bool(&file->json, "symbolicationNotSupported", true);
 	if (file->left_out) {
-		put_number(file, "waitsLeftOut", file->left_out);
-		put_number(file, "waitsLeftOutNs", file->left_out_ns);
+		json_add_unsigned(&file->json, "waitsLeftOut", file->left_out);
+		json_add_unsigned(&file->json, "waitsLeftOutNs", file->left_out_ns);
 	}
-	begin_list(file, "categories");
+	json_open(&file->json, "categories", '[');
 	put_category(file, "Other", "grey");
 	put_category(file, "Wait", "red");
 	json_end(&file->json);
@@ -558,18 +536,18 @@ static void put_counter(struct firefox *file, const struct firefox_counter *coun
 
 	snprintf(pid, sizeof(pid), "%" PRIu32, counter->pid);
 	json_begin(&file->json, '{');
-	put_text(file, "name", "malloc");
-	put_text(file, "category", "Memory");
-	put_text(file, "description",
-		 file->run->summary->sample
-			 ? "Bytes of live memory, estimated by samples: see meta.sampling"
-			 : "Bytes of live memory");
-	put_text(file, "pid", pid);
-	put_number(file, "mainThreadIndex", main_thread ? main_thread->value - 1 : 0);
-	begin_object(file, "samples");
+	json_add_text(&file->json, "name", "malloc");
+	json_add_text(&file->json, "category", "Memory");
+	json_add_text(&file->json, "description",
+		      file->run->summary->sample
+			      ? "Bytes of live memory, estimated by samples: see meta.sampling"
+			      : "Bytes of live memory");
+	json_add_text(&file->json, "pid", pid);
+	json_add_unsigned(&file->json, "mainThreadIndex", main_thread ? main_thread->value - 1 : 0);
+	json_open(&file->json, "samples", '{');
 	COLUMN(file, "time", counter->points.count, put_ms(file, counter->points.items[i].time_ns));
 	put_constant(file, "number", counter->points.count, 1);
-	begin_list(file, "count");
+	json_open(&file->json, "count", '[');
 	for (size_t i = 0; i < counter->points.count; i++) {
 		uint64_t amount = counter->points.items[i].amount;
 
@@ -577,9 +555,8 @@ static void put_counter(struct firefox *file, const struct firefox_counter *coun
 		before = amount;
 	}
 	json_end(&file->json);
-	put_number(file, "length", counter->points.count);
-	json_end(&file->json);
-	json_end(&file->json);
+	json_add_unsigned(&file->json, "length", counter->points.count);
+	json_ends(&file->json, 2);
 }
 
 void firefox_write(struct firefox *file, struct out *out)
@@ -592,10 +569,10 @@ void firefox_write(struct firefox *file, struct out *out)
 	json_begin(&file->json, '{');
 	put_meta(file);
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-		begin_list(file, lists[i]);
+		json_open(&file->json, lists[i], '[');
 		json_end(&file->json);
 	}
-	begin_list(file, "threads");
+	json_open(&file->json, "threads", '[');
 	put_memory(file);
 	put_threads(file);
 	put_idle_processes(file);

@@ -239,11 +239,7 @@ static uint32_t trace_of(struct heaptrack *file, const struct heap_info *info)
 
 static void put_head(struct heaptrack *file)
 {
-	const struct summary_process *first = summary_process_at(file->run->summary, 0);
-	const char *command = first && first->command ? first->command
-			      : first && first->name  ? first->name
-						      : "";
-	char *line = memory_text(command);
+	char *line = memory_text(viewer_command(summary_process_at(file->run->summary, 0)));
 
 	for (char *at = line; *at; at++)
 		if ((unsigned char)*at < 0x20)

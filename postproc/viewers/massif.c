@@ -326,9 +326,7 @@ static int massif_print(void *state, struct out *out, struct error *err)
 	struct massif *massif = state;
 	const struct summary *run = massif->run->summary;
 	const struct summary_process *shown = summary_process_at(run, massif->process);
-	const char *command = shown && shown->command ? shown->command
-			      : shown && shown->name  ? shown->name
-						      : "";
+	const char *command = viewer_command(shown);
 	char samples[SUMMARY_SAMPLES_MAX];
 
 	(void)err;

@@ -248,7 +248,9 @@ static void put_rest(struct pprof *pprof)
 		put_function(pprof, stacks->function_list.items[i]);
 	put_number(pprof, PROFILE_DURATION,
 		   run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
-	put_number(pprof, PROFILE_COMMENT, text_of(pprof, profile_command(pprof->profile)));
+	put_number(pprof, PROFILE_COMMENT,
+		   text_of(pprof,
+			   viewer_command(summary_process_at(pprof->profile->run->summary, 0))));
 	if (*summary_say_samples(run, samples))
 		put_number(pprof, PROFILE_COMMENT, text_of(pprof, samples));
 	put_number(pprof, PROFILE_DEFAULT, text_of(pprof, "inuse_space"));

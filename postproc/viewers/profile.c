@@ -105,15 +105,6 @@ void profile_expect(const struct profile *profile)
 	}
 }
 
-const char *profile_command(const struct profile *profile)
-{
-	const struct summary_process *first = summary_process_at(profile->run->summary, 0);
-
-	if (first && first->command)
-		return first->command;
-	return first && first->name ? first->name : "";
-}
-
 /*
  * Adds a column. prefix: "" for memory, otherwise the name of the class, which the traced program
  * may have chosen.

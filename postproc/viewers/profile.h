@@ -85,9 +85,6 @@ void profile_destroy(void *state);
 /* Collects all backtraces, so that their names are looked up together. */
 void profile_expect(const struct profile *profile);
 
-/* Returns the command line of the first process, or its name. */
-const char *profile_command(const struct profile *profile);
-
 #define VIEWER_OF_PROFILE(name)                       \
 	const struct report viewer_##name = {         \
 		.wants_ledger = true,                 \

@@ -176,7 +176,8 @@ static int speedscope_print(void *state, struct out *out, struct error *err)
 	json_add_text(json, "$schema", SCHEMA);
 	/* the viewer shows no other text, so the note on sampling is appended to the name */
 	summary_say_samples(file.profile->run->summary, samples);
-	snprintf(name, sizeof(name), "%.250s%s%s", profile_command(file.profile),
+	snprintf(name, sizeof(name), "%.250s%s%s",
+		 viewer_command(summary_process_at(file.profile->run->summary, 0)),
 		 *samples ? ": " : "", samples);
 	json_add_text(json, "name", name);
 	json_add_text(json, "exporter", "holdtrace " PACKAGE_VERSION);

@@ -49,14 +49,12 @@ static const struct stacks_function *function_of(struct stacks *stacks,
 				 hash_bytes(seed, wanted->module, strlen(wanted->module)));
 	struct stacks_function *function =
 		hash_table_find(&stacks->functions, hash, is_function, wanted);
-	struct stacks_function **place;
 
 	if (function)
 		return function;
 	function = pool_alloc(&stacks->pool, sizeof(*function));
-	place = ARRAY_ADD(&stacks->function_list);
+	*ARRAY_ADD(&stacks->function_list) = function;
 	hash_table_add(&stacks->functions, hash, function);
-	*place = function;
 	*function = *wanted;
 	function->number = (uint32_t)stacks->function_list.count;
 	function->name = pool_copy(&stacks->pool, wanted->name);
@@ -78,14 +76,12 @@ static const struct stacks_frame *frame_of(struct stacks *stacks, const struct s
 	uint64_t hash = hash_two(stacks->frames.seed, (uintptr_t)wanted->function->number,
 				 wanted->address ^ (uint64_t)wanted->line << 48);
 	struct stacks_frame *frame = hash_table_find(&stacks->frames, hash, is_frame, wanted);
-	struct stacks_frame **place;
 
 	if (frame)
 		return frame;
 	frame = pool_alloc(&stacks->pool, sizeof(*frame));
-	place = ARRAY_ADD(&stacks->frame_list);
+	*ARRAY_ADD(&stacks->frame_list) = frame;
 	hash_table_add(&stacks->frames, hash, frame);
-	*place = frame;
 	*frame = *wanted;
 	frame->number = (uint32_t)stacks->frame_list.count;
 	return frame;

@@ -18,6 +18,11 @@ static const struct {
 #include "formats/formats.def"
 };
 
+const char *viewer_command(const struct summary_process *process)
+{
+	return (process ? process->command ?: process->name : NULL) ?: "";
+}
+
 const struct report *viewer_find(const char *format)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)

@@ -13,6 +13,10 @@
 /* Returns the viewer for a format. NULL: no viewer writes the format. */
 const struct report *viewer_find(const char *format);
 
+/* Returns the command line of a process, or its name; "" if both are unknown or `process` is NULL.
+ */
+const char *viewer_command(const struct summary_process *process);
+
 #define FORMAT(kind, name, ...) FORMAT_VIEWER_OF_##kind(name)
 #define FORMAT_VIEWER_OF_STREAM(name)
 #define FORMAT_VIEWER_OF_DIALECT(name)

@@ -124,19 +124,6 @@ static bool is_deadlock(const struct blocked_state *state, const struct blocked 
 	return at == first;
 }
 
-static void put_blocked(struct table *table, const struct blocked *blocked, bool has_deadlock)
-{
-	struct table_cell *row = table_add(table);
-
-	table_text(table, CELL(row, blocked_in_core, state), has_deadlock ? "deadlock" : "waits");
-	table_number(CELL(row, blocked_in_core, pid), blocked->pid);
-	table_number(CELL(row, blocked_in_core, thread), blocked->thread);
-	table_number(CELL(row, blocked_in_core, object), blocked->object);
-	table_number(CELL(row, blocked_in_core, holder), blocked->holder);
-	table_backtrace(CELL(row, blocked_in_core, holder_backtrace), blocked->locked_at);
-	table_backtrace(CELL(row, blocked_in_core, backtrace), blocked->waits_at);
-}
-
 static void blocked_end(void *user, struct tables *tables)
 {
 	struct blocked_state *state = user;
@@ -144,10 +131,21 @@ static void blocked_end(void *user, struct tables *tables)
 
 	for (unsigned waits = 0; table && waits < 2; waits++)
 		for (size_t i = 0; i < state->list.count; i++) {
-			bool has_deadlock = is_deadlock(state, &state->list.items[i]);
+			const struct blocked *blocked = &state->list.items[i];
+			struct table_cell *row;
 
-			if (has_deadlock == !waits)
-				put_blocked(table, &state->list.items[i], has_deadlock);
+			if (is_deadlock(state, blocked) == waits)
+				continue;
+			row = table_add(table);
+			table_text(table, CELL(row, blocked_in_core, state),
+				   waits ? "waits" : "deadlock");
+			table_number(CELL(row, blocked_in_core, pid), blocked->pid);
+			table_number(CELL(row, blocked_in_core, thread), blocked->thread);
+			table_number(CELL(row, blocked_in_core, object), blocked->object);
+			table_number(CELL(row, blocked_in_core, holder), blocked->holder);
+			table_backtrace(CELL(row, blocked_in_core, holder_backtrace),
+					blocked->locked_at);
+			table_backtrace(CELL(row, blocked_in_core, backtrace), blocked->waits_at);
 		}
 	if (table && state->is_unknown) {
 		table->is_unknown = true;

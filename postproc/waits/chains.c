@@ -50,33 +50,25 @@ static uint32_t place_of(struct chains *chains, const struct trace_node *backtra
 	return entry->value;
 }
 
-/*
- * Returns the key of a link: the number of its pair of call sites, and the number of the next link.
- */
-static uint64_t key_of(struct chains *chains, const struct chains_link *link)
-{
-	uint64_t pair =
-		(uint64_t)place_of(chains, link->waiter) << 32 | place_of(chains, link->waker);
-	struct map_entry *entry = map_put(&chains->places, 1, pair);
-
-	if (!entry->value)
-		entry->value = ++chains->place_count;
-	return (uint64_t)entry->value << 32 | link->next;
-}
-
+/* The key of a link is the number of its pair of call sites, and the number of the next link. */
 static uint32_t add_link(struct chains *chains, const struct chains_link *wanted)
 {
 	uint32_t kind = (uint32_t)wanted->kind << 1 | wanted->is_cycle, number;
-	uint64_t key = key_of(chains, wanted);
+	uint64_t waiter = place_of(chains, wanted->waiter), waker = place_of(chains, wanted->waker);
+	struct map_entry *pair = map_put(&chains->places, 1, waiter << 32 | waker);
+	uint64_t key;
 
+	if (!pair->value)
+		pair->value = ++chains->place_count;
+	key = (uint64_t)pair->value << 32 | wanted->next;
 	number = map_get(&chains->index, kind, key);
 	if (number)
 		return number;
 	number = ARRAY_NUMBER(&chains->links);
 	map_set(&chains->index, kind, key, number);
 	chains->links.items[number] = *wanted;
-	if (wanted->function) /* copy the name, because it is freed with its process */
-		chains->links.items[number].function = pool_copy(&chains->names, wanted->function);
+	/* copy the name, because it is freed with its process */
+	chains->links.items[number].function = pool_copy(&chains->names, wanted->function);
 	return number;
 }
 

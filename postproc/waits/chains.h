@@ -62,7 +62,7 @@ struct chains_thread {
 
 struct chains {
 	struct map places;    /* key: backtrace, or pair of call sites; value: its number */
-	struct map index;     /* key: key_of() of a link; value: its number */
+	struct map index;     /* key: see add_link(); value: number of the link */
 	struct map by_number; /* key: tid; value: number of the thread */
 	uint32_t place_count;
 	struct pool names;

@@ -54,19 +54,6 @@ struct critical {
 
 #define CALL_LEAST 10000u /* in ns: shorter calls of LANE_OTHER are ignored */
 
-/* critical_event() processes a call of the process, critical_add() a wait. */
-static void critical_event(struct critical *critical, const struct event *event)
-{
-	uint64_t until_ns = event->leave_ns > event->enter_ns ? event->leave_ns : event->time_ns;
-
-	if (!critical->first_ns || event->enter_ns < critical->first_ns)
-		critical->first_ns = event->enter_ns ? event->enter_ns : event->time_ns;
-	if (until_ns < critical->last_ns)
-		return;
-	critical->last_ns = until_ns;
-	critical->last_thread = event->thread;
-}
-
 static void critical_add(struct critical *critical, const struct lane_wait *wait)
 {
 	if (wait->until_ns <= wait->since_ns ||
@@ -295,12 +282,6 @@ static uint32_t number_of(struct chains_state *state, uint32_t kind, uint64_t ke
 	return entry->value;
 }
 
-/* Copies a name, which may be NULL. */
-static void keep_name(struct chains_state *state, const char *name, const char **kept)
-{
-	*kept = name ? pool_copy(&state->names, name) : NULL;
-}
-
 /* ---- waits ---- */
 
 /*
@@ -322,7 +303,7 @@ static uint32_t wakers_of(struct chains_state *state, const struct lane_wait *wa
 		return number;
 	number = ARRAY_NUMBER(&state->wakers);
 	map_set(&state->index, kind, waiter << 32 | waker, number);
-	keep_name(state, wait->function, &row.function);
+	row.function = pool_copy(&state->names, wait->function);
 	state->wakers.items[number] = row;
 	return number;
 }
@@ -355,8 +336,15 @@ static void on_wait(void *user, const struct lane_wait *wait)
 static void chains_report_event(void *user, const struct event *event)
 {
 	struct chains_state *state = user;
+	struct critical *critical = &state->critical;
+	uint64_t until_ns = event->leave_ns > event->enter_ns ? event->leave_ns : event->time_ns;
 
-	critical_event(&state->critical, event);
+	if (!critical->first_ns || event->enter_ns < critical->first_ns)
+		critical->first_ns = event->enter_ns ? event->enter_ns : event->time_ns;
+	if (until_ns >= critical->last_ns) {
+		critical->last_ns = until_ns;
+		critical->last_thread = event->thread;
+	}
 	lanes_event(&state->lanes, event);
 }
 
@@ -383,7 +371,7 @@ static uint32_t step_of(struct chains_state *state, const struct critical_part *
 		return number;
 	number = ARRAY_NUMBER(&state->steps);
 	map_set(&state->index, kind, place << 32 | thread, number);
-	keep_name(state, part->function, &row.function);
+	row.function = pool_copy(&state->names, part->function);
 	state->steps.items[number] = row;
 	return number;
 }
@@ -430,19 +418,6 @@ static struct owed *owed_to(struct chains_state *state, const struct chains_link
 		state->owed.items[entry->value].function = link->waker ? NULL : link->function;
 	}
 	return &state->owed.items[entry->value];
-}
-
-static void add_owed(struct chains_state *state, const struct chains_link *link)
-{
-	struct owed *owed = owed_to(state, link);
-
-	owed->waits += link->count;
-	owed->has_thread |= link->waker_thread != 0;
-	owed->waited_ns += link->ns;
-	owed->passed_ns += link->next ? link->ns : 0;
-	owed = owed_to(state, chains_end(&state->chains, link));
-	owed->owed_ns += link->ns;
-	owed->is_cycle |= chains_end(&state->chains, link)->is_cycle;
 }
 
 static void put_owed(struct table *table, const struct owed *owed)
@@ -562,16 +537,6 @@ static void put_step(struct chains_state *state, struct table *table, const stru
 	table_backtrace(CELL(row, critical_path, backtrace), step->backtrace);
 }
 
-static void put_first(struct table *table, const struct wakers *wakers)
-{
-	struct table_cell *row = table_add(table);
-
-	table_number(CELL(row, ranks, longest_sum), wakers->ns);
-	table_text(table, CELL(row, ranks, function), wakers->function);
-	table_backtrace(CELL(row, ranks, waker_backtrace), wakers->waker);
-	table_backtrace(CELL(row, ranks, backtrace), wakers->waiter);
-}
-
 static void put_wakers(const struct chains_state *state, struct tables *tables)
 {
 	struct table *table = tables_begin(tables, TABLE_wakers);
@@ -580,13 +545,15 @@ static void put_wakers(const struct chains_state *state, struct tables *tables)
 
 	for (size_t i = 1; i < state->wakers.count; i++) {
 		const struct wakers *wakers = &state->wakers.items[i];
-		struct table_cell *row;
+		struct table_cell *row = table_add(wakers->is_first ? ranks : table);
 
 		if (wakers->is_first) {
-			put_first(ranks, wakers);
+			table_number(CELL(row, ranks, longest_sum), wakers->ns);
+			table_text(ranks, CELL(row, ranks, function), wakers->function);
+			table_backtrace(CELL(row, ranks, waker_backtrace), wakers->waker);
+			table_backtrace(CELL(row, ranks, backtrace), wakers->waiter);
 			continue;
 		}
-		row = table_add(table);
 		table_text(table, CELL(row, wakers, object_kind), lane_word(wakers->kind));
 		table_text(table, CELL(row, wakers, function), wakers->function);
 		table_number(CELL(row, wakers, waits), wakers->count);
@@ -602,9 +569,21 @@ static void chains_report_end(void *user, struct tables *tables)
 	struct chains_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_delayed_by);
 
-	for (size_t i = 1; i < state->chains.links.count; i++)
-		if (state->chains.links.items[i].count)
-			add_owed(state, &state->chains.links.items[i]);
+	for (size_t i = 1; i < state->chains.links.count; i++) {
+		const struct chains_link *link = &state->chains.links.items[i];
+		const struct chains_link *end = chains_end(&state->chains, link);
+		struct owed *owed = link->count ? owed_to(state, link) : NULL;
+
+		if (!owed)
+			continue;
+		owed->waits += link->count;
+		owed->has_thread |= link->waker_thread != 0;
+		owed->waited_ns += link->ns;
+		owed->passed_ns += link->next ? link->ns : 0;
+		owed = owed_to(state, end);
+		owed->owed_ns += link->ns;
+		owed->is_cycle |= end->is_cycle;
+	}
 	for (size_t i = 1; i < state->owed.count; i++)
 		put_owed(table, &state->owed.items[i]);
 	if (state->chains.cut)

@@ -203,26 +203,20 @@ static void close_site(struct locks_state *state, uint32_t index)
 		locks_add_times(&place->gone_times[i], &site->gone_times[i]);
 }
 
-static struct pair *pair_of(struct locks_state *state, uint32_t waiter, uint32_t holder)
-{
-	uint64_t key = (uint64_t)waiter << 32 | holder;
-	uint32_t number = map_get(&state->index, OF_PAIR, key);
-
-	if (number)
-		return &state->pairs.items[number];
-	number = ARRAY_NUMBER(&state->pairs);
-	map_set(&state->index, OF_PAIR, key, number);
-	state->pairs.items[number] = (struct pair){ .waiter = waiter, .holder = holder };
-	return &state->pairs.items[number];
-}
-
 static void close_pair(struct locks_state *state, const struct locks_pair *of_process)
 {
 	uint32_t waiter = place_of(state, of_process->waiter);
 	uint32_t holder = of_process->holder ? place_of(state, of_process->holder) : 0;
-	struct pair *pair = pair_of(state, waiter, holder);
+	struct map_entry *entry = map_put(&state->index, OF_PAIR, (uint64_t)waiter << 32 | holder);
 	struct locks_pair sum = *of_process;
+	struct pair *pair;
 
+	if (!entry->value) {
+		entry->value = ARRAY_NUMBER(&state->pairs);
+		state->pairs.items[entry->value] =
+			(struct pair){ .waiter = waiter, .holder = holder };
+	}
+	pair = &state->pairs.items[entry->value];
 	sum.count += pair->sum.count;
 	sum.ns += pair->sum.ns;
 	if (!pair->sum.count || of_process->longest_ns > pair->sum.longest_ns) {
@@ -231,18 +225,6 @@ static void close_pair(struct locks_state *state, const struct locks_pair *of_pr
 	}
 	pair->sum.count = sum.count;
 	pair->sum.ns = sum.ns;
-}
-
-static void close_cycle(struct locks_state *state, const struct lock_order_cycle *of_process)
-{
-	struct cycle *cycle = ARRAY_ADD(&state->cycles);
-
-	*cycle = (struct cycle){ .facts = *of_process,
-				 .pid = summary_current(state->run->summary)->pid };
-	for (unsigned i = 0; i < of_process->count; i++) {
-		cycle->from[i] = backtrace_of(state, of_process->steps[i].from_site);
-		cycle->to[i] = backtrace_of(state, of_process->steps[i].to_site);
-	}
 }
 
 static void locks_report_process(void *user)
@@ -267,8 +249,16 @@ static void locks_report_process(void *user)
 					       .is_rwlock = lock->is_rwlock,
 					       .times = { lock->times[0], lock->times[1] } };
 	}
-	for (size_t i = 0; i < view->order.cycles.count; i++)
-		close_cycle(state, &view->order.cycles.items[i]);
+	for (size_t i = 0; i < view->order.cycles.count; i++) {
+		const struct lock_order_cycle *facts = &view->order.cycles.items[i];
+		struct cycle *cycle = ARRAY_ADD(&state->cycles);
+
+		*cycle = (struct cycle){ .facts = *facts, .pid = current->pid };
+		for (unsigned step = 0; step < facts->count; step++) {
+			cycle->from[step] = backtrace_of(state, facts->steps[step].from_site);
+			cycle->to[step] = backtrace_of(state, facts->steps[step].to_site);
+		}
+	}
 	state->cycles_left_out += view->order.cycles_left_out;
 }
 
@@ -446,37 +436,6 @@ static struct table_cell *put_lock_row(struct table *table, const struct place *
 	return row;
 }
 
-static void put_lock(struct locks_state *state, struct table *table, const struct lock *lock)
-{
-	const struct place *born = &state->places.items[lock->born];
-
-	for (unsigned shared = 0; shared < 2; shared++) {
-		struct table_cell *row;
-
-		if (!was_used(&lock->times[shared]))
-			continue;
-		row = put_lock_row(table, born, lock->is_rwlock, shared, &lock->times[shared]);
-		table_format(table, CELL(row, locks, lock), "0x%llx of process %u",
-			     (unsigned long long)lock->object, lock->pid);
-		table_number(CELL(row, locks, pid), lock->pid);
-		table_number(CELL(row, locks, object), lock->object);
-	}
-}
-
-static void put_hold(struct locks_state *state, struct table *table, const struct place *place)
-{
-	struct table_cell *row = table_add(table);
-
-	table_text(table, CELL(row, longest_holds, mode), locks_way_name(place->way));
-	table_number(CELL(row, longest_holds, hold_time), place->times.longest_hold_ns);
-	table_number(CELL(row, longest_holds, time), report_time(state->run, place->since_ns));
-	table_number(CELL(row, longest_holds, pid), place->pid);
-	table_number(CELL(row, longest_holds, thread), place->thread);
-	table_number(CELL(row, longest_holds, object), place->object);
-	table_backtrace(CELL(row, longest_holds, unlock_backtrace), place->released);
-	table_backtrace(CELL(row, longest_holds, backtrace), place->backtrace);
-}
-
 /* Sorts places by the time for which locks were held; tables keep this order for equal waits. */
 static int compare_places(const void *left, const void *right, void *state)
 {
@@ -505,8 +464,18 @@ static void put_places(struct locks_state *state, struct tables *tables)
 		table_text(sites, CELL(row, lock_sites, mode), locks_way_name(place->way));
 		put_times(CELL(row, lock_sites, locked), &place->times);
 		table_backtrace(CELL(row, lock_sites, backtrace), place->backtrace);
-		if (place->times.holds)
-			put_hold(state, holds, place);
+		if (!place->times.holds)
+			continue;
+		row = table_add(holds);
+		table_text(holds, CELL(row, longest_holds, mode), locks_way_name(place->way));
+		table_number(CELL(row, longest_holds, hold_time), place->times.longest_hold_ns);
+		table_number(CELL(row, longest_holds, time),
+			     report_time(state->run, place->since_ns));
+		table_number(CELL(row, longest_holds, pid), place->pid);
+		table_number(CELL(row, longest_holds, thread), place->thread);
+		table_number(CELL(row, longest_holds, object), place->object);
+		table_backtrace(CELL(row, longest_holds, unlock_backtrace), place->released);
+		table_backtrace(CELL(row, longest_holds, backtrace), place->backtrace);
 	}
 }
 
@@ -515,8 +484,23 @@ static void put_locks(struct locks_state *state, struct tables *tables)
 	struct table *table = tables_begin(tables, TABLE_locks);
 	uint64_t uncontended = 0;
 
-	for (size_t i = 0; i < state->locks.count; i++)
-		put_lock(state, table, &state->locks.items[i]);
+	for (size_t i = 0; i < state->locks.count; i++) {
+		const struct lock *lock = &state->locks.items[i];
+		const struct place *born = &state->places.items[lock->born];
+
+		for (unsigned shared = 0; shared < 2; shared++) {
+			struct table_cell *row;
+
+			if (!was_used(&lock->times[shared]))
+				continue;
+			row = put_lock_row(table, born, lock->is_rwlock, shared,
+					   &lock->times[shared]);
+			table_format(table, CELL(row, locks, lock), "0x%llx of process %u",
+				     (unsigned long long)lock->object, lock->pid);
+			table_number(CELL(row, locks, pid), lock->pid);
+			table_number(CELL(row, locks, object), lock->object);
+		}
+	}
 	for (size_t i = 1; i < state->places.count; i++) {
 		const struct place *born = &state->places.items[i];
 		for (unsigned shared = 0; born->gone && shared < 2; shared++) {

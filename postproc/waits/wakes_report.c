@@ -94,24 +94,6 @@ static uint32_t place_of(struct wakes_report *state, uint32_t index)
 	return number;
 }
 
-static void close_site(struct wakes_report *state, uint32_t index)
-{
-	const struct wakes_site *site = wakes_site(&state->view, index);
-	struct wakes_place *place;
-	uint32_t number;
-
-	if (!site->count && !site->waits)
-		return;
-	number = place_of(state, index);
-	place = &state->places.items[number];
-	place->wakes.waits += site->waits;
-	place->wakes.quiet += site->quiet;
-	place->wakes.count += site->count;
-	place->wakes.woke += site->woke;
-	place->wakes.vain += site->vain;
-	place->wakes.never += site->never;
-}
-
 /* Finds or adds a pair. Returns its index. */
 static uint32_t ends_of(struct wakes_report *state, uint32_t waiter, uint32_t waker, uint8_t end)
 {
@@ -142,8 +124,22 @@ static void wakes_report_process(void *user)
 	struct wakes_report *state = user;
 
 	wakes_finish(&state->view, summary_current(state->run->summary)->end_ns);
-	for (size_t i = 1; i < state->view.stats.count; i++)
-		close_site(state, (uint32_t)i);
+	for (uint32_t i = 1; i < state->view.stats.count; i++) {
+		const struct wakes_site *site = wakes_site(&state->view, i);
+		struct wakes_site *sum;
+		uint32_t number;
+
+		if (!site->count && !site->waits)
+			continue;
+		number = place_of(state, i);
+		sum = &state->places.items[number].wakes;
+		sum->waits += site->waits;
+		sum->quiet += site->quiet;
+		sum->count += site->count;
+		sum->woke += site->woke;
+		sum->vain += site->vain;
+		sum->never += site->never;
+	}
 	for (size_t i = 1; i < state->view.pairs.count; i++) {
 		const struct wakes_pair *pair = &state->view.pairs.items[i];
 		const struct wakes_wait *wait = &pair->longest;
