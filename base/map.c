@@ -54,6 +54,8 @@ struct map_entry *map_put(struct map *map, uint32_t kind, uint64_t key)
 {
 	struct map_entry *entry;
 
+	if (!map->entries && !map->seed)
+		map_init(map);
 	/* also true if the map is not allocated yet: its mask is 0 */
 	if (map->count >= (map->mask + 1) / 2 &&
 	    !map_resize(map, map->entries ? 2 * (map->mask + 1) : ENTRIES_MIN))

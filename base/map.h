@@ -26,7 +26,10 @@ struct map {
 	uint64_t seed;
 };
 
-/* Initialises an empty map with a new seed. Does not allocate. */
+/*
+ * Initialises an empty map with a new seed. Does not allocate. A zeroed map is initialised by its
+ * first map_put(); in a sandbox, that may be too late for a random seed.
+ */
 void map_init(struct map *map);
 
 /* Empties the map, which can be used again without map_init(). */

@@ -443,7 +443,6 @@ static int fds_begin(void *user, struct report_run *run, struct error *err)
 	struct fds_state *state = user;
 
 	(void)err;
-	descriptors_init(&state->descriptors);
 	hash_table_init(&state->inherited_by_name);
 	misuses_init(&state->misuses, &run->summary->space);
 	return 0;

@@ -43,7 +43,8 @@ struct entry {
 struct growth_state {
 	struct report_run *run;
 	struct tally *tally;
-	uint64_t step_ns, start_ns, least_ns; /* least_ns: minimum duration of a rise */
+	/* step_ns, start_ns: 0 before the first move of a process; least_ns: shortest rise */
+	uint64_t step_ns, start_ns, least_ns;
 };
 
 /* Evaluates the step in which the amount changed last; the step has ended. */
@@ -72,6 +73,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	struct entry *entry = tally_entry(state->tally, move->site);
 	uint64_t ns = move->event->time_ns, step;
 
+	state->step_ns = state->step_ns ?: STEP_NS;
 	if (!state->start_ns || ns < state->start_ns)
 		state->start_ns = ns;
 	while ((ns - state->start_ns) / state->step_ns >= STEPS_MAX)
@@ -118,8 +120,7 @@ static void growth_process(void *user)
 
 	state->least_ns =
 		current->end_ns > current->start_ns ? (current->end_ns - current->start_ns) / 2 : 0;
-	state->step_ns = STEP_NS;
-	state->start_ns = 0;
+	state->step_ns = state->start_ns = 0;
 }
 
 static void growth_put(void *user, struct table *table, const struct tally_place *place,
@@ -151,22 +152,11 @@ static void growth_end(void *user, struct tables *tables)
 		      state);
 }
 
-static int growth_begin(void *user, struct report_run *run, struct error *err)
-{
-	struct growth_state *state = user;
-
-	(void)run;
-	(void)err;
-	state->step_ns = STEP_NS;
-	return 0;
-}
-
 const struct report report_growth = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct growth_state),
 	.entry_size = sizeof(struct entry),
 	.merge = growth_merge,
-	.begin = growth_begin,
 	.move = on_move,
 	.process = growth_process,
 	.end = growth_end,

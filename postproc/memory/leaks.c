@@ -36,7 +36,6 @@ void leaks_create(struct leaks **leaks, bool with_arguments)
 {
 	*leaks = memory_zalloc(1, sizeof(**leaks));
 	(*leaks)->with_arguments = with_arguments;
-	map_init(&(*leaks)->by_section);
 	(*leaks)->until_ns = UINT64_MAX;
 }
 

@@ -151,7 +151,6 @@ static int leaks_report_begin(void *user, struct report_run *run, struct error *
 {
 	struct leaks_state *state = user;
 
-	scanned_init(&state->scanned);
 	state->tally =
 		tallies_add(&run->summary->tallies, sizeof(struct leak), leaks_report_merge, state);
 	state->found =

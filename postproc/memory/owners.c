@@ -58,17 +58,6 @@ static void owners_destroy(void *user)
 	free(state->below.items);
 }
 
-static int owners_begin(void *user, struct report_run *run, struct error *err)
-{
-	struct holders_state *state = user;
-
-	(void)run;
-	(void)err;
-	scanned_init(&state->scanned);
-	map_init(&state->index);
-	return 0;
-}
-
 static void owners_note(void *user, const struct event *event)
 {
 	struct holders_state *state = user;
@@ -331,7 +320,6 @@ static void owners_end(void *user, struct tables *tables)
 const struct report report_owners = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct holders_state),
-	.begin = owners_begin,
 	.note = owners_note,
 	.process = owners_process,
 	.end = owners_end,

@@ -35,16 +35,6 @@ static void path_destroy(void *user)
 	free(state->steps.items);
 }
 
-static int path_begin(void *user, struct report_run *run, struct error *err)
-{
-	struct way_state *state = user;
-
-	(void)run;
-	(void)err;
-	scanned_init(&state->scanned);
-	return 0;
-}
-
 static void path_note(void *user, const struct event *event)
 {
 	struct way_state *state = user;
@@ -152,7 +142,6 @@ const struct report report_path = {
 	.wants_ledger = true,
 	.wants_object = true,
 	.state_size = sizeof(struct way_state),
-	.begin = path_begin,
 	.note = path_note,
 	.process = path_process,
 	.end = path_end,

@@ -634,17 +634,6 @@ static void resident_merge(void *user, void *of_run, const void *of_process)
 		run[i] += process[i];
 }
 
-static int resident_begin(void *user, struct report_run *run, struct error *err)
-{
-	struct resident_state *state = user;
-
-	(void)run;
-	(void)err;
-	map_init(&state->region_of);
-	map_init(&state->page_of);
-	return 0;
-}
-
 static void resident_destroy(void *user)
 {
 	struct resident_state *state = user;
@@ -821,7 +810,6 @@ const struct report report_resident = {
 	.state_size = sizeof(struct resident_state),
 	.entry_size = sizeof(struct resident_site),
 	.merge = resident_merge,
-	.begin = resident_begin,
 	.move = resident_move,
 	.note = resident_note,
 	.process = resident_process,

@@ -325,8 +325,6 @@ static int units_begin(void *user, struct report_run *run, struct error *err)
 
 	(void)run;
 	(void)err;
-	map_init(&state->known);
-	map_init(&state->threads);
 	if (length > 2 && !strcmp(unit + length - 2, "()"))
 		state->name_length = length - 2;
 	return 0;

@@ -17,14 +17,6 @@ const char *const scanned_words[SCANNED_FATES] = {
 	[SCANNED_LOST] = "unreachable", [SCANNED_INDIRECT] = "indirect",
 };
 
-void scanned_init(struct scanned *scanned)
-{
-	*scanned = (struct scanned){ 0 };
-	map_init(&scanned->by_address);
-	map_init(&scanned->lost_before);
-	map_init(&scanned->handles);
-}
-
 static void forget_result(struct scanned *scanned)
 {
 	map_clear(&scanned->by_address);

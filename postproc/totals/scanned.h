@@ -59,6 +59,7 @@ struct scanned_root {
 	uint32_t retained_count;
 };
 
+/* Initialise it with zeros. */
 struct scanned {
 	bool is_done; /* whether a scan was successful; the following members are its result */
 	/* why blocks that seem unreachable may be reachable; NULL: no doubt */
@@ -80,7 +81,6 @@ struct scanned {
 	ARRAY_OF(struct scanned_root) roots;
 };
 
-void scanned_init(struct scanned *scanned);
 void scanned_free(struct scanned *scanned);
 
 /* Removes the result, before the next process. */

@@ -224,7 +224,6 @@ static int callgrind_print(void *state, struct out *out, struct error *err)
 
 	(void)err;
 	hash_table_init(&file.table);
-	map_init(&file.names);
 	profile_expect(state);
 	profile_columns(state);
 	file.columns = file.profile->columns.count;

@@ -133,7 +133,6 @@ static int events_begin(void *user, struct report_run *run, struct error *err)
 
 	(void)run;
 	(void)err;
-	map_init(&events->numbers);
 	spill_sort_init(&events->sort, SPILL_TMPDIR, 0);
 	out_open(&events->text, -1);
 	return 0;

@@ -141,10 +141,6 @@ static int firefox_begin(void *user, struct report_run *run, struct error *err)
 
 	(void)err;
 	hash_table_init(&file->texts);
-	map_init(&file->numbers);
-	map_init(&file->main_threads);
-	map_init(&file->nodes);
-	map_init(&file->frames);
 	spans_init(&file->spans);
 	lanes_begin(&file->lanes, run, &listener);
 	ledger_listen(run->ledger, firefox_move, file);

@@ -132,11 +132,6 @@ static int heaptrack_begin(void *user, struct report_run *run, struct error *err
 	struct heaptrack *file = user;
 
 	(void)err;
-	map_init(&file->of_process);
-	map_init(&file->of_run);
-	map_init(&file->backtraces);
-	map_init(&file->numbers);
-	map_init(&file->traces);
 	spill_sort_init(&file->sort, SPILL_TMPDIR, 0);
 	ledger_listen(run->ledger, heaptrack_move, file);
 	stacks_init(&file->stacks, run->naming);

@@ -83,17 +83,15 @@ static uint64_t thread_track(struct perfetto *file, uint32_t thread)
 }
 
 /*
- * Sets *track to the track of a lock; to 0 if the lock has no track and LOCKS_MOST other locks have
- * one.
+ * Returns the track of a lock; 0 if the lock has no track and LOCKS_MOST other locks have one.
  */
-static void lock_track(struct perfetto *file, const struct lane_hold *hold, uint64_t *track)
+static uint64_t lock_track(struct perfetto *file, const struct lane_hold *hold)
 {
 	struct map_entry *entry = map_find(&file->tracks, OF_LOCK, hold->serial);
 	char name[40];
 
-	*track = entry ? entry->value : 0;
 	if (entry || file->locks == LOCKS_MOST)
-		return;
+		return entry ? entry->value : 0;
 	if (!file->locks_track) {
 		file->locks_track = ++file->packets.tracks;
 		perfetto_track(&file->packets, file->locks_track, process_track(file), "locks");
@@ -104,22 +102,10 @@ static void lock_track(struct perfetto *file, const struct lane_hold *hold, uint
 	entry = map_put(&file->tracks, OF_LOCK, hold->serial);
 	file->locks++;
 	entry->value = (uint32_t)++file->packets.tracks;
-	*track = entry->value;
 	snprintf(name, sizeof(name), "lock 0x%" PRIx64, hold->object);
-	perfetto_track(&file->packets, *track, file->locks_track, name);
+	perfetto_track(&file->packets, entry->value, file->locks_track, name);
 	perfetto_track_end(&file->packets);
-}
-
-static void describe_process(struct perfetto *file, const struct summary_process *process)
-{
-	struct proto *inner = &file->packets.inner;
-
-	perfetto_track(&file->packets, process_track(file), 0, NULL);
-	proto_clear(inner);
-	proto_unsigned(inner, PROCESS_PID, process->pid);
-	proto_text(inner, PROCESS_NAME, process->name ? process->name : "");
-	proto_message(&file->packets.body, TRACK_PROCESS, inner);
-	perfetto_track_end(&file->packets);
+	return entry->value;
 }
 
 static void describe_thread(struct perfetto *file, const struct summary_process *process,
@@ -145,11 +131,6 @@ static void describe_thread(struct perfetto *file, const struct summary_process 
 
 /* ---- waits ---- */
 
-static void put_at(struct perfetto *file, uint64_t time_ns, enum packet_rank rank)
-{
-	perfetto_event_end(&file->packets, time_ns, rank);
-}
-
 static void put_name(struct perfetto *file, const char *before, const struct lane_wait *wait)
 {
 	char name[80];
@@ -160,12 +141,6 @@ static void put_name(struct perfetto *file, const char *before, const struct lan
 	else
 		snprintf(name, sizeof(name), "%s%.40s", before, wait->function);
 	proto_text(&file->packets.body, EVENT_NAME, name);
-}
-
-/* Adds the text of a backtrace as an annotation. */
-static void note_stack(struct perfetto *file, const char *name, uint32_t stack)
-{
-	perfetto_note(&file->packets, name, ANNOTATION_TEXT_ID, stack);
 }
 
 static void put_slice(struct perfetto *file, const struct lane_wait *wait, uint64_t track,
@@ -184,11 +159,11 @@ static void put_slice(struct perfetto *file, const struct lane_wait *wait, uint6
 	perfetto_note_text(packets, "end", wait->is_open ? "has not ended" : wait->end);
 	perfetto_note(packets, "object", ANNOTATION_POINTER, wait->object);
 	perfetto_note(packets, "waker thread", ANNOTATION_UNSIGNED, wait->waker_thread);
-	note_stack(file, "waiter", waiter);
-	note_stack(file, "waker", waker);
-	put_at(file, wait->since_ns, RANK_BEGIN);
+	perfetto_note(&file->packets, "waiter", ANNOTATION_TEXT_ID, waiter);
+	perfetto_note(&file->packets, "waker", ANNOTATION_TEXT_ID, waker);
+	perfetto_event_end(packets, wait->since_ns, RANK_BEGIN);
 	perfetto_event(packets, TYPE_END, track);
-	put_at(file, until_ns, RANK_END);
+	perfetto_event_end(packets, until_ns, RANK_END);
 }
 
 /*
@@ -205,12 +180,12 @@ static void put_flow(struct perfetto *file, const struct lane_wait *wait, uint64
 	put_name(file, wait->kind == LANE_LOCK ? "releases " : "wakes at ", wait);
 	proto_text(&packets->body, EVENT_CATEGORY, "wake");
 	proto_fixed64(&packets->body, EVENT_FLOW, flow);
-	put_at(file, wait->woken_ns, RANK_WAKES);
+	perfetto_event_end(packets, wait->woken_ns, RANK_WAKES);
 	perfetto_event(packets, TYPE_INSTANT, track);
 	put_name(file, "continues after ", wait);
 	proto_text(&packets->body, EVENT_CATEGORY, "woken");
 	proto_fixed64(&packets->body, EVENT_FLOW_END, flow);
-	put_at(file, until_ns, RANK_WOKEN);
+	perfetto_event_end(packets, until_ns, RANK_WOKEN);
 }
 
 static void perfetto_on_wait(void *user, const struct lane_wait *wait)
@@ -234,7 +209,7 @@ static void perfetto_on_hold(void *user, const struct lane_hold *hold)
 
 	if (hold->until_ns < hold->since_ns + HOLD_LEAST)
 		return;
-	lock_track(file, hold, &track);
+	track = lock_track(file, hold);
 	if (!track)
 		return;
 	stack = perfetto_stack(packets, hold->holder);
@@ -244,10 +219,10 @@ static void perfetto_on_hold(void *user, const struct lane_hold *hold)
 	proto_unsigned(&packets->body, EVENT_STACK, stack);
 	perfetto_note(packets, "thread", ANNOTATION_UNSIGNED, hold->thread);
 	perfetto_note(packets, "object", ANNOTATION_POINTER, hold->object);
-	note_stack(file, "locked at", stack);
-	put_at(file, hold->since_ns, RANK_BEGIN);
+	perfetto_note(&file->packets, "locked at", ANNOTATION_TEXT_ID, stack);
+	perfetto_event_end(packets, hold->since_ns, RANK_BEGIN);
 	perfetto_event(packets, TYPE_END, track);
-	put_at(file, hold->until_ns, RANK_END);
+	perfetto_event_end(packets, hold->until_ns, RANK_END);
 }
 
 /* ---- live objects ---- */
@@ -283,7 +258,7 @@ static void put_count(struct perfetto *file, uint64_t track, uint64_t time_ns, u
 {
 	perfetto_event(&file->packets, TYPE_COUNTER, track);
 	proto_unsigned(&file->packets.body, EVENT_COUNTER, amount);
-	put_at(file, time_ns, RANK_WOKEN);
+	perfetto_event_end(&file->packets, time_ns, RANK_WOKEN);
 }
 
 static void put_curve(struct perfetto *file, const struct ledger_class *class,
@@ -313,26 +288,7 @@ static void put_curve(struct perfetto *file, const struct ledger_class *class,
 		put_count(file, track, process->end_ns + 1, 0);
 }
 
-static void put_curves(struct perfetto *file, const struct summary_process *process)
-{
-	for (uint32_t i = 0; i < LEDGER_CLASSES; i++)
-		if (file->curves[i])
-			put_curve(file, ledger_class(file->run->ledger, i), file->curves[i],
-				  process);
-	for (uint32_t i = 0; i < LEDGER_CLASSES; i++) {
-		free(file->curves[i]);
-		file->curves[i] = NULL;
-		file->now[i] = (struct peaks_amount){ 0 };
-	}
-}
-
 /* ---- dumps of the heap ---- */
-
-static void begin_dump(struct perfetto *file)
-{
-	map_clear(&file->dumped);
-	file->samples.count = 0;
-}
 
 /*
  * Adds to the sample of a backtrace. A dump has only one sample for each backtrace, because
@@ -343,10 +299,10 @@ static void add_sample(struct perfetto *file, const struct trace_node *backtrace
 {
 	uint32_t stack = perfetto_stack(&file->packets, backtrace);
 	struct map_entry *entry = map_put(&file->dumped, 0, stack);
-	struct sample *sample = !entry->value ? ARRAY_ADD(&file->samples) : NULL;
+	struct sample *sample;
 
-	if (sample) {
-		*sample = (struct sample){ .stack = stack };
+	if (!entry->value) {
+		*ARRAY_ADD(&file->samples) = (struct sample){ .stack = stack };
 		entry->value = (uint32_t)file->samples.count;
 	}
 	sample = &file->samples.items[entry->value - 1];
@@ -385,6 +341,8 @@ static void end_dump(struct perfetto *file, const char *heap, uint32_t pid, uint
 	proto_clear(dump);
 	for (size_t i = 0; i < file->samples.count; i++)
 		put_sample(file, &file->samples.items[i]);
+	map_clear(&file->dumped);
+	file->samples.count = 0;
 	proto_unsigned(dump, DUMP_PID, pid);
 	proto_unsigned(dump, DUMP_FROM_START, 1);
 	proto_unsigned(dump, DUMP_TIME, time_ns);
@@ -399,49 +357,42 @@ static void dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint
 {
 	const struct sites *sites = ledger_sites(file->run->ledger);
 
-	begin_dump(file);
 	for (uint32_t i = 1; i < sites->list.count; i++) {
 		const struct site *site = sites_at(sites, i);
 		const struct heap_entry *entry =
 			site->class == class ? tally_entry(file->heap, i) : NULL;
-		const struct trace_node *backtrace;
 
-		if (!entry || !entry->acquired.count)
-			continue;
-		backtrace = report_site(file->run, site);
-		add_sample(file, backtrace, entry->acquired, entry->held);
+		if (entry && entry->acquired.count)
+			add_sample(file, report_site(file->run, site), entry->acquired,
+				   entry->held);
 	}
 	end_dump(file, ledger_class(file->run->ledger, class)->type, pid, time_ns);
 }
 
 /*
- * Sets the time of a process's dumps to the end of the process, but later than the dumps of earlier
- * programs with the same pid: viewers treat these programs as one process, and show only the last
- * dump.
+ * Returns the time of a process's dumps: the end of the process, but later than the dumps of
+ * earlier programs with the same pid: viewers treat these programs as one process, and show only
+ * the last dump.
  */
-static void time_of_dumps(struct perfetto *file, const struct summary_process *process,
-			  uint64_t *time_ns)
+static uint64_t time_of_dumps(struct perfetto *file, const struct summary_process *process)
 {
 	struct map_entry *entry = map_put(&file->images, 0, process->pid);
 	uint64_t *last;
 
 	if (!entry->value) {
-		last = ARRAY_ADD(&file->last_dumps);
-		*last = 0;
+		*ARRAY_ADD(&file->last_dumps) = 0;
 		entry->value = (uint32_t)file->last_dumps.count;
 	}
 	last = &file->last_dumps.items[entry->value - 1];
-	*time_ns = process->end_ns > *last ? process->end_ns : *last + 1;
-	*last = *time_ns;
+	return *last = process->end_ns > *last ? process->end_ns : *last + 1;
 }
 
 static void dump_process(struct perfetto *file, const struct summary_process *process)
 {
+	uint64_t time_ns = time_of_dumps(file, process);
 	struct ledger_held held;
-	uint64_t time_ns;
 	size_t at = 0;
 
-	time_of_dumps(file, process, &time_ns);
 	while (ledger_held(file->run->ledger, &at, &held)) {
 		struct heap_entry *entry = tally_entry(file->heap, held.site);
 
@@ -464,7 +415,6 @@ static void dump_peak(struct perfetto *file, uint32_t class)
 	struct costs_place place;
 	uint32_t at = 0;
 
-	begin_dump(file);
 	while (costs_next(&file->costs, &at, &place))
 		if (place.place->class == class && place.peak.count)
 			add_sample(file, place.place->backtrace, place.peak, place.peak);
@@ -483,9 +433,6 @@ static int perfetto_begin(void *user, struct report_run *run, struct error *err)
 					   .user = file };
 
 	(void)err;
-	map_init(&file->tracks);
-	map_init(&file->dumped);
-	map_init(&file->images);
 	costs_begin(&file->costs, run);
 	lanes_begin(&file->lanes, run, &listener);
 	file->heap =
@@ -515,19 +462,32 @@ static void perfetto_on_note(void *state, const struct event *event)
 	perfetto_event(&file->packets, TYPE_INSTANT, process_track(file));
 	proto_text(&file->packets.body, EVENT_NAME, text);
 	proto_text(&file->packets.body, EVENT_CATEGORY, "mark");
-	put_at(file, event->time_ns, RANK_WOKEN);
+	perfetto_event_end(&file->packets, event->time_ns, RANK_WOKEN);
 }
 
 static void perfetto_process(void *state)
 {
 	struct perfetto *file = state;
 	const struct summary_process *process = summary_current(file->run->summary);
+	struct proto *inner = &file->packets.inner;
 
 	lanes_process(&file->lanes);
 	costs_process(&file->costs);
 	dump_process(file, process);
-	put_curves(file, process);
-	describe_process(file, process);
+	for (uint32_t i = 0; i < LEDGER_CLASSES; i++) {
+		if (file->curves[i])
+			put_curve(file, ledger_class(file->run->ledger, i), file->curves[i],
+				  process);
+		free(file->curves[i]);
+		file->curves[i] = NULL;
+		file->now[i] = (struct peaks_amount){ 0 };
+	}
+	perfetto_track(&file->packets, process_track(file), 0, NULL);
+	proto_clear(inner);
+	proto_unsigned(inner, PROCESS_PID, process->pid);
+	proto_text(inner, PROCESS_NAME, process->name ? process->name : "");
+	proto_message(&file->packets.body, TRACK_PROCESS, inner);
+	perfetto_track_end(&file->packets);
 	/* thread ids may be reused: the track gets the name of the last thread with its id */
 	for (size_t i = file->lanes.threads.list.count; i; i--)
 		describe_thread(file, process, &file->lanes.threads.list.items[i - 1]);

@@ -33,7 +33,6 @@ enum { CLOCK = 1, CLOCK_ID = 1, CLOCK_TIME = 2 };
 
 void perfetto_open(struct perfetto_packets *packets)
 {
-	map_init(&packets->stacks);
 	spill_sort_init(&packets->sort, SPILL_TMPDIR, 0);
 }
 
@@ -307,19 +306,6 @@ static void add_stack(struct interned *interned, uint64_t number,
 	add_text(interned, INTERNED_NOTE_TEXT, number, line);
 }
 
-static void add_all(struct interned *interned)
-{
-	struct perfetto_packets *packets = interned->packets;
-
-	for (size_t i = 0; i < packets->stack_list.count; i++)
-		naming_expect(interned->stacks->naming, packets->stack_list.items[i]);
-	flush_interned(interned);
-	add_mapping(interned, 1, "unknown", NULL);
-	for (size_t i = 0; i < packets->stack_list.count; i++)
-		add_stack(interned, i + 1, packets->stack_list.items[i]);
-	flush_interned(interned);
-}
-
 /* ---- the trace ---- */
 
 /*
@@ -365,9 +351,14 @@ int perfetto_print(struct perfetto_packets *packets, struct stacks *stacks,
 	rc = spill_sort_finish(&packets->sort, err);
 	if (rc)
 		return rc;
-	map_init(&interned.numbers);
 	put_clocks(packets, start_ns, wall_ns, out);
-	add_all(&interned);
+	for (size_t i = 0; i < packets->stack_list.count; i++)
+		naming_expect(stacks->naming, packets->stack_list.items[i]);
+	flush_interned(&interned);
+	add_mapping(&interned, 1, "unknown", NULL);
+	for (size_t i = 0; i < packets->stack_list.count; i++)
+		add_stack(&interned, i + 1, packets->stack_list.items[i]);
+	flush_interned(&interned);
 	out_bytes(out, packets->head.bytes, packets->head.used);
 	while ((rc = spill_sort_next(&packets->sort, &piece, err)) == 1)
 		put_piece(&piece, &dumps, out);

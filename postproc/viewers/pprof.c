@@ -94,20 +94,6 @@ static uint64_t text_of(struct pprof *pprof, const char *text)
 
 /* ---- samples ---- */
 
-static void put_types(struct pprof *pprof)
-{
-	for (size_t i = 0; i < pprof->profile->columns.count; i++) {
-		const struct profile_column *column = &pprof->profile->columns.items[i];
-		uint64_t name = text_of(pprof, column->name);
-		uint64_t unit = text_of(pprof, column->unit);
-
-		proto_clear(&pprof->sample);
-		proto_unsigned(&pprof->sample, TYPE_TYPE, name);
-		proto_unsigned(&pprof->sample, TYPE_UNIT, unit);
-		put_field(pprof, PROFILE_TYPE, &pprof->sample);
-	}
-}
-
 static void put_label(struct pprof *pprof, const char *key, const char *text)
 {
 	uint64_t key_number = text_of(pprof, key), number = text_of(pprof, text);
@@ -200,34 +186,6 @@ static void put_location(struct pprof *pprof, const struct stacks_frame *frame)
 	put_field(pprof, PROFILE_LOCATION, &pprof->sample);
 }
 
-static void put_function(struct pprof *pprof, const struct stacks_function *function)
-{
-	uint64_t name = text_of(pprof, function->name), file = text_of(pprof, function->file);
-
-	proto_clear(&pprof->sample);
-	proto_unsigned(&pprof->sample, FUNCTION_ID, function->number);
-	proto_unsigned(&pprof->sample, FUNCTION_NAME, name);
-	proto_unsigned(&pprof->sample, FUNCTION_SYSTEM_NAME, name);
-	proto_unsigned(&pprof->sample, FUNCTION_FILE, file);
-	put_field(pprof, PROFILE_FUNCTION, &pprof->sample);
-}
-
-/*
- * Writes the mapping of the program before all others, because programs that read pprof files
- * assume that the first mapping is that of the program.
- */
-static void put_program(struct pprof *pprof)
-{
-	const struct summary *run = pprof->profile->run->summary;
-	const struct summary_process *first = summary_process_at(run, 0);
-
-	for (size_t i = 0; first && first->executable && i < run->space.module_list.count; i++)
-		if (!strcmp(run->space.module_list.items[i]->path, first->executable)) {
-			mapping_of(pprof, run->space.module_list.items[i]);
-			return;
-		}
-}
-
 static void put_number(struct pprof *pprof, unsigned field, uint64_t number)
 {
 	proto_clear(&pprof->outer);
@@ -239,18 +197,32 @@ static void put_rest(struct pprof *pprof)
 {
 	const struct stacks *stacks = &pprof->profile->stacks;
 	const struct summary *run = pprof->profile->run->summary;
+	const struct summary_process *first = summary_process_at(run, 0);
 	char samples[SUMMARY_SAMPLES_MAX];
 
-	put_program(pprof);
+	/* programs that read pprof files assume that the first mapping is that of the program */
+	for (size_t i = 0; first && first->executable && i < run->space.module_list.count; i++)
+		if (!strcmp(run->space.module_list.items[i]->path, first->executable)) {
+			mapping_of(pprof, run->space.module_list.items[i]);
+			break;
+		}
 	for (size_t i = 0; i < stacks->frame_list.count; i++)
 		put_location(pprof, stacks->frame_list.items[i]);
-	for (size_t i = 0; i < stacks->function_list.count; i++)
-		put_function(pprof, stacks->function_list.items[i]);
+	for (size_t i = 0; i < stacks->function_list.count; i++) {
+		const struct stacks_function *function = stacks->function_list.items[i];
+		uint64_t name = text_of(pprof, function->name);
+		uint64_t file = text_of(pprof, function->file);
+
+		proto_clear(&pprof->sample);
+		proto_unsigned(&pprof->sample, FUNCTION_ID, function->number);
+		proto_unsigned(&pprof->sample, FUNCTION_NAME, name);
+		proto_unsigned(&pprof->sample, FUNCTION_SYSTEM_NAME, name);
+		proto_unsigned(&pprof->sample, FUNCTION_FILE, file);
+		put_field(pprof, PROFILE_FUNCTION, &pprof->sample);
+	}
 	put_number(pprof, PROFILE_DURATION,
 		   run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
-	put_number(pprof, PROFILE_COMMENT,
-		   text_of(pprof,
-			   viewer_command(summary_process_at(pprof->profile->run->summary, 0))));
+	put_number(pprof, PROFILE_COMMENT, text_of(pprof, viewer_command(first)));
 	if (*summary_say_samples(run, samples))
 		put_number(pprof, PROFILE_COMMENT, text_of(pprof, samples));
 	put_number(pprof, PROFILE_DEFAULT, text_of(pprof, "inuse_space"));
@@ -264,10 +236,18 @@ static int pprof_print(void *state, struct out *out, struct error *err)
 	profile_columns(state);
 	packed_begin(&pprof.packed, out);
 	hash_table_init(&pprof.texts);
-	map_init(&pprof.mappings);
 	profile_expect(state);
 	text_of(&pprof, "");
-	put_types(&pprof);
+	for (size_t i = 0; i < pprof.profile->columns.count; i++) {
+		const struct profile_column *column = &pprof.profile->columns.items[i];
+		uint64_t name = text_of(&pprof, column->name);
+		uint64_t unit = text_of(&pprof, column->unit);
+
+		proto_clear(&pprof.sample);
+		proto_unsigned(&pprof.sample, TYPE_TYPE, name);
+		proto_unsigned(&pprof.sample, TYPE_UNIT, unit);
+		put_field(&pprof, PROFILE_TYPE, &pprof.sample);
+	}
 	put_samples(&pprof);
 	put_rest(&pprof);
 	packed_end(&pprof.packed);

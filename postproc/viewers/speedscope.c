@@ -92,17 +92,6 @@ static uint64_t put_weights(struct speedscope *file, uint32_t class, enum view v
 	return sum;
 }
 
-static bool has_any(const struct speedscope *file, uint32_t class, enum view view)
-{
-	struct costs_place place;
-	uint32_t at = 0;
-
-	while (costs_next(&file->profile->costs, &at, &place))
-		if (place.place->class == class && weight_of(&place, view))
-			return true;
-	return false;
-}
-
 static void put_class(struct speedscope *file, uint32_t class, enum view view)
 {
 	static const char *const what[VIEW_COUNT] = {
@@ -113,10 +102,13 @@ static void put_class(struct speedscope *file, uint32_t class, enum view view)
 	};
 	const struct ledger_class *facts = ledger_class(file->profile->run->ledger, class);
 	struct costs_place place;
+	uint64_t weight = 0;
 	char title[64];
 	uint32_t at = 0;
 
-	if (!has_any(file, class, view))
+	while (!weight && costs_next(&file->profile->costs, &at, &place))
+		weight = place.place->class == class ? weight_of(&place, view) : 0;
+	if (!weight)
 		return;
 	if (facts->known == RESOURCE_MEMORY && view == VIEW_HELD)
 		file->shown = file->count;
@@ -127,7 +119,7 @@ static void put_class(struct speedscope *file, uint32_t class, enum view view)
 	begin_profile(file, facts->type, title,
 		      facts->has_bytes && view != VIEW_GAINS ? "bytes" : "none");
 	json_open(&file->json, "samples", '[');
-	while (costs_next(&file->profile->costs, &at, &place))
+	for (at = 0; costs_next(&file->profile->costs, &at, &place);)
 		if (place.place->class == class && weight_of(&place, view))
 			put_stack(file, place.place->backtrace, place.place->function);
 	json_end(&file->json);

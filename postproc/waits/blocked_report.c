@@ -160,16 +160,6 @@ static void blocked_end(void *user, struct tables *tables)
 	}
 }
 
-static int blocked_begin(void *user, struct report_run *run, struct error *err)
-{
-	struct blocked_state *state = user;
-
-	(void)run;
-	(void)err;
-	map_init(&state->by_thread);
-	return 0;
-}
-
 static void blocked_destroy(void *user)
 {
 	struct blocked_state *state = user;
@@ -181,7 +171,6 @@ static void blocked_destroy(void *user)
 const struct report report_blocked = {
 	.wants_summary = true,
 	.state_size = sizeof(struct blocked_state),
-	.begin = blocked_begin,
 	.note = blocked_note,
 	.end = blocked_end,
 	.destroy = blocked_destroy,

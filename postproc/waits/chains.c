@@ -7,14 +7,6 @@
 #include "base/array.h"
 #include "base/memory.h"
 
-void chains_init(struct chains *chains)
-{
-	*chains = (struct chains){ 0 };
-	map_init(&chains->places);
-	map_init(&chains->index);
-	map_init(&chains->by_number);
-}
-
 static void forget_threads(struct chains *chains)
 {
 	for (size_t i = 1; i < chains->threads.count; i++)

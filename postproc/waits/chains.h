@@ -60,6 +60,7 @@ struct chains_thread {
 	struct chains_part parts[CHAINS_PARTS];
 };
 
+/* Initialise it with zeros. */
 struct chains {
 	struct map places;    /* key: backtrace, or pair of call sites; value: its number */
 	struct map index;     /* key: see add_link(); value: number of the link */
@@ -73,7 +74,6 @@ struct chains {
 	uint64_t cut; /* how often a limit made a chain incomplete */
 };
 
-void chains_init(struct chains *chains);
 void chains_free(struct chains *chains);
 
 /* Adds a wait that has ended, or that had not ended when the process ended. */

@@ -608,8 +608,6 @@ static int chains_report_begin(void *user, struct report_run *run, struct error 
 	struct chains_state *state = user;
 
 	(void)err;
-	map_init(&state->index);
-	chains_init(&state->chains);
 	lanes_begin(&state->lanes, run, &(struct lanes_listener){ .wait = on_wait, .user = state });
 	return 0;
 }

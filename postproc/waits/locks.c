@@ -557,7 +557,6 @@ static int locks_report_begin(void *user, struct report_run *run, struct error *
 	state->view = &run->summary->locks;
 	state->view->wants_order = true;
 	ledger_listen(run->ledger, on_move, state);
-	map_init(&state->index);
 	return 0;
 }
 

@@ -383,7 +383,6 @@ static void end_calls(void *user, struct tables *tables)
 		(void)run;                                                             \
 		(void)err;                                                             \
 		wakes_init(&state->view, class);                                       \
-		map_init(&state->index);                                               \
 		state->view.describe = describe_call;                                  \
 		state->view.user = state;                                              \
 		return 0;                                                              \

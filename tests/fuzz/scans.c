@@ -109,12 +109,11 @@ static void view(const struct run *run)
 	struct trace_options options = { .memory_max = FUZZ_MEMORY_MAX, .no_wait = true };
 	struct error err = { 0 };
 	const struct event *event;
-	struct scanned scanned;
+	struct scanned scanned = { 0 };
 	struct trace *trace;
 
 	fuzz_check(trace_open_fd(&trace, fuzz_open(run->output, run->size), &options, &err) == 0,
 		   "a stream that cannot be read");
-	scanned_init(&scanned);
 	while (trace_next(trace, &event, &err) == 1)
 		if (event->kind == EVENT_NOTE)
 			scanned_note(&scanned, event);

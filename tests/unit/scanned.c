@@ -100,7 +100,6 @@ int main(void)
 	char text[200];
 	uint32_t steps;
 
-	scanned_init(&scanned);
 	cut("1");
 	NOTE("~root", "number", "1", "root", "0", "kind", "global", "name", "pool", "module",
 	     "/usr/bin/server", "retained", "96", "blocks", "2");
