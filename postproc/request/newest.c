@@ -20,29 +20,13 @@
 /* maximum number of events to read to find a trace's labels, which are among the first events */
 #define NOTES_READ 64
 
-/* Reads the labels from one of the first notes. */
-static void read_labels(struct newest_trace *found, struct trace *trace)
-{
-	char labels[TRACE_LABELS_MAX];
-	const struct event *event;
-
-	for (unsigned i = 0; i < NOTES_READ && trace_next(trace, &event, NULL) > 0; i++) {
-		if (event->kind == EVENT_CALL)
-			return;
-		if (event->kind != EVENT_NOTE || strcmp(event->function->name, NOTE_LABELS) != 0)
-			continue;
-		trace_labels(event, labels);
-		found->labels = memory_text(labels);
-		return;
-	}
-}
-
 bool newest_head(struct newest_trace *found, const struct trace_options *reading)
 {
 	struct trace_options options = { .no_wait = true,
 					 .bundles = reading->bundles,
 					 .opened = reading->opened,
 					 .user = reading->user };
+	char labels[TRACE_LABELS_MAX];
 	const struct event *event;
 	struct trace *trace;
 	bool is_trace;
@@ -61,32 +45,20 @@ bool newest_head(struct newest_trace *found, const struct trace_options *reading
 		found->pid = process->pid;
 		snprintf(found->name, sizeof(found->name), "%s",
 			 process->name ? process->name : "");
-		read_labels(found, trace);
+		/* the labels are in one of the first notes */
+		for (unsigned i = 0; i < NOTES_READ && trace_next(trace, &event, NULL) > 0 &&
+				     event->kind != EVENT_CALL;
+		     i++) {
+			if (event->kind != EVENT_NOTE ||
+			    strcmp(event->function->name, NOTE_LABELS) != 0)
+				continue;
+			trace_labels(event, labels);
+			found->labels = memory_text(labels);
+			break;
+		}
 	}
 	trace_close(trace);
 	return is_trace;
-}
-
-/* Adds a file to the list if it is a trace. */
-static void look_at(struct newest *newest, const char *directory, const char *name,
-		    const struct trace_options *reading)
-{
-	struct newest_trace found = { .path = NULL };
-	cleanup_fd int fd = -1;
-	struct stat facts;
-
-	found.path = memory_format("%s%s%s", strcmp(directory, ".") ? directory : "",
-				   strcmp(directory, ".") ? "/" : "", name);
-	if (stat(found.path, &facts) || !S_ISREG(facts.st_mode) || !newest_head(&found, reading)) {
-		free(found.path);
-		return;
-	}
-	found.bytes = (uint64_t)facts.st_size;
-	found.modified = facts.st_mtim;
-	/* the collector locks the file until the file is complete */
-	fd = open(found.path, O_RDONLY | O_CLOEXEC);
-	found.is_written = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-	*ARRAY_ADD(newest) = found;
 }
 
 static int compare(const void *a, const void *b)
@@ -107,10 +79,31 @@ int newest_scan(struct newest *newest, const char *path, const struct trace_opti
 	*newest = (struct newest){ 0 };
 	if (!directory)
 		return error_system(err, errno, "%s: cannot look for traces", path);
-	while ((entry = readdir(directory)) != NULL)
-		if (!strncmp(entry->d_name, "holdtrace.", 10) || strstr(entry->d_name, ".htr") ||
-		    strstr(entry->d_name, ".rtrace"))
-			look_at(newest, path, entry->d_name, reading);
+	while ((entry = readdir(directory)) != NULL) {
+		const char *name = entry->d_name;
+		struct newest_trace found = { .path = NULL };
+		cleanup_fd int fd = -1;
+		struct stat facts;
+
+		/* with `-o x.htr` the collector makes x.htr, x.htr.1 and x.htr.PROGRAM.PID */
+		if (strncmp(name, "holdtrace.", 10) != 0 && !strstr(name, ".htr") &&
+		    !strstr(name, ".rtrace"))
+			continue;
+		found.path = memory_format("%s%s%s", strcmp(path, ".") ? path : "",
+					   strcmp(path, ".") ? "/" : "", name);
+		if (stat(found.path, &facts) || !S_ISREG(facts.st_mode) ||
+		    !newest_head(&found, reading)) {
+			free(found.path);
+			continue;
+		}
+		found.bytes = (uint64_t)facts.st_size;
+		found.modified = facts.st_mtim;
+		/* the collector locks the file until the file is complete */
+		fd = open(found.path, O_RDONLY | O_CLOEXEC);
+		found.is_written =
+			fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+		*ARRAY_ADD(newest) = found;
+	}
 	closedir(directory);
 	ARRAY_SORT(newest, compare);
 	return 0;
