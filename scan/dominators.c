@@ -111,6 +111,27 @@ static uint32_t evaluate(struct search *search, uint32_t place, uint32_t last)
 	return places[place].label;
 }
 
+static void find_dominators(struct search *search)
+{
+	struct place *places = search->places;
+
+	for (uint32_t i = 1; i <= search->count; i++)
+		places[i].dominator = places[i].parent;
+	for (uint32_t i = search->count; i > 1; i--) {
+		places[i].semi = places[i].parent;
+		for (uint32_t k = places[i].first; k != GRAPH_NONE;
+		     k = search->leads.items[k].next) {
+			uint32_t best = evaluate(search, search->leads.items[k].from, i + 1);
+
+			if (places[best].semi < places[i].semi)
+				places[i].semi = places[best].semi;
+		}
+	}
+	for (uint32_t i = 2; i <= search->count; i++)
+		while (places[i].dominator > places[i].semi)
+			places[i].dominator = places[places[i].dominator].dominator;
+}
+
 void graph_dominate(struct graph *graph)
 {
 	size_t nodes = (size_t)graph->count + graph->root_count + 2;
@@ -163,21 +184,7 @@ void graph_dominate(struct graph *graph)
 		*lead = (struct lead){ from, target->first };
 		target->first = (uint32_t)search.leads.count - 1;
 	}
-	for (uint32_t i = 1; i <= search.count; i++)
-		places[i].dominator = places[i].parent;
-	for (uint32_t i = search.count; i > 1; i--) {
-		places[i].semi = places[i].parent;
-		for (uint32_t k = places[i].first; k != GRAPH_NONE;
-		     k = search.leads.items[k].next) {
-			uint32_t best = evaluate(&search, search.leads.items[k].from, i + 1);
-
-			if (places[best].semi < places[i].semi)
-				places[i].semi = places[best].semi;
-		}
-	}
-	for (uint32_t i = 2; i <= search.count; i++)
-		while (places[i].dominator > places[i].semi)
-			places[i].dominator = places[places[i].dominator].dominator;
+	find_dominators(&search);
 	for (uint32_t i = 0; i < graph->count; i++) {
 		bool is_own = !(graph->blocks[i].order & GRAPH_OF_PARENT);
 

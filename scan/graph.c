@@ -286,6 +286,21 @@ static void visit_block(struct parting *parting, uint32_t block)
 	parting->path[parting->steps++] = block;
 }
 
+/* Completes a component: the blocks from the top of the stack down to `block`. */
+static void close_component(struct parting *parting, uint32_t block)
+{
+	const struct graph_block *blocks = parting->graph->blocks;
+	uint32_t component = ++parting->components, lead = block, member;
+
+	do {
+		member = parting->open[--parting->opened];
+		parting->component[member] = component;
+		if (blocks[member].order < blocks[lead].order)
+			lead = member;
+	} while (member != block);
+	parting->leads[component] = lead;
+}
+
 static void search_component(struct parting *parting, uint32_t from)
 {
 	const struct graph *graph = parting->graph;
@@ -307,22 +322,8 @@ static void search_component(struct parting *parting, uint32_t from)
 				parting->low[block] = parting->number[target];
 			continue;
 		}
-		if (parting->low[block] == parting->number[block]) {
-			/*
-			 * a component is complete: the blocks from the top of the stack down to
-			 * `block`
-			 */
-			const struct graph_block *blocks = parting->graph->blocks;
-			uint32_t component = ++parting->components, lead = block, member;
-
-			do {
-				member = parting->open[--parting->opened];
-				parting->component[member] = component;
-				if (blocks[member].order < blocks[lead].order)
-					lead = member;
-			} while (member != block);
-			parting->leads[component] = lead;
-		}
+		if (parting->low[block] == parting->number[block])
+			close_component(parting, block);
 		if (!--parting->steps)
 			break;
 		before = parting->path[parting->steps - 1];

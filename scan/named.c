@@ -115,6 +115,26 @@ bool names_find(struct names *names, uint64_t address, struct name *name)
 
 /* ---- frames ---- */
 
+/*
+ * Called at the frame of the function that called exit(). From this frame on, only the callee-saved
+ * registers may contain pointers of the program.
+ */
+static void come_to_caller(struct process_thread *thread, Dwfl_Frame *frame, uint64_t sp)
+{
+	static const unsigned kept[] = REGISTERS_KEPT;
+	unsigned count = 0;
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		Dwarf_Word value;
+
+		if (dwfl_frame_reg(frame, kept[i], &value) == 0)
+			thread->registers[count++] = value;
+	}
+	thread->register_count = count;
+	thread->vector_count = 0;
+	thread->live_sp = sp & ~7ull;
+}
+
 static int on_frame(Dwfl_Frame *frame, void *user)
 {
 	struct names *names = user;
@@ -134,20 +154,8 @@ static int on_frame(Dwfl_Frame *frame, void *user)
 
 		thread->is_exiting = mapping && (mapping_is_libc(mapping, true) ||
 						 mapping_is_of(mapping, "libholdtrace.so"));
-		if (!thread->is_exiting) {
-			static const unsigned kept[] = REGISTERS_KEPT;
-			unsigned count = 0;
-
-			for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-				Dwarf_Word value;
-
-				if (dwfl_frame_reg(frame, kept[i], &value) == 0)
-					thread->registers[count++] = value;
-			}
-			thread->register_count = count;
-			thread->vector_count = 0;
-			thread->live_sp = sp & ~7ull;
-		}
+		if (!thread->is_exiting)
+			come_to_caller(thread, frame, sp);
 	}
 	place = &thread->frames[thread->frame_count++];
 	*place = (struct process_frame){ .sp = sp, .pc = pc };

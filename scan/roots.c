@@ -58,6 +58,27 @@ static bool is_heap(const struct process *process, uint64_t heap)
 	       leads_to_libc(process, arena, ARENA_NEXT);
 }
 
+static void find_heaps(struct dead *dead, const struct process *process)
+{
+	for (size_t i = 0; i < process->subject.maps.count; i++) {
+		const struct mapping *mapping = &process->subject.maps.items[i];
+		uint64_t heap = (mapping->from + HEAP_SIZE - 1) & ~(HEAP_SIZE - 1);
+
+		if (!strcmp(mapping->path, "[heap]"))
+			ranges_add(&dead->heaps, mapping->from, mapping->to);
+		for (; is_nameless(mapping) && heap < mapping->to; heap += HEAP_SIZE) {
+			uint64_t end =
+				heap + HEAP_SIZE < mapping->to ? heap + HEAP_SIZE : mapping->to;
+
+			if (!is_heap(process, heap))
+				continue;
+			ranges_add(&dead->heaps, heap, end);
+			ranges_add(&dead->ranges, heap, heap + 256 + ARENA_SIZE);
+		}
+	}
+	ranges_settle(&dead->heaps);
+}
+
 /*
  * Finds the main arena, which is in libc's data, and excludes it: its bins lead to free memory.
  * Both links of an empty bin point to 16 bytes before the bin, as if a free chunk began there.
@@ -189,28 +210,36 @@ static bool is_listed(const struct process *process, uint64_t descriptor)
 	return false;
 }
 
+/*
+ * Finds the stack in a mapping. libc places a thread's descriptor at the top of the thread's stack,
+ * and when the thread ends, keeps both for a later thread.
+ */
+static void find_stack_in(struct dead *dead, const struct process *process,
+			  const struct mapping *mapping)
+{
+	struct words_walk walk = words_begin(&process->words, mapping->from, mapping->to);
+	uint64_t at, word;
+
+	while (words_next(&walk, &at, &word)) {
+		const struct process_thread *thread;
+
+		if (word != at || at % 64 || words_at(&process->words, at + DESCRIPTOR_SELF) != at)
+			continue;
+		thread = process_thread_of(process, at);
+		/* skip the first thread, whose descriptor is not above its stack */
+		if (thread ? thread->tracee.tid == process->pid : !is_listed(process, at))
+			continue;
+		*ARRAY_ADD(&dead->stacks) = (struct dead_stack){ mapping->from, at, thread };
+		return;
+	}
+}
+
 static void dead_find(struct dead *dead, const struct process *process, const struct live *live,
 		      const struct graph *graph)
 {
 	const struct maps *maps = &process->subject.maps;
 
-	for (size_t i = 0; i < process->subject.maps.count; i++) {
-		const struct mapping *mapping = &process->subject.maps.items[i];
-		uint64_t heap = (mapping->from + HEAP_SIZE - 1) & ~(HEAP_SIZE - 1);
-
-		if (!strcmp(mapping->path, "[heap]"))
-			ranges_add(&dead->heaps, mapping->from, mapping->to);
-		for (; is_nameless(mapping) && heap < mapping->to; heap += HEAP_SIZE) {
-			uint64_t end =
-				heap + HEAP_SIZE < mapping->to ? heap + HEAP_SIZE : mapping->to;
-
-			if (!is_heap(process, heap))
-				continue;
-			ranges_add(&dead->heaps, heap, end);
-			ranges_add(&dead->ranges, heap, heap + 256 + ARENA_SIZE);
-		}
-	}
-	ranges_settle(&dead->heaps);
+	find_heaps(dead, process);
 	for (size_t i = 0; i < live->mappings.count; i++) {
 		const struct live_mapping *mapping = &live->mappings.items[i];
 
@@ -251,31 +280,8 @@ static void dead_find(struct dead *dead, const struct process *process, const st
 		 * supplied may have none; all of it belongs to the program and is searched.
 		 */
 		if (is_nameless(mapping) && guard->to == mapping->from && !*guard->path &&
-		    !(guard->flags & MAPPING_ACCESS) && !ranges_have(&dead->heaps, mapping->from)) {
-			/*
-			 * libc places a thread's descriptor at the top of the thread's stack, and
-			 * when the thread ends, keeps both for a later thread
-			 */
-			struct words_walk walk =
-				words_begin(&process->words, mapping->from, mapping->to);
-			uint64_t at, word;
-
-			while (words_next(&walk, &at, &word)) {
-				const struct process_thread *thread;
-
-				if (word != at || at % 64 ||
-				    words_at(&process->words, at + DESCRIPTOR_SELF) != at)
-					continue;
-				thread = process_thread_of(process, at);
-				/* skip the first thread, whose descriptor is not above its stack */
-				if (thread ? thread->tracee.tid == process->pid
-					   : !is_listed(process, at))
-					continue;
-				*ARRAY_ADD(&dead->stacks) =
-					(struct dead_stack){ mapping->from, at, thread };
-				break;
-			}
-		}
+		    !(guard->flags & MAPPING_ACCESS) && !ranges_have(&dead->heaps, mapping->from))
+			find_stack_in(dead, process, mapping);
 	}
 	for (size_t i = 0; i < dead->stacks.count; i++) {
 		const struct dead_stack *stack = &dead->stacks.items[i];
@@ -433,6 +439,28 @@ static void take_word(struct finding *finding, uint64_t at, uint64_t word,
 	graph_hit(graph, word, &hit);
 }
 
+static void take_mapping(struct finding *finding, const struct mapping *mapping)
+{
+	const struct ranges *dead = &finding->dead->ranges;
+	uint64_t from = mapping->from, at, word;
+	struct graph_hit like = { 0 };
+	enum strength strength;
+	struct words_walk walk;
+
+	like.kind = (uint8_t)kind_of(finding, mapping, &like.owner);
+	for (size_t i = ranges_after(dead, from); from < mapping->to; i++) {
+		bool has_next = i < dead->count && dead->items[i].from < mapping->to;
+		uint64_t to = has_next ? dead->items[i].from : mapping->to;
+
+		walk = words_begin(&finding->process->words, from, to);
+		while (words_next(&walk, &at, &word))
+			/* check this first, because most words lead to no block */
+			if (graph_find(finding->graph, word, &strength) != GRAPH_NONE)
+				take_word(finding, at, word, &like);
+		from = has_next ? dead->items[i].to : mapping->to;
+	}
+}
+
 /* ---- registers and the kernel ---- */
 
 static void take_values(struct finding *finding, const uint64_t *values, unsigned count,
@@ -450,29 +478,10 @@ void roots_find(struct roots *roots, struct graph *graph, const struct process *
 		const struct live *live)
 {
 	struct finding finding = { graph, process, live, &roots->dead };
-	const struct ranges *dead = &roots->dead.ranges;
 
 	dead_find(&roots->dead, process, live, graph);
-	for (size_t k = 0; k < process->subject.maps.count; k++) {
-		const struct mapping *mapping = &process->subject.maps.items[k];
-		uint64_t from = mapping->from, at, word;
-		struct graph_hit like = { 0 };
-		enum strength strength;
-		struct words_walk walk;
-
-		like.kind = (uint8_t)kind_of(&finding, mapping, &like.owner);
-		for (size_t i = ranges_after(dead, from); from < mapping->to; i++) {
-			bool has_next = i < dead->count && dead->items[i].from < mapping->to;
-			uint64_t to = has_next ? dead->items[i].from : mapping->to;
-
-			walk = words_begin(&process->words, from, to);
-			while (words_next(&walk, &at, &word))
-				/* check this first, because most words lead to no block */
-				if (graph_find(graph, word, &strength) != GRAPH_NONE)
-					take_word(&finding, at, word, &like);
-			from = has_next ? dead->items[i].to : mapping->to;
-		}
-	}
+	for (size_t i = 0; i < process->subject.maps.count; i++)
+		take_mapping(&finding, &process->subject.maps.items[i]);
 	for (size_t i = 0; i < process->threads.count; i++) {
 		const struct process_thread *thread = &process->threads.items[i];
 		struct graph_hit like = { .kind = ROOT_REGISTER, .owner = (uint32_t)i };

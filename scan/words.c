@@ -73,6 +73,8 @@ void words_add(struct words *words, const struct ranges *targets, uint64_t addre
 		*page = (struct words_page){ .first = words->values.count };
 		for (unsigned i = 0; i < PAGE_WORDS; i++) {
 			uint64_t word, value;
+			size_t found;
+			bool is_in;
 
 			memcpy(&word, (const char *)bytes + at + i * 8, sizeof(word));
 			value = untagged(word);
@@ -82,13 +84,13 @@ void words_add(struct words *words, const struct ranges *targets, uint64_t addre
 			 */
 			if (value < low || value > high)
 				continue;
-			if (value < last.from || value > last.to) {
-				size_t found = ranges_after(targets, value - 1);
-
-				if (found == targets->count || targets->items[found].from > value)
-					continue;
+			is_in = value >= last.from && value <= last.to;
+			found = is_in ? 0 : ranges_after(targets, value - 1);
+			if (!is_in &&
+			    (found == targets->count || targets->items[found].from > value))
+				continue;
+			if (!is_in)
 				last = targets->items[found];
-			}
 			page->bits[i / 64] |= 1ull << i % 64;
 			*ARRAY_ADD(&words->values) = word;
 		}
