@@ -23,7 +23,6 @@
 #include "base/cleanup.h"
 #include "process/proc.h"
 #include "injected.h"
-#include "inject/jail.h"
 
 #ifndef PTRACE_O_SUSPEND_SECCOMP
 #define PTRACE_O_SUSPEND_SECCOMP (1 << 21)

@@ -118,4 +118,58 @@ void remote_close_file(struct remote *remote, int file);
  */
 int remote_file(struct remote *remote, const char *name, const void *bytes, size_t size);
 
+/* ---- filters of system calls ---- */
+
+/*
+ * A program's seccomp filter may kill the program for a system call that the library makes. So
+ * before the injector changes a program, it reads the program's filters and evaluates them for each
+ * of these calls.
+ */
+
+/* Whether the kernel lets this process read and suspend filters. */
+bool jail_is_open(void);
+
+/*
+ * Examines the seccomp filters of a thread before any thread is stopped. Returns 0, or -EPERM with
+ * a text if the filters allow too little or cannot be read. *filters: the number of filters of each
+ * thread, or -1 if the numbers differ.
+ */
+int jail_look(pid_t pid, pid_t thread, int64_t *filters, struct error *err);
+
+/*
+ * Checks that the filters allow a stopped thread all system calls that the library needs, and that
+ * all other threads have the same filters. filters: the number that jail_look() has just returned.
+ * Returns 0, or a negative errno with the reason.
+ */
+int jail_check(const struct remote *remote, int64_t filters, struct error *err);
+
+/*
+ * Sets the error for a process whose filters cannot be read because none of its threads may be
+ * stopped. where: a text that describes what such a thread does. Returns -EPERM.
+ */
+int jail_is_unknown(const char *where, struct error *err);
+
+/* ---- what the thread executes ---- */
+
+/*
+ * Decides whether a stopped thread may be made to call the loader. Neither its current function nor
+ * any of its callers may belong to an allocator, to the loader, or to fork and similar functions.
+ * The words of the thread's stack are tested first; if a word is doubtful, the frames are walked.
+ */
+
+struct safe;
+
+struct safe *safe_create(const struct target *target);
+void safe_destroy(struct safe *safe);
+
+/* Returns NULL if the thread may be borrowed, else a text that names the code in which it is. */
+const char *safe_judge(struct safe *safe, const struct remote *remote);
+
+/*
+ * If safe_judge() could not decide without walking frames, reads the data for the walk. Call this
+ * function while no thread is stopped, because it takes as long as several stops. Before this call,
+ * safe_judge() tests only words of the stack.
+ */
+void safe_prepare(struct safe *safe);
+
 #endif

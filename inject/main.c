@@ -35,8 +35,6 @@ struct inject_result {
 #include "base/cleanup.h"
 #include "contract.h"
 #include "inject/borrowed.h"
-#include "inject/jail.h"
-#include "inject/safe.h"
 
 #include <dlfcn.h>
 #include <elf.h>

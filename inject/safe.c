@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "inject/safe.h"
+#include "inject/borrowed.h"
 
 #if ARCH_INJECTS
 

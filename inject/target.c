@@ -476,8 +476,6 @@ static void forbid_libc(struct target *target, const struct symbols *libc)
 	forbid_list(target, libc, functions, sizeof(functions) / sizeof(functions[0]));
 }
 
-/* ---- allocators that are not libc's ---- */
-
 /* ---- the modules ---- */
 
 static bool is_loader(const struct mapping *map)
@@ -672,7 +670,7 @@ static int read_libc(struct target *target, struct error *err)
 	forbid_libc(target, &libc);
 	is_old = !symbols_address(&libc, "_dl_find_object");
 	symbols_free(&libc);
-	if (!target->dlopen || !target->dlclose)
+	if (!target->dlopen || !target->dlclose || is_old)
 		return refuse_old_libc(err);
 	map = maps_named(&target->subject.maps, "ld-linux");
 	if (map && !symbols_read(&loader, target, map)) {
@@ -681,8 +679,6 @@ static int read_libc(struct target *target, struct error *err)
 			subject_get(&target->subject, offset, &target->rseq, sizeof(target->rseq));
 		symbols_free(&loader);
 	}
-	if (is_old)
-		return refuse_old_libc(err);
 	return 0;
 }
 

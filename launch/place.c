@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launch/place.h"
+#include "launch/session.h"
 
 #include "base/cleanup.h"
 #include "base/memory.h"

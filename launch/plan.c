@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "hook_table.h"
-#include "launch/signals.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -10,7 +10,6 @@
 #include "hook_table.h"
 #include "launch/command.h"
 #include "launch/session.h"
-#include "launch/signals.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -12,7 +12,6 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "launch/place.h"
 #include "launch/session.h"
 
 /* The options and the state of a run. */

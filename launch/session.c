@@ -6,8 +6,6 @@
 #include "base/memory.h"
 #include "collect/shared.h"
 #include "contract.h"
-#include "launch/place.h"
-#include "launch/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>

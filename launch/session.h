@@ -136,4 +136,75 @@ int labels_expand(struct settings *settings, struct error *err);
 /* Returns 1 if the list ("0,7,100-107") contains the rank, 0 if it does not, or -EINVAL. */
 int labels_has_rank(const char *list, const char *rank, struct error *err);
 
+/* ---- places ---- */
+
+/*
+ * Finds the other parts of holdtrace: in the directory of this program (build tree), or at their
+ * installed paths relative to that directory, so that an installed tree can be moved. Inspects a
+ * program before it runs: if no library can be preloaded into it, the user gets the reason instead
+ * of an empty trace.
+ */
+
+enum part {
+	PART_LIBRARY,	/* libholdtrace.so */
+	PART_COLLECTOR, /* holdtrace-collect */
+	PART_INJECTOR,	/* holdtrace-inject */
+	PART_LIVE,	/* holdtrace-live */
+	PART_VIEW,	/* holdtrace-view; missing in builds without libmicrohttpd */
+	PART_PUSH,	/* holdtrace-push; missing in builds without libcurl */
+	PART_POSTPROC,	/* holdtrace-postproc */
+};
+
+/*
+ * Finds the absolute path of a part, which the caller frees. Returns 0, or -ENOENT with a text that
+ * names the directories that were searched.
+ */
+int place_find(enum part part, char **path, struct error *err);
+
+/*
+ * Finds the file that a shell would execute for this word. The caller frees the path. Returns 0,
+ * -ENOENT or -EACCES.
+ */
+int place_program(const char *word, char **path, struct error *err);
+
+/*
+ * Inspects the program at `path`; if it is a script, inspects its interpreter. Returns 0 if the
+ * program can be traced or the file cannot be read, else -ENOTSUP with the reason and advice in
+ * `err`. Sets *program to the path of the program or interpreter, if it was found; the caller frees
+ * it. Sets *ignores if the program ignores LD_PRELOAD, but can run with it and passes it on to its
+ * children.
+ */
+int inspect_program(const char *path, char **program, bool *ignores, struct error *err);
+
+/* ---- signals ---- */
+
+/*
+ * Handles signals while the program runs. Signals that the terminal or kill(1) sends to the process
+ * group reach the program directly. Signals that are sent only to the launcher are forwarded.
+ */
+
+/*
+ * Called in a child that serves the launcher: blocks all signals, and replaces the process's name
+ * and arguments. Otherwise pkill(1) would find the child by those of the launcher, and would send
+ * the signal to both.
+ */
+void signals_hide(const char *name);
+
+/* Blocks signals until signals_wait(). Call it before the program is started. */
+void signals_hold(void);
+
+/*
+ * Called in the child before it executes the program: restores the signal actions and the mask with
+ * which the launcher was started.
+ */
+void signals_give_back(void);
+
+/*
+ * Forwards signals until the program has ended, but does not reap it. mark: "USR1" or "USR2", the
+ * signal that puts a mark into the trace and is not forwarded; NULL: none. Returns the program's
+ * status in the format of waitpid(), or 0 if the kernel has discarded the status. Afterwards,
+ * signals are no longer forwarded.
+ */
+int signals_wait(pid_t program, const char *mark);
+
 #endif

@@ -6,7 +6,7 @@
  * delivers a signal to the newest member of a group first, so the signal is pending in the witness
  * before the launcher receives it.
  */
-#include "launch/signals.h"
+#include "launch/session.h"
 
 #include "base/cleanup.h"
 #include "control/control.h"

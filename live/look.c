@@ -7,7 +7,6 @@
 #include "base/human.h"
 #include "base/memory.h"
 #include "base/order.h"
-#include "live/await.h"
 #include "naming/waiters.h"
 
 #include <stdlib.h>

@@ -4,12 +4,153 @@
 
 /* The state of a running process at one moment: its threads, their waits, and deadlocks. */
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
 #include "base/error.h"
 #include "base/out.h"
-#include "live/await.h"
-#include "live/running.h"
 #include "naming/address_space.h"
 #include "naming/naming.h"
+#include "process/frames.h"
+#include "process/proc.h"
+#include "process/subject.h"
+
+/* ---- the process ---- */
+
+/*
+ * Reads the state of a running process from /proc and through ptrace; nothing is loaded into the
+ * process. A thread is stopped only if its stack cannot be walked by the stack pointer alone, and
+ * only if there is no objection to stopping it (process/stopping.h). Threads are stopped one after
+ * the other, each only while its registers are read. The process controls its names, its memory and
+ * its stacks, so they are not trusted.
+ */
+
+#define LIVE_THREADS_MAX 4096
+#define LIVE_FRAMES_MAX	 64
+#define LIVE_NAME_MAX	 64
+
+struct live_thread {
+	int tid;     /* thread id in our pid namespace */
+	int own_tid; /* thread id in the pid namespace of the process */
+	char name[LIVE_NAME_MAX];
+	char state;	       /* state in proc_pid_stat(5): R S D T Z ... */
+	struct proc_call call; /* the system call in which the thread sleeps */
+	uint64_t asleep_ns;    /* time since the thread last ran; 0: unknown */
+	uint64_t switches;     /* number of context switches */
+
+	struct frames_thread start; /* registers and stack from which the stack is walked */
+
+	uint64_t frames[LIVE_FRAMES_MAX]; /* program counters, innermost first */
+	unsigned frame_count;
+	bool is_whole; /* the walk reached the outermost frame */
+	/* the reason why the thread was not stopped to read its registers; NULL: none */
+	const char *objection;
+};
+
+struct live_process {
+	struct subject subject;
+	char name[LIVE_NAME_MAX];
+	char *program; /* path of the executable, below the root directory of the process; NULL:
+			  unknown */
+	char *root; /* path to the root directory of the process, "/proc/PID/root"; NULL: its root
+		       directory is ours */
+	bool has_our_numbers;	 /* the process is in our pid namespace */
+	uint64_t python_runtime; /* address of _PyRuntime of CPython; 0: none */
+	int python_minor;	 /* version of that CPython: 3.minor */
+	bool is_glibc;		 /* the process uses glibc, so its locks have glibc's layout */
+	struct live_thread *threads;
+	size_t thread_count;
+	size_t left_out; /* number of threads beyond LIVE_THREADS_MAX, which are left out */
+};
+
+/* Reads the state of a process. Returns 0, -ESRCH, or -EACCES with advice in err. */
+int live_look(struct live_process *process, int pid, struct error *err);
+void live_free(struct live_process *process);
+
+/*
+ * Copies the stacks of sleeping threads whose backtrace is not complete. stops: stops each such
+ * thread to read its registers, too, and skips threads that must not be stopped. Returns the number
+ * of copied stacks.
+ */
+size_t live_read_stacks(struct live_process *process, bool stops);
+
+/*
+ * Sets the frames of all threads whose stacks were copied, by the unwinding rules of the mapped
+ * files. These files may be hostile, so a child reads them in a sandbox. If the child fails for a
+ * thread, only its innermost frame is known. Returns 0 or a negative errno.
+ */
+int live_unwind(struct live_process *process, struct error *err);
+
+/* Reads a thread's state and number of context switches. */
+void live_read_status(int pid, struct live_thread *thread);
+
+/*
+ * Whether a thread still sleeps in the same call and has not run since its context switches were
+ * read.
+ */
+bool live_is_unmoved(int pid, const struct live_thread *thread);
+
+/* ---- waits ---- */
+
+/*
+ * Finds what a sleeping thread waits for, and which thread or process can wake it. Sources are the
+ * system call, the function that made the call, and the memory of the lock in the layout of glibc
+ * and the kernel.
+ */
+
+enum await_kind {
+#define AWAIT(kind, ...) AWAIT_##kind,
+#include "live/await.def"
+#undef AWAIT
+};
+
+#define AWAIT_MAY_HOLD_MAX 4u
+
+struct await {
+	enum await_kind kind;
+	const char *futex; /* AWAIT_FUTEX: the use of the futex, as in naming/waiters.h */
+	bool has_limit;	   /* AWAIT_FUTEX: the wait has a time limit */
+	uint64_t address; /* address of the lock, or of the futex if the lock is unknown; 0: none */
+	int owner;	  /* thread id in the process's pid namespace; 0: no owner or unknown */
+	bool has_ended;	  /* the owner thread has ended */
+	bool is_elsewhere; /* the owner is in another process that is in another pid namespace */
+	/*
+	 * the owner's process, if it is not this process; for a file lock, the process that holds
+	 * it; 0: none or unknown
+	 */
+	int owner_pid;
+	char owner_name[LIVE_NAME_MAX]; /* name of the process that holds a file's lock */
+	uint32_t readers;		/* number of threads that hold a read-write lock */
+	/*
+	 * thread ids of threads that may hold the lock (live/look.c). may_hold_count also counts
+	 * threads that do not fit into the array.
+	 */
+	int may_hold[AWAIT_MAY_HOLD_MAX];
+	size_t may_hold_count;
+	int fd;		/* descriptor; -1: none */
+	char path[256]; /* path of the file of fd */
+};
+
+/*
+ * Describes the wait of a thread. names: functions of the thread, innermost first; an entry is NULL
+ * if unknown. Does not find the owner of a file's lock (see live/file_locks.c).
+ */
+void await_find(struct await *await, const struct live_process *process,
+		const struct live_thread *thread, const char *const *names, size_t count);
+
+/* Names of a kind: as a word, "mutex", "child" ...; as a text, "waits for mutex", "sleeps" ... */
+const char *await_word(enum await_kind kind);
+const char *await_text(enum await_kind kind);
+
+/*
+ * Finds the deadlock cycle that begins with threads[start]. Each thread of the cycle waits for a
+ * lock of the next thread, and the last thread for a lock of the first. Writes the threads' indexes
+ * to `ring`. Returns the length of the cycle, or 0 if the thread is not in a cycle.
+ */
+size_t await_ring(const struct live_process *process, const struct await *awaits, size_t start,
+		  size_t *ring, size_t max);
 
 /* ---- file locks ---- */
 
@@ -89,7 +230,7 @@ struct look {
 };
 
 /*
- * Examines a process. stops: threads may be stopped for a moment (live/running.h), and the
+ * Examines a process. stops: threads may be stopped for a moment (live_read_stacks()), and the
  * descriptors of all processes are read; otherwise some backtraces are incomplete and cycles across
  * processes are not found. Returns 0 or a negative errno; call look_free() in any case.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "live/running.h"
+#include "live/look.h"
 
 #include "base/cleanup.h"
 #include "base/memory.h"

@@ -109,6 +109,7 @@ static void tick_picture(struct top *top)
 	}
 }
 
+/* Moves the selection by a number of rows. */
 static void select_row(struct top_picture *picture, long by)
 {
 	long last = (long)picture->sample.row_count - 1, row = (long)picture->selected + by;
