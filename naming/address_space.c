@@ -101,28 +101,6 @@ int space_add_program(struct address_space *space, const char *path)
 		       : 0;
 }
 
-/*
- * Describes the module of a mapping, with the id and addresses that the module gets if it is not in
- * the map yet.
- */
-static struct space_module next_module(const struct address_space *space,
-				       const struct trace_mapping *mapping)
-{
-	uint32_t id = (uint32_t)space->module_list.count;
-	uint64_t from = SPACE_BASE + id * SPACE_MODULE_SPACE;
-
-	return (struct space_module){
-		.id = id,
-		.path = mapping->path,
-		.build_id = mapping->build_id ? mapping->build_id : "",
-		.has_tail = mapping->has_tail,
-		.from = from,
-		.to = from + (mapping->to - mapping->from),
-		.code = mapping->has_tail ? from + (mapping->code - mapping->from) : from,
-		.offset = mapping->offset,
-	};
-}
-
 static bool is_module(const void *item, const void *key)
 {
 	const struct space_module *a = item, *b = key;
@@ -166,8 +144,20 @@ static size_t python_number(uint64_t address)
 
 int space_map(struct address_space *space, const struct trace_mapping *mapping)
 {
+	/* the id and addresses that the module gets if it is not in the map yet */
+	uint32_t id = (uint32_t)space->module_list.count;
+	uint64_t from = SPACE_BASE + id * SPACE_MODULE_SPACE;
+	const struct space_module described = {
+		.id = id,
+		.path = mapping->path,
+		.build_id = mapping->build_id ? mapping->build_id : "",
+		.has_tail = mapping->has_tail,
+		.from = from,
+		.to = from + (mapping->to - mapping->from),
+		.code = mapping->has_tail ? from + (mapping->code - mapping->from) : from,
+		.offset = mapping->offset,
+	};
 	const struct space_module *module;
-	struct space_module described;
 	struct space_mapping *entry;
 
 	if (mapping->from >= mapping->to || mapping->to - mapping->from >= SPACE_MODULE_SPACE ||
@@ -175,7 +165,6 @@ int space_map(struct address_space *space, const struct trace_mapping *mapping)
 	     (mapping->code < mapping->from || mapping->code >= mapping->to)) ||
 	    space->module_list.count >= SPACE_MODULES_MAX)
 		return 0;
-	described = next_module(space, mapping);
 	module = find_or_keep(space, &described);
 	if (module && is_python_address(mapping->from)) {
 		uint64_t *python = ARRAY_AT(&space->python, python_number(mapping->from));

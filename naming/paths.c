@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "naming/paths.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,13 +12,12 @@
  */
 #define PATH_MAX_FUNCTIONS 2048u
 
-int paths_init(struct paths *paths, struct naming *naming)
+void paths_init(struct paths *paths, struct naming *naming)
 {
 	*paths = (struct paths){ .naming = naming };
 	hash_table_init(&paths->functions);
 	paths->symbols = memory_zalloc(PATH_MAX_FUNCTIONS, sizeof(*paths->symbols));
 	paths->path = memory_zalloc(PATH_MAX_FUNCTIONS, sizeof(struct path_function *));
-	return paths->symbols && paths->path ? 0 : -ENOMEM;
 }
 
 void paths_free(struct paths *paths)
@@ -48,7 +46,7 @@ static bool is_function(const void *item, const void *key)
 	return !strcmp(name, wanted->symbol.function) && !strcmp(known->program, wanted->program);
 }
 
-/* Returns the stored function that equals `wanted`, or stores a copy. NULL: no memory. */
+/* Returns the stored function that equals `wanted`, or stores a copy. */
 static struct path_function *find_or_keep(struct paths *paths, const struct path_function *wanted)
 {
 	const char *name = wanted->symbol.function, *program = wanted->program;
@@ -58,7 +56,6 @@ static struct path_function *find_or_keep(struct paths *paths, const struct path
 			     : hash_two(seed, wanted->symbol.address, 0);
 	struct path_function *function =
 		hash_table_find(&paths->functions, hash, is_function, wanted);
-	struct path_function **place;
 
 	if (function) {
 		if (function->symbol.line != wanted->symbol.line)
@@ -66,10 +63,8 @@ static struct path_function *find_or_keep(struct paths *paths, const struct path
 		return function;
 	}
 	function = pool_alloc(&paths->pool, sizeof(*function));
-	place = function ? ARRAY_ADD(&paths->list) : NULL;
-	if (!place || hash_table_add(&paths->functions, hash, function))
-		return NULL;
-	*place = function;
+	*ARRAY_ADD(&paths->list) = function;
+	hash_table_add(&paths->functions, hash, function);
 	*function = *wanted;
 	function->number = (uint32_t)paths->list.count - 1;
 	return function;
@@ -77,10 +72,10 @@ static struct path_function *find_or_keep(struct paths *paths, const struct path
 
 struct path_function *paths_function(struct paths *paths, const char *name)
 {
-	struct path_function wanted = { .program = "" };
+	const struct path_function wanted = { .symbol.function = pool_copy(&paths->pool, name),
+					      .program = "" };
 
-	wanted.symbol.function = pool_copy(&paths->pool, name);
-	return wanted.symbol.function ? find_or_keep(paths, &wanted) : NULL;
+	return find_or_keep(paths, &wanted);
 }
 
 /* ---- paths ---- */
@@ -109,8 +104,6 @@ size_t paths_make(struct paths *paths, const struct trace_node *backtrace, const
 		};
 		struct path_function *function = find_or_keep(paths, &wanted);
 
-		if (!function)
-			return 0;
 		/*
 		 * the function is already in the path (recursion): continue after its first
 		 * occurrence
@@ -120,7 +113,7 @@ size_t paths_make(struct paths *paths, const struct trace_node *backtrace, const
 		function->place = count;
 		paths->path[count++] = function;
 	}
-	if (!count && (paths->path[0] = paths_function(paths, called)) != NULL)
-		count = 1;
+	if (!count)
+		paths->path[count++] = paths_function(paths, called);
 	return count;
 }

@@ -34,18 +34,17 @@ struct paths {
 	struct path_function **path;
 };
 
-/* Returns 0 or -ENOMEM. */
-int paths_init(struct paths *paths, struct naming *naming);
+void paths_init(struct paths *paths, struct naming *naming);
 void paths_free(struct paths *paths);
 
 /*
  * Makes the path of a backtrace in paths->path, outermost function first; the next call overwrites
  * it. If the backtrace is empty, the path consists of one function with the name `called`. Returns
- * the number of functions, or 0 if there is no memory.
+ * the number of functions, at least 1.
  */
 size_t paths_make(struct paths *paths, const struct trace_node *backtrace, const char *called);
 
-/* Returns the function with this name that belongs to no module. NULL: no memory. */
+/* Returns the function with this name that belongs to no module. */
 struct path_function *paths_function(struct paths *paths, const char *name);
 
 #endif
