@@ -93,26 +93,6 @@ static void on_move(void *user, const struct ledger_move *move)
 	state->acquired_index = move->event->index;
 }
 
-/*
- * If the event opened the first descriptor of its call site, stores that descriptor's kind and
- * target.
- */
-static void introduce(struct fds_state *state, const struct event *event)
-{
-	const struct descriptor *descriptor;
-	struct entry *entry;
-
-	if (!state->acquired_site || state->acquired_index != event->index)
-		return;
-	entry = tally_entry(state->tally, state->acquired_site);
-	state->acquired_site = 0;
-	if (entry->kind)
-		return;
-	descriptor = descriptors_find(&state->descriptors, event->object);
-	entry->kind = descriptor ? descriptor->kind : "other";
-	entry->example = descriptor ? pool_copy(&state->pool, descriptor->what) : NULL;
-}
-
 static void fds_merge(void *user, void *of_run, const void *of_process)
 {
 	const struct fds_state *state = user;
@@ -156,8 +136,10 @@ static void fds_note(void *user, const struct event *event)
 static void fds_event(void *user, const struct event *event)
 {
 	struct fds_state *state = user;
+	const struct descriptor *descriptor;
 	enum descriptor_misuse misuse;
 	struct descriptor *of;
+	struct entry *entry;
 
 	descriptors_event(&state->descriptors, event, &misuse, &of);
 	if (misuse) {
@@ -169,7 +151,16 @@ static void fds_event(void *user, const struct event *event)
 		return;
 	state->total.opened++;
 	watch_most(state, event->time_ns);
-	introduce(state, event);
+	if (!state->acquired_site || state->acquired_index != event->index)
+		return;
+	entry = tally_entry(state->tally, state->acquired_site);
+	state->acquired_site = 0;
+	/* store the kind and target of the call site's first descriptor */
+	if (entry->kind)
+		return;
+	descriptor = descriptors_find(&state->descriptors, event->object);
+	entry->kind = descriptor ? descriptor->kind : "other";
+	entry->example = descriptor ? pool_copy(&state->pool, descriptor->what) : NULL;
 }
 
 /* ---- the end of a process ---- */

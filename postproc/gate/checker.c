@@ -652,24 +652,6 @@ static void judge_one(struct judge *judge, struct paths *paths, const struct lim
 	judge->unknown += sentence->verdict == VERDICT_UNKNOWN;
 }
 
-/* Adds the verdict on a limit. add_site() has already added its call sites. */
-static void add_verdict(struct verdicts *verdicts, const struct limit *limit,
-			const struct sentence *sentence)
-{
-	struct limit_verdict *verdict = &verdicts->items[verdicts->count++];
-	enum limit_how how = source_of(limit->row)->how;
-
-	verdict->limit = limit;
-	verdict->join = how == LIMIT_LARGEST  ? JOIN_LARGEST
-			: how == LIMIT_GROUPS ? JOIN_NONE
-					      : JOIN_SUM;
-	verdict->verdict = sentence->verdict;
-	verdict->value = sentence->value.counts;
-	verdict->error = error_of(&sentence->value);
-	verdict->known = sentence->value.known;
-	verdict->why = pool_copy(&verdicts->pool, sentence->why);
-}
-
 static uint64_t count_suppressed(const struct tables *tables)
 {
 	const struct table *table = table_of(tables, TABLE_suppressed);
@@ -697,9 +679,24 @@ void judge_limits(struct judge *judge, const struct tables *one, const struct ta
 	judge->one = one;
 	judge->other = other;
 	for (size_t i = 0; i < limits->count; i++) {
+		enum limit_how how = source_of(limits->items[i].row)->how;
+		struct verdicts *verdicts = judge->verdicts;
+		struct limit_verdict *verdict;
+
 		judge_one(judge, &paths, &limits->items[i], &sentences[i]);
-		if (judge->verdicts)
-			add_verdict(judge->verdicts, &limits->items[i], &sentences[i]);
+		if (!verdicts)
+			continue;
+		/* add_site() has already added the call sites of the verdict */
+		verdict = &verdicts->items[verdicts->count++];
+		verdict->limit = &limits->items[i];
+		verdict->join = how == LIMIT_LARGEST  ? JOIN_LARGEST
+				: how == LIMIT_GROUPS ? JOIN_NONE
+						      : JOIN_SUM;
+		verdict->verdict = sentences[i].verdict;
+		verdict->value = sentences[i].value.counts;
+		verdict->error = error_of(&sentences[i].value);
+		verdict->known = sentences[i].value.known;
+		verdict->why = pool_copy(&verdicts->pool, sentences[i].why);
 	}
 	for (enum verdict verdict = VERDICT_BROKEN; verdict < VERDICTS; verdict++)
 		for (size_t i = 0; i < limits->count; i++)

@@ -189,10 +189,13 @@ static void put_status(const struct tables_job *job, const char *state, uint64_t
 		   ns / 1000000000 % 60, ns / 1000000 % 1000);
 }
 
-static void put_head(const struct tables_job *job)
+void tables_print_memcheck(const struct tables_job *job)
 {
 	const struct summary_process *process = verdict_process(job);
+	const struct summary *run = job->run->summary;
+	uint64_t suppressed = job->style->verdicts->suppressed;
 	struct out *out = job->out;
+	size_t count;
 
 	out_format(out,
 		   "<?xml version=\"1.0\"?>\n<valgrindoutput>\n"
@@ -205,16 +208,6 @@ static void put_head(const struct tables_job *job)
 	out_text(out, "<args>\n<vargv>\n<exe>holdtrace</exe>\n</vargv>\n<argv>\n");
 	put_element(out, "exe", process->executable ?: process->name ?: "?");
 	out_text(out, "</argv>\n</args>\n");
-}
-
-void tables_print_memcheck(const struct tables_job *job)
-{
-	const struct summary *run = job->run->summary;
-	uint64_t suppressed = job->style->verdicts->suppressed;
-	struct out *out = job->out;
-	size_t count;
-
-	put_head(job);
 	put_status(job, "RUNNING", 0);
 	count = verdicts_errors(job, NULL, put_xml_error, out);
 	put_status(job, "FINISHED", run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);

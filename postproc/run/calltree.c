@@ -138,30 +138,14 @@ void calltree_see_time(struct calltree *tree, uint64_t time_ns)
 		tree->last_ns = time_ns;
 }
 
-static enum calltree_rank rank_of(const struct event *event)
-{
-	if (event->flags & CALL_OPEN)
-		return CALLTREE_OPEN;
-	if (event->moment == MOMENT_HALF)
-		return CALLTREE_HALF;
-	return event->part ? CALLTREE_PART : CALLTREE_CALL;
-}
-
-/*
- * Whether another thread reuses both tid and pthread_t without a note about its start. In that
- * case, the numbers of calls start again, at a time after all events of the earlier thread.
- */
-static bool is_born_again(const struct calltree_thread *thread, const struct event *event)
-{
-	return event->enter_ns > thread->last_ns &&
-	       (event->call == thread->newest_call || event->call <= thread->newest_call / 2);
-}
-
 void calltree_add(struct calltree *tree, const struct event *event, uint32_t symbol, uint32_t path,
 		  const uint64_t extra[2])
 {
 	struct calltree_thread *thread = thread_of(tree, event);
-	enum calltree_rank rank = rank_of(event);
+	enum calltree_rank rank = event->flags & CALL_OPEN	 ? CALLTREE_OPEN
+				  : event->moment == MOMENT_HALF ? CALLTREE_HALF
+				  : event->part			 ? CALLTREE_PART
+								 : CALLTREE_CALL;
 	struct calltree_record record = {
 		.number = event->call,
 		.enter_ns = event->enter_ns,
@@ -173,7 +157,12 @@ void calltree_add(struct calltree *tree, const struct event *event, uint32_t sym
 		.path = path,
 	};
 
-	if (is_born_again(thread, event))
+	/*
+	 * another thread may reuse both tid and pthread_t without a note about its start; then the
+	 * numbers of calls start again, at a time after all events of the earlier thread
+	 */
+	if (event->enter_ns > thread->last_ns &&
+	    (event->call == thread->newest_call || event->call <= thread->newest_call / 2))
 		begin_life(tree, thread, event->pthread);
 	if (thread->newest_call < event->call)
 		thread->newest_call = event->call;
@@ -384,26 +373,11 @@ static void open_steps(struct calltree *tree, const struct calltree_record *reco
 	}
 }
 
-static void take_record(struct calltree *tree)
-{
-	const struct calltree_record *record = &tree->record;
-	bool is_other_life = record->place != tree->place;
-	uint32_t kept = is_other_life ? 0 : count_around(tree, record);
-
-	if (kept == CALLTREE_LEVELS)
-		kept--;
-	close_down_to(tree, kept, record->enter_ns);
-	if (tree->paths)
-		open_steps(tree, record);
-	tree->place = record->place;
-	open_call(tree, record);
-	next_record(tree);
-}
-
 int calltree_next_thread(struct calltree *tree, uint64_t *handle, uint64_t *children,
 			 struct error *err)
 {
-	uint64_t number = tree->record.place >> 32;
+	const struct calltree_record *record = &tree->record;
+	uint64_t number = record->place >> 32;
 	int rc;
 
 	if (!tree->has_record)
@@ -418,8 +392,17 @@ int calltree_next_thread(struct calltree *tree, uint64_t *handle, uint64_t *chil
 	tree->index = tree->last_enter = tree->root_children = 0;
 	tree->next_child = 1;
 	tree->place = tree->record.place;
-	while (tree->has_record && tree->record.place >> 32 == number)
-		take_record(tree);
+	while (tree->has_record && record->place >> 32 == number) {
+		bool is_other_life = record->place != tree->place;
+		uint32_t kept = is_other_life ? 0 : count_around(tree, record);
+
+		close_down_to(tree, kept - (kept == CALLTREE_LEVELS), record->enter_ns);
+		if (tree->paths)
+			open_steps(tree, record);
+		tree->place = record->place;
+		open_call(tree, record);
+		next_record(tree);
+	}
 	close_down_to(tree, 0, CALLTREE_NEVER);
 	rc = spill_error(&tree->sort.spill, err);
 	if (rc == 0)

@@ -52,25 +52,6 @@ struct threads_state {
 
 /* ---- one thread ---- */
 
-static bool is_forgotten(const struct thread_life *thread)
-{
-	return thread->backtrace && !thread->is_joined && !thread->is_detached;
-}
-
-static void describe_fate(char *text, size_t size, const struct thread_life *thread)
-{
-	if (*thread->open_call)
-		snprintf(text, size, "in %s", thread->open_call);
-	else if (thread->is_joined)
-		snprintf(text, size, "joined");
-	else if (thread->is_detached)
-		snprintf(text, size, "detached");
-	else if (is_forgotten(thread))
-		snprintf(text, size, "never joined");
-	else
-		*text = '\0';
-}
-
 /* ---- the tree of a process ---- */
 
 struct alike_key {
@@ -124,13 +105,22 @@ static void make_tree(struct threads_state *state)
 	for (uint32_t i = 0; i < count; i++) {
 		const struct thread_life *life = &state->threads.list.items[i];
 		struct node *node = &state->nodes[i];
+		bool is_forgotten;
 
 		*node = (struct node){ .first = THREAD_NONE, .next = THREAD_NONE };
 		node->alike = node->last_alike = i;
 		node->next_alike = THREAD_NONE;
 		node->count = 1;
-		describe_fate(node->fate, sizeof(node->fate), life);
-		state->forgotten += is_forgotten(life);
+		is_forgotten = life->backtrace && !life->is_joined && !life->is_detached;
+		if (*life->open_call)
+			snprintf(node->fate, sizeof(node->fate), "in %s", life->open_call);
+		else
+			snprintf(node->fate, sizeof(node->fate), "%s",
+				 life->is_joined     ? "joined"
+				 : life->is_detached ? "detached"
+				 : is_forgotten	     ? "never joined"
+						     : "");
+		state->forgotten += is_forgotten;
 		if (!life->backtrace)
 			continue;
 		node->backtrace =

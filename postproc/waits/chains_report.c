@@ -54,168 +54,6 @@ struct critical {
 
 #define CALL_LEAST 10000u /* in ns: shorter calls of LANE_OTHER are ignored */
 
-static void critical_add(struct critical *critical, const struct lane_wait *wait)
-{
-	if (wait->until_ns <= wait->since_ns ||
-	    (wait->kind == LANE_OTHER && wait->until_ns - wait->since_ns < CALL_LEAST))
-		return;
-	if (critical->waits.count < CRITICAL_WAITS)
-		*ARRAY_ADD(&critical->waits) = *wait;
-	else
-		critical->waits.items[critical->next++ % CRITICAL_WAITS] = *wait;
-}
-
-/* ---- the walk ---- */
-
-/* Sorts waits by thread, then by their end. */
-ORDER_FUNCTION(compare, struct lane_wait,
-	       ORDER(a->thread, b->thread) ?: ORDER(a->until_ns, b->until_ns))
-
-/* Returns the thread's last wait that ended no later than until_ns; NULL: none. */
-static const struct lane_wait *last_wait(const struct critical *critical, uint32_t thread,
-					 uint64_t until_ns)
-{
-	const struct lane_wait key = { .thread = thread, .until_ns = until_ns };
-	size_t low = ARRAY_SEARCH(critical->waits.count, at,
-				  compare(&critical->waits.items[at], &key) <= 0);
-	const struct lane_wait *found = low ? &critical->waits.items[low - 1] : NULL;
-
-	return found && found->thread == thread ? found : NULL;
-}
-
-struct walk {
-	const struct critical *critical;
-	const struct threads *threads;
-	void (*tell)(void *user, const struct critical_part *part);
-	void *user;
-	/* the part at the current position of the walk; its start is not known yet */
-	struct critical_part ran;
-};
-
-/* Completes the part in which the thread ran: it began at since_ns. */
-static void ran_since(struct walk *walk, uint64_t since_ns)
-{
-	walk->ran.since_ns = since_ns;
-	if (since_ns < walk->ran.until_ns)
-		walk->tell(walk->user, &walk->ran);
-}
-
-static void go_on(struct walk *walk, uint32_t thread, uint64_t until_ns,
-		  const struct trace_node *backtrace)
-{
-	walk->ran = (struct critical_part){
-		.step = CRITICAL_RAN, .thread = thread, .until_ns = until_ns, .backtrace = backtrace
-	};
-}
-
-/*
- * Returns the time at which the waker ended the wait; 0: unknown. For a join, the joined thread is
- * assumed to end when the wait ends.
- */
-static uint64_t woken_at(const struct lane_wait *wait)
-{
-	if (!wait->waker_thread || wait->waker_thread == wait->thread)
-		return 0;
-	if (wait->kind == LANE_JOIN)
-		return wait->until_ns;
-	return wait->woken_ns > wait->since_ns && wait->woken_ns <= wait->until_ns ? wait->woken_ns
-										   : 0;
-}
-
-static void pass_wait(struct walk *walk, const struct lane_wait *wait)
-{
-	uint64_t woken_ns = woken_at(wait), first_ns = walk->critical->first_ns;
-	struct critical_part part = { .step = woken_ns ? CRITICAL_WOKEN : CRITICAL_WAITED,
-				      .thread = wait->thread,
-				      .since_ns = woken_ns ? woken_ns : wait->since_ns,
-				      .until_ns = wait->until_ns,
-				      .backtrace = wait->waiter,
-				      .function = wait->function };
-
-	if (part.since_ns < first_ns)
-		part.since_ns = first_ns;
-	if (part.since_ns < part.until_ns)
-		walk->tell(walk->user, &part);
-	if (woken_ns)
-		go_on(walk, wait->waker_thread, part.since_ns, wait->waker);
-	else
-		go_on(walk, wait->thread, part.since_ns, wait->waiter);
-}
-
-/*
- * Returns the thread that created the current one; NULL: unknown, or the path does not include the
- * creation. *born_ns: time of the creation.
- */
-static const struct thread_life *maker_of(const struct walk *walk, uint64_t *born_ns)
-{
-	uint32_t number = map_get(&walk->threads->by_number, 0, walk->ran.thread);
-	const struct thread_life *life = number && number <= walk->threads->list.count
-						 ? &walk->threads->list.items[number - 1]
-						 : NULL;
-
-	if (!life || life->creator >= walk->threads->list.count ||
-	    life->first_ns <= walk->critical->first_ns || life->first_ns >= walk->ran.until_ns)
-		return NULL;
-	*born_ns = life->first_ns;
-	return &walk->threads->list.items[life->creator];
-}
-
-/*
- * Goes back to the thread's last wait or, if it has none, to the thread that created it. Returns
- * false at the start of the path.
- */
-static bool step_back(struct walk *walk)
-{
-	const struct critical *critical = walk->critical;
-	const struct lane_wait *wait = last_wait(critical, walk->ran.thread, walk->ran.until_ns);
-	const struct thread_life *maker;
-	uint64_t born_ns;
-
-	if (wait && wait->until_ns > critical->first_ns) {
-		ran_since(walk, wait->until_ns);
-		pass_wait(walk, wait);
-		return true;
-	}
-	maker = maker_of(walk, &born_ns);
-	ran_since(walk, maker ? born_ns : critical->first_ns);
-	if (maker)
-		go_on(walk, maker->tid, born_ns, NULL);
-	return maker;
-}
-
-/*
- * Follows the path from its end, calls tell() for each part of it, and then removes all waits.
- * threads: the threads of the process.
- */
-static void critical_process(struct critical *critical, const struct threads *threads,
-			     void (*tell)(void *user, const struct critical_part *part), void *user)
-{
-	struct walk walk = { .critical = critical, .threads = threads, .tell = tell, .user = user };
-	/* in a damaged trace, the walk may pass a wait twice; this limit then ends the loop */
-	size_t steps = critical->waits.count + threads->list.count + 1;
-	uint64_t first_ns = UINT64_MAX;
-
-	/*
-	 * if waits were overwritten in the ring buffer, the path begins at the end of the earliest
-	 * remaining one
-	 */
-	for (size_t i = 0; critical->next && i < critical->waits.count; i++)
-		if (critical->waits.items[i].until_ns < first_ns)
-			first_ns = critical->waits.items[i].until_ns;
-	if (first_ns != UINT64_MAX && first_ns > critical->first_ns)
-		critical->first_ns = first_ns;
-	ARRAY_SORT(&critical->waits, compare);
-	go_on(&walk, critical->last_thread, critical->last_ns, NULL);
-	if (critical->waits.count && critical->first_ns) {
-		while (steps && step_back(&walk))
-			steps--;
-		if (!steps)
-			ran_since(&walk, critical->first_ns);
-	}
-	critical->waits.count = critical->next = 0;
-	critical->first_ns = critical->last_ns = 0;
-}
-
 #define CHAINS_SHOWN 20u /* number of chains that are shown without --top */
 
 /* Sums of the waits with the same pair of call sites, in all processes. */
@@ -282,6 +120,184 @@ static uint32_t number_of(struct chains_state *state, uint32_t kind, uint64_t ke
 	return entry->value;
 }
 
+/* ---- the walk ---- */
+
+/* Sorts waits by thread, then by their end. */
+ORDER_FUNCTION(compare, struct lane_wait,
+	       ORDER(a->thread, b->thread) ?: ORDER(a->until_ns, b->until_ns))
+
+/* Returns the thread's last wait that ended no later than until_ns; NULL: none. */
+static const struct lane_wait *last_wait(const struct critical *critical, uint32_t thread,
+					 uint64_t until_ns)
+{
+	const struct lane_wait key = { .thread = thread, .until_ns = until_ns };
+	size_t low = ARRAY_SEARCH(critical->waits.count, at,
+				  compare(&critical->waits.items[at], &key) <= 0);
+	const struct lane_wait *found = low ? &critical->waits.items[low - 1] : NULL;
+
+	return found && found->thread == thread ? found : NULL;
+}
+
+/* Finds or adds the row for a part of the path. Returns its index. */
+static uint32_t step_of(struct chains_state *state, const struct critical_part *part)
+{
+	uint64_t place = number_of(state, OF_BACKTRACE, (uintptr_t)part->backtrace);
+	uint32_t thread = number_of(state, OF_THREAD, (uint64_t)state->pid << 32 | part->thread);
+	uint32_t kind = OF_STEP + (uint32_t)part->step, number;
+	struct step row = { .step = part->step,
+			    .pid = state->pid,
+			    .thread = part->thread,
+			    .backtrace = part->backtrace };
+
+	number = map_get(&state->index, kind, place << 32 | thread);
+	if (number)
+		return number;
+	number = ARRAY_NUMBER(&state->steps);
+	map_set(&state->index, kind, place << 32 | thread, number);
+	row.function = pool_copy(&state->names, part->function);
+	state->steps.items[number] = row;
+	return number;
+}
+
+static void add_part(struct chains_state *state, const struct critical_part *part)
+{
+	uint32_t number = step_of(state, part);
+	struct step *step = &state->steps.items[number];
+
+	step->count++;
+	step->ns += part->until_ns - part->since_ns;
+	/* the path is followed backwards, so this is the earliest time so far */
+	step->first_ns = part->since_ns;
+}
+
+struct walk {
+	struct chains_state *state;
+	/* the part at the current position of the walk; its start is not known yet */
+	struct critical_part ran;
+};
+
+/* Completes the part in which the thread ran: it began at since_ns. */
+static void ran_since(struct walk *walk, uint64_t since_ns)
+{
+	walk->ran.since_ns = since_ns;
+	if (since_ns < walk->ran.until_ns)
+		add_part(walk->state, &walk->ran);
+}
+
+static void go_on(struct walk *walk, uint32_t thread, uint64_t until_ns,
+		  const struct trace_node *backtrace)
+{
+	walk->ran = (struct critical_part){
+		.step = CRITICAL_RAN, .thread = thread, .until_ns = until_ns, .backtrace = backtrace
+	};
+}
+
+/*
+ * Returns the time at which the waker ended the wait; 0: unknown. For a join, the joined thread is
+ * assumed to end when the wait ends.
+ */
+static uint64_t woken_at(const struct lane_wait *wait)
+{
+	if (!wait->waker_thread || wait->waker_thread == wait->thread)
+		return 0;
+	if (wait->kind == LANE_JOIN)
+		return wait->until_ns;
+	return wait->woken_ns > wait->since_ns && wait->woken_ns <= wait->until_ns ? wait->woken_ns
+										   : 0;
+}
+
+static void pass_wait(struct walk *walk, const struct lane_wait *wait)
+{
+	uint64_t woken_ns = woken_at(wait), first_ns = walk->state->critical.first_ns;
+	struct critical_part part = { .step = woken_ns ? CRITICAL_WOKEN : CRITICAL_WAITED,
+				      .thread = wait->thread,
+				      .since_ns = woken_ns ? woken_ns : wait->since_ns,
+				      .until_ns = wait->until_ns,
+				      .backtrace = wait->waiter,
+				      .function = wait->function };
+
+	if (part.since_ns < first_ns)
+		part.since_ns = first_ns;
+	if (part.since_ns < part.until_ns)
+		add_part(walk->state, &part);
+	if (woken_ns)
+		go_on(walk, wait->waker_thread, part.since_ns, wait->waker);
+	else
+		go_on(walk, wait->thread, part.since_ns, wait->waiter);
+}
+
+/*
+ * Returns the thread that created the current one; NULL: unknown, or the path does not include the
+ * creation. *born_ns: time of the creation.
+ */
+static const struct thread_life *maker_of(const struct walk *walk, uint64_t *born_ns)
+{
+	const struct threads *threads = &walk->state->lanes.threads;
+	uint32_t number = map_get(&threads->by_number, 0, walk->ran.thread);
+	const struct thread_life *life =
+		number && number <= threads->list.count ? &threads->list.items[number - 1] : NULL;
+
+	if (!life || life->creator >= threads->list.count ||
+	    life->first_ns <= walk->state->critical.first_ns ||
+	    life->first_ns >= walk->ran.until_ns)
+		return NULL;
+	*born_ns = life->first_ns;
+	return &threads->list.items[life->creator];
+}
+
+/*
+ * Goes back to the thread's last wait or, if it has none, to the thread that created it. Returns
+ * false at the start of the path.
+ */
+static bool step_back(struct walk *walk)
+{
+	const struct critical *critical = &walk->state->critical;
+	const struct lane_wait *wait = last_wait(critical, walk->ran.thread, walk->ran.until_ns);
+	const struct thread_life *maker;
+	uint64_t born_ns;
+
+	if (wait && wait->until_ns > critical->first_ns) {
+		ran_since(walk, wait->until_ns);
+		pass_wait(walk, wait);
+		return true;
+	}
+	maker = maker_of(walk, &born_ns);
+	ran_since(walk, maker ? born_ns : critical->first_ns);
+	if (maker)
+		go_on(walk, maker->tid, born_ns, NULL);
+	return maker;
+}
+
+/* Follows the path from its end, adds each part of it, and then removes all waits. */
+static void critical_process(struct chains_state *state)
+{
+	struct critical *critical = &state->critical;
+	struct walk walk = { .state = state };
+	/* in a damaged trace, the walk may pass a wait twice; this limit then ends the loop */
+	size_t steps = critical->waits.count + state->lanes.threads.list.count + 1;
+	uint64_t first_ns = UINT64_MAX;
+
+	/*
+	 * if waits were overwritten in the ring buffer, the path begins at the end of the earliest
+	 * remaining one
+	 */
+	for (size_t i = 0; critical->next && i < critical->waits.count; i++)
+		if (critical->waits.items[i].until_ns < first_ns)
+			first_ns = critical->waits.items[i].until_ns;
+	if (first_ns != UINT64_MAX && first_ns > critical->first_ns)
+		critical->first_ns = first_ns;
+	ARRAY_SORT(&critical->waits, compare);
+	go_on(&walk, critical->last_thread, critical->last_ns, NULL);
+	if (critical->waits.count && critical->first_ns) {
+		while (steps && step_back(&walk))
+			steps--;
+		if (!steps)
+			ran_since(&walk, critical->first_ns);
+	}
+	critical->waits.count = critical->next = 0;
+	critical->first_ns = critical->last_ns = 0;
+}
+
 /* ---- waits ---- */
 
 /*
@@ -323,6 +339,7 @@ static void add_wait(struct chains_state *state, const struct lane_wait *wait, b
 static void on_wait(void *user, const struct lane_wait *wait)
 {
 	struct chains_state *state = user;
+	struct critical *critical = &state->critical;
 	uint32_t pid = summary_current(state->run->summary)->pid;
 
 	if (wait->kind != LANE_OTHER)
@@ -330,7 +347,13 @@ static void on_wait(void *user, const struct lane_wait *wait)
 	if (state->run->options->is_of_set && wait->thread == pid)
 		add_wait(state, wait, true);
 	chains_add(&state->chains, wait, pid);
-	critical_add(&state->critical, wait);
+	if (wait->until_ns <= wait->since_ns ||
+	    (wait->kind == LANE_OTHER && wait->until_ns - wait->since_ns < CALL_LEAST))
+		return;
+	if (critical->waits.count < CRITICAL_WAITS)
+		*ARRAY_ADD(&critical->waits) = *wait;
+	else
+		critical->waits.items[critical->next++ % CRITICAL_WAITS] = *wait;
 }
 
 static void chains_report_event(void *user, const struct event *event)
@@ -353,41 +376,6 @@ static void chains_report_note(void *user, const struct event *event)
 	lanes_note(&((struct chains_state *)user)->lanes, event);
 }
 
-/* ---- the critical path ---- */
-
-/* Finds or adds the row for a part of the path. Returns its index. */
-static uint32_t step_of(struct chains_state *state, const struct critical_part *part)
-{
-	uint64_t place = number_of(state, OF_BACKTRACE, (uintptr_t)part->backtrace);
-	uint32_t thread = number_of(state, OF_THREAD, (uint64_t)state->pid << 32 | part->thread);
-	uint32_t kind = OF_STEP + (uint32_t)part->step, number;
-	struct step row = { .step = part->step,
-			    .pid = state->pid,
-			    .thread = part->thread,
-			    .backtrace = part->backtrace };
-
-	number = map_get(&state->index, kind, place << 32 | thread);
-	if (number)
-		return number;
-	number = ARRAY_NUMBER(&state->steps);
-	map_set(&state->index, kind, place << 32 | thread, number);
-	row.function = pool_copy(&state->names, part->function);
-	state->steps.items[number] = row;
-	return number;
-}
-
-static void on_part(void *user, const struct critical_part *part)
-{
-	struct chains_state *state = user;
-	uint32_t number = step_of(state, part);
-	struct step *step = &state->steps.items[number];
-
-	step->count++;
-	step->ns += part->until_ns - part->since_ns;
-	/* the path is followed backwards, so this is the earliest time so far */
-	step->first_ns = part->since_ns;
-}
-
 static void chains_report_process(void *user)
 {
 	struct chains_state *state = user;
@@ -396,7 +384,7 @@ static void chains_report_process(void *user)
 	state->pid = summary_current(state->run->summary)->pid;
 	state->is_partial |= state->critical.next != 0;
 	chains_process(&state->chains, state->pid);
-	critical_process(&state->critical, &state->lanes.threads, on_part, state);
+	critical_process(state);
 	lanes_clear(&state->lanes);
 }
 
