@@ -69,21 +69,6 @@ static uint8_t *put_process_of(uint8_t *at, const struct trace_process *process)
 	return put_process(at, &packet, process->has_tails);
 }
 
-static uint8_t *put_mapping_of(uint8_t *at, const struct trace_mapping *mapping)
-{
-	uint8_t path[TEXT_ROOM], build_id[256 + PACKET_NAME_COPY];
-	struct encode_packet_mapping packet = {
-		.from = mapping->from,
-		.to = mapping->to,
-		.path = text_of(path, mapping->path, TEXT_CLIP),
-		.code = mapping->code,
-		.offset = mapping->offset,
-		.build_id = text_of(build_id, mapping->build_id, 128),
-	};
-
-	return put_mapping(at, &packet, mapping->has_tail);
-}
-
 static uint8_t *put_heap_of(uint8_t *at, const struct wire_heap *state)
 {
 	struct encode_packet_heap packet = {
@@ -136,26 +121,20 @@ struct encode_packet_call packet_of_call(const struct event *event)
 	};
 }
 
-static uint8_t *put_arguments_of(uint8_t *at, uint8_t *end, const struct event *event)
-{
-	struct values values = { .at = at, .end = end };
-
-	for (uint32_t i = 0; i < event->argument_count; i++)
-		values_put_text(&values, event->arguments[i].name, event->arguments[i].value,
-				strlen(event->arguments[i].value));
-	values_end(&values);
-	return values.at;
-}
-
 static uint8_t *put_call_of(struct packets *packets, const struct event *event)
 {
 	uint8_t name[TEXT_ROOM];
 	struct encode_packet_call call = packet_of_call(event);
+	struct values values = { .end = packets->bytes + packets->room };
 	uint8_t *at;
 
 	call.function = text_of(name, event->function->name, TEXT_CLIP);
-	at = put_call(packets->bytes, &call, event->has_tail);
-	at = put_arguments_of(at, packets->bytes + packets->room, event);
+	values.at = put_call(packets->bytes, &call, event->has_tail);
+	for (uint32_t i = 0; i < event->argument_count; i++)
+		values_put_text(&values, event->arguments[i].name, event->arguments[i].value,
+				strlen(event->arguments[i].value));
+	values_end(&values);
+	at = values.at;
 	if (event->backtrace) {
 		struct encode_packet_backtrace packet = { .frames = { 0, packets->frames } };
 
@@ -187,7 +166,15 @@ size_t packets_of(struct packets *packets, const struct event *event)
 				true);
 		break;
 	case EVENT_MAPPING:
-		at = put_mapping_of(at, event->mapping);
+		at = put_mapping(at,
+				 &(struct encode_packet_mapping){
+					 .from = event->mapping->from,
+					 .to = event->mapping->to,
+					 .path = text_of(one, event->mapping->path, TEXT_CLIP),
+					 .code = event->mapping->code,
+					 .offset = event->mapping->offset,
+					 .build_id = text_of(two, event->mapping->build_id, 128) },
+				 event->mapping->has_tail);
 		break;
 	case EVENT_CONTEXT:
 		at = put_context(

@@ -61,35 +61,6 @@ static void add_pair(struct text_header *header, const char *key, const char *va
 			(struct text_pair){ slice_of(key), slice_of(value) };
 }
 
-/*
- * Writes the names of the filters in the order leaks, compress, resolve. Leaves out the input's own
- * `compress`, because the groups of the input are not preserved.
- */
-static void make_filter(const struct text_writer *writer, struct header_words *words)
-{
-	const struct writer_views *views = writer->options.views;
-	const char *old = "";
-
-	for (size_t i = 0; i < writer->process->header_count; i++)
-		if (!strcmp(writer->process->headers[i].name, "filter"))
-			old = writer->process->headers[i].value;
-	snprintf(words->filter, sizeof(words->filter), "%s%s%s",
-		 views->leaks || strstr(old, "leaks") ? "|leaks" : "",
-		 views->compress ? "|compress" : "", strstr(old, "resolve") ? "|resolve" : "");
-}
-
-/* Writes the start time as sp-rtrace does: month and day without leading zeros, in local time. */
-static void make_time(const struct trace_process *process, struct header_words *words)
-{
-	time_t seconds = process->seconds;
-	struct tm tm;
-
-	if (!seconds || !localtime_r(&seconds, &tm))
-		return;
-	snprintf(words->time, sizeof(words->time), "%d.%d.%d %02d:%02d:%02d", tm.tm_year + 1900,
-		 tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
-}
-
 /* Writes the name of the process. Escapes commas, because they separate the pairs of the header. */
 static void make_name(const char *name, struct header_words *words)
 {
@@ -106,13 +77,19 @@ static void make_name(const char *name, struct header_words *words)
 static void header_of_packets(const struct trace_process *process, struct header_words *words)
 {
 	struct text_header *header = &words->header;
+	time_t seconds = process->seconds;
+	struct tm tm;
 
 	add_pair(header, "version", "2.0");
 	if (process->arch)
 		add_pair(header, "arch", process->arch);
-	make_time(process, words);
-	if (*words->time)
+	/* as sp-rtrace does: month and day without leading zeros, in local time */
+	if (seconds && localtime_r(&seconds, &tm)) {
+		snprintf(words->time, sizeof(words->time), "%d.%d.%d %02d:%02d:%02d",
+			 tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
+			 tm.tm_sec);
 		add_pair(header, "timestamp", words->time);
+	}
 	if (process->name) {
 		make_name(process->name, words);
 		add_pair(header, "process", words->name);
@@ -163,9 +140,20 @@ static void print_header(struct text_writer *writer)
 {
 	const struct trace_process *process = writer->process;
 	int64_t depth = writer->options.depth >= 0 ? writer->options.depth : process->depth;
+	const struct writer_views *views = writer->options.views;
 	struct header_words words = { 0 };
+	const char *old = "";
 
-	make_filter(writer, &words);
+	for (size_t i = 0; i < process->header_count; i++)
+		if (!strcmp(process->headers[i].name, "filter"))
+			old = process->headers[i].value;
+	/*
+	 * the names of the filters in the order leaks, compress, resolve; without the input's own
+	 * `compress`, because the groups of the input are not preserved
+	 */
+	snprintf(words.filter, sizeof(words.filter), "%s%s%s",
+		 views->leaks || strstr(old, "leaks") ? "|leaks" : "",
+		 views->compress ? "|compress" : "", strstr(old, "resolve") ? "|resolve" : "");
 	if (depth >= 0)
 		snprintf(words.depth, sizeof(words.depth), "%" PRId64, depth);
 	if (process->header_count)

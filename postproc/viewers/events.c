@@ -86,19 +86,6 @@ static bool put_text(struct out *out, const struct event *event, bool has_argume
 	return !out_error(out);
 }
 
-/* Returns the number of the event's call site, from 1. */
-static uint32_t number_of(struct events *events, const struct event *event)
-{
-	const struct trace_node *backtrace = report_caller(events->run, event);
-	struct map_entry *entry = map_put(&events->numbers, 0, (uintptr_t)backtrace);
-
-	if (!entry->value) {
-		*ARRAY_ADD(&events->sites) = backtrace;
-		entry->value = (uint32_t)events->sites.count;
-	}
-	return entry->value;
-}
-
 static void on_event(void *user, const struct event *event)
 {
 	struct events *events = user;
@@ -109,8 +96,16 @@ static void on_event(void *user, const struct event *event)
 		events->too_long++;
 		return;
 	}
-	if (event->backtrace && event->backtrace->count)
-		site = number_of(events, event);
+	if (event->backtrace && event->backtrace->count) {
+		const struct trace_node *backtrace = report_caller(events->run, event);
+		struct map_entry *entry = map_put(&events->numbers, 0, (uintptr_t)backtrace);
+
+		if (!entry->value) {
+			*ARRAY_ADD(&events->sites) = backtrace;
+			entry->value = (uint32_t)events->sites.count;
+		}
+		site = entry->value;
+	}
 	if (event->time_ns > events->last_ns)
 		events->last_ns = event->time_ns;
 	piece = spill_sort_reserve(&events->sort, sizeof(site) + events->text.used);

@@ -17,37 +17,29 @@
 
 /* ---- memory ---- */
 
-/* Returns the index of a site's backtrace in file->places. */
-static uint32_t place_of(struct firefox *file, uint32_t index)
-{
-	struct map_entry *entry = map_put(&file->numbers, 0, index);
-	const struct site *site = sites_at(ledger_sites(file->run->ledger), index);
-
-	if (entry->value)
-		return entry->value;
-	*ARRAY_ADD(&file->places) = report_site(file->run, site);
-	entry->value = (uint32_t)file->places.count - 1;
-	return entry->value;
-}
-
 static void firefox_move(void *user, const struct ledger_move *move)
 {
 	struct firefox *file = user;
 	int64_t bytes = (int64_t)move->bytes, count = move->count;
 	uint64_t acquired = move->item->acquired_ns, now = move->event->time_ns;
-	uint32_t place;
+	struct map_entry *place;
 
 	if (ledger_class(file->run->ledger, move->class)->known != RESOURCE_MEMORY)
 		return;
-	place = place_of(file, move->site);
+	place = map_put(&file->numbers, 0, move->site);
+	if (!place->value) {
+		place->value = (uint32_t)file->places.count;
+		*ARRAY_ADD(&file->places) = report_site(
+			file->run, sites_at(ledger_sites(file->run->ledger), move->site));
+	}
 	file->now += move->is_acquisition ? move->bytes : -move->bytes;
 	curve_add(&file->curve, now, file->now);
 	if (move->is_acquisition) {
-		spans_add(&file->spans, place, now, SPANS_NEVER, count, bytes);
+		spans_add(&file->spans, place->value, now, SPANS_NEVER, count, bytes);
 		return;
 	}
-	spans_add(&file->spans, place, acquired, SPANS_NEVER, count, -bytes);
-	spans_add(&file->spans, place, acquired, now, -count, bytes);
+	spans_add(&file->spans, place->value, acquired, SPANS_NEVER, count, -bytes);
+	spans_add(&file->spans, place->value, acquired, now, -count, bytes);
 }
 
 /* ---- waits ---- */

@@ -69,17 +69,6 @@ static void put_known(struct firefox *file, bool is_known, uint64_t number)
 
 /* ---- stacks of a thread ---- */
 
-static uint32_t frame_of(struct firefox *file, const struct stacks_frame *frame)
-{
-	struct map_entry *entry = map_put(&file->frames, 0, frame->number);
-
-	if (entry->value)
-		return entry->value;
-	*ARRAY_ADD(&file->frame_list) = frame;
-	entry->value = (uint32_t)file->frame_list.count;
-	return entry->value;
-}
-
 /* Returns the index of a backtrace in the thread's table of stacks. */
 static uint32_t stack_of(struct firefox *file, const struct trace_node *backtrace,
 			 const char *called)
@@ -88,13 +77,18 @@ static uint32_t stack_of(struct firefox *file, const struct trace_node *backtrac
 	uint32_t node = 0;
 
 	for (size_t i = count; i; i--) {
-		uint32_t frame = frame_of(file, file->stacks.stack[i - 1]);
-		uint64_t key = (uint64_t)node << 32 | frame;
-		struct map_entry *entry = frame ? map_put(&file->nodes, 0, key) : NULL;
-		uint64_t *place = entry && !entry->value ? ARRAY_ADD(&file->node_list) : NULL;
+		const struct stacks_frame *frame = file->stacks.stack[i - 1];
+		struct map_entry *known = map_put(&file->frames, 0, frame->number), *entry;
+		uint64_t key;
 
-		if (place) {
-			*place = key;
+		if (!known->value) {
+			*ARRAY_ADD(&file->frame_list) = frame;
+			known->value = (uint32_t)file->frame_list.count;
+		}
+		key = (uint64_t)node << 32 | known->value;
+		entry = map_put(&file->nodes, 0, key);
+		if (!entry->value) {
+			*ARRAY_ADD(&file->node_list) = key;
 			entry->value = (uint32_t)file->node_list.count;
 		}
 		node = entry->value;
@@ -397,21 +391,6 @@ static struct step *make_steps(struct firefox *file, size_t *count)
 	return steps;
 }
 
-static void put_allocations(struct firefox *file, const struct step *steps, size_t count,
-			    uint32_t tid)
-{
-	json_open(&file->json, "nativeAllocations", '{');
-	COLUMN(file, "time", count, put_ms(file, steps[i].time_ns));
-	COLUMN(file, "weight", count, json_signed(&file->json, steps[i].bytes));
-	json_add_text(&file->json, "weightType", "bytes");
-	COLUMN(file, "stack", count,
-	       json_unsigned(&file->json, stack_of(file, file->places.items[steps[i].place], "?")));
-	COLUMN(file, "memoryAddress", count, json_unsigned(&file->json, steps[i].address));
-	put_constant(file, "threadId", count, tid);
-	json_add_unsigned(&file->json, "length", count);
-	json_end(&file->json);
-}
-
 static void put_memory(struct firefox *file)
 {
 	const struct summary_process *first = summary_process_at(file->run->summary, 0);
@@ -422,30 +401,19 @@ static void put_memory(struct firefox *file)
 	begin_thread(file, "memory", pid, pid);
 	put_samples(file, NULL, 0, NULL);
 	put_markers(file, NULL, 0, NULL);
-	put_allocations(file, steps, count, pid);
+	json_open(&file->json, "nativeAllocations", '{');
+	COLUMN(file, "time", count, put_ms(file, steps[i].time_ns));
+	COLUMN(file, "weight", count, json_signed(&file->json, steps[i].bytes));
+	json_add_text(&file->json, "weightType", "bytes");
+	COLUMN(file, "stack", count,
+	       json_unsigned(&file->json, stack_of(file, file->places.items[steps[i].place], "?")));
+	COLUMN(file, "memoryAddress", count, json_unsigned(&file->json, steps[i].address));
+	put_constant(file, "threadId", count, pid);
+	json_add_unsigned(&file->json, "length", count);
+	json_end(&file->json);
 	put_tables(file);
 	json_end(&file->json);
 	free(steps);
-}
-
-/*
- * For each process with a counter but without a thread that waited, writes an empty thread, because
- * a counter must belong to a thread.
- */
-static void put_idle_processes(struct firefox *file)
-{
-	for (size_t i = 0; i < file->counters.count; i++) {
-		uint32_t pid = file->counters.items[i].pid;
-		const char *name = name_of(file, pid, 0);
-
-		if (map_find(&file->main_threads, 0, pid))
-			continue;
-		begin_thread(file, name ? name : "process", pid, pid);
-		put_samples(file, NULL, 0, NULL);
-		put_markers(file, NULL, 0, NULL);
-		put_tables(file);
-		json_end(&file->json);
-	}
 }
 
 /* ---- the file ---- */
@@ -575,7 +543,21 @@ void firefox_write(struct firefox *file, struct out *out)
 	json_open(&file->json, "threads", '[');
 	put_memory(file);
 	put_threads(file);
-	put_idle_processes(file);
+	/*
+	 * a counter must belong to a thread, so write an empty one for each process with a counter
+	 * but without a thread that waited
+	 */
+	for (size_t i = 0; i < file->counters.count; i++) {
+		uint32_t pid = file->counters.items[i].pid;
+
+		if (map_find(&file->main_threads, 0, pid))
+			continue;
+		begin_thread(file, name_of(file, pid, 0) ?: "process", pid, pid);
+		put_samples(file, NULL, 0, NULL);
+		put_markers(file, NULL, 0, NULL);
+		put_tables(file);
+		json_end(&file->json);
+	}
 	json_end(&file->json);
 	COLUMN(file, "counters", file->counters.count, put_counter(file, &file->counters.items[i]));
 	json_end(&file->json);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/spill_sort.h"
 #include "packed.h"
@@ -190,23 +191,6 @@ static uint32_t string_of(struct heaptrack *file, const char *text)
 	return entry->value;
 }
 
-/* Writes the frames from the index `from` on, each as an instruction with the frame's number. */
-static void put_frames(struct heaptrack *file, size_t from)
-{
-	for (size_t i = from; i < file->stacks.frame_list.count; i++) {
-		const struct stacks_frame *frame = file->stacks.frame_list.items[i];
-		uint32_t module = string_of(file, frame->function->module);
-		uint32_t function = string_of(file, frame->function->name);
-		uint32_t source = string_of(file, frame->function->file);
-
-		packed_format(&file->packed, "i %" PRIx64 " %x %x", frame->address, module,
-			      function);
-		if (source)
-			packed_format(&file->packed, " %x %x", source, frame->line);
-		packed_bytes(&file->packed, "\n", 1);
-	}
-}
-
 /*
  * Returns the number of the trace for a backtrace. Each trace consists of a frame and the number of
  * its caller's trace, so frames are written from the outermost inwards.
@@ -217,7 +201,19 @@ static uint32_t trace_of(struct heaptrack *file, const struct heap_info *info)
 	size_t count = stacks_of(&file->stacks, info->backtrace, info->function);
 	uint32_t trace = 0;
 
-	put_frames(file, frames);
+	/* the new frames, each as an instruction with the frame's number */
+	for (; frames < file->stacks.frame_list.count; frames++) {
+		const struct stacks_frame *frame = file->stacks.frame_list.items[frames];
+		uint32_t module = string_of(file, frame->function->module);
+		uint32_t function = string_of(file, frame->function->name);
+		uint32_t source = string_of(file, frame->function->file);
+
+		packed_format(&file->packed, "i %" PRIx64 " %x %x", frame->address, module,
+			      function);
+		if (source)
+			packed_format(&file->packed, " %x %x", source, frame->line);
+		packed_bytes(&file->packed, "\n", 1);
+	}
 	for (size_t i = count; i; i--) {
 		uint32_t frame = file->stacks.stack[i - 1]->number;
 		struct map_entry *entry =
@@ -230,19 +226,6 @@ static uint32_t trace_of(struct heaptrack *file, const struct heap_info *info)
 		trace = entry->value;
 	}
 	return trace;
-}
-
-static void put_head(struct heaptrack *file)
-{
-	char *line = memory_text(viewer_command(summary_process_at(file->run->summary, 0)));
-
-	for (char *at = line; *at; at++)
-		if ((unsigned char)*at < 0x20)
-			*at = '?';
-	packed_format(&file->packed, "v %x %x\nX ", PROGRAM_VERSION, FILE_VERSION);
-	packed_bytes(&file->packed, line, strlen(line));
-	packed_bytes(&file->packed, "\n", 1);
-	free(line);
 }
 
 /*
@@ -288,6 +271,7 @@ static int heaptrack_print(void *state, struct out *out, struct error *err)
 {
 	struct heaptrack *file = state;
 	const struct summary *run = file->run->summary;
+	cleanup_free char *command = NULL;
 	int rc;
 
 	if (run->sample)
@@ -298,7 +282,13 @@ static int heaptrack_print(void *state, struct out *out, struct error *err)
 	if (rc)
 		return rc;
 	packed_begin(&file->packed, out);
-	put_head(file);
+	packed_format(&file->packed, "v %x %x\nX ", PROGRAM_VERSION, FILE_VERSION);
+	command = memory_text(viewer_command(summary_process_at(run, 0)));
+	for (char *at = command; *at; at++)
+		if ((unsigned char)*at < 0x20)
+			*at = '?';
+	packed_bytes(&file->packed, command, strlen(command));
+	packed_bytes(&file->packed, "\n", 1);
 	put_infos(file);
 	rc = put_steps(file, err);
 	packed_format(&file->packed, "c %" PRIx64 "\n",

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "stacks.h"
@@ -210,28 +211,19 @@ static struct node **sort_children(const struct node *node, uint64_t least, uint
 	return list;
 }
 
-static void put_name(struct out *out, const struct node *node)
-{
-	char *text;
-
-	if (!node->frame) {
-		out_text(out, "(heap allocation functions) malloc/new/new[], --alloc-fns, etc.");
-		return;
-	}
-	text = stacks_describe(node->frame);
-	out_name(out, text, strlen(text), ESCAPE_ALL);
-	free(text);
-}
-
 static void put_node(struct out *out, const struct node *node, unsigned depth, uint64_t least)
 {
 	uint32_t shown;
 	struct node **list = sort_children(node, least, &shown);
+	cleanup_free char *name =
+		node->frame ? stacks_describe(node->frame)
+			    : memory_text("(heap allocation functions) malloc/new/new[], "
+					  "--alloc-fns, etc.");
 	uint64_t bytes = 0;
 
 	put_indent(out, depth);
 	out_format(out, "n%" PRIu32 ": %" PRIu64 " ", shown + (shown < node->count), node->bytes);
-	put_name(out, node);
+	out_name(out, name, strlen(name), ESCAPE_ALL);
 	out_char(out, '\n');
 	for (uint32_t i = 0; i < shown; i++)
 		put_node(out, list[i], depth + 1, least);

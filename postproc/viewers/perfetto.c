@@ -404,25 +404,6 @@ static void dump_process(struct perfetto *file, const struct summary_process *pr
 			dump_class(file, i, process->pid, time_ns);
 }
 
-/*
- * Dumps the peak of a class, in the process where it was highest. This dump is a separate heap,
- * because other heaps have sums since the start.
- */
-static void dump_peak(struct perfetto *file, uint32_t class)
-{
-	char name[256];
-	const struct peaks_run *peak = &file->costs.peaks.classes[class].run;
-	struct costs_place place;
-	uint32_t at = 0;
-
-	while (costs_next(&file->costs, &at, &place))
-		if (place.place->class == class && place.peak.count)
-			add_sample(file, place.place->backtrace, place.peak, place.peak);
-	snprintf(name, sizeof(name), "%.200s at its peak",
-		 ledger_class(file->run->ledger, class)->type);
-	end_dump(file, name, peak->pid, peak->at_ns);
-}
-
 /* ---- the fold ---- */
 
 static int perfetto_begin(void *user, struct report_run *run, struct error *err)
@@ -501,9 +482,24 @@ static int perfetto_finish(void *state, struct out *out, struct error *err)
 	struct perfetto *file = state;
 	struct summary *run = file->run->summary;
 
-	for (uint32_t i = 0; i < ledger_class_count(file->run->ledger); i++)
-		if (ledger_class(file->run->ledger, i)->has_bytes)
-			dump_peak(file, i);
+	/*
+	 * dump the peak of each class, in the process where it was highest, as a separate heap,
+	 * because other heaps have sums since the start
+	 */
+	for (uint32_t i = 0; i < ledger_class_count(file->run->ledger); i++) {
+		const struct peaks_run *peak = &file->costs.peaks.classes[i].run;
+		struct costs_place place;
+		char name[256];
+
+		if (!ledger_class(file->run->ledger, i)->has_bytes)
+			continue;
+		for (uint32_t at = 0; costs_next(&file->costs, &at, &place);)
+			if (place.place->class == i && place.peak.count)
+				add_sample(file, place.place->backtrace, place.peak, place.peak);
+		snprintf(name, sizeof(name), "%.200s at its peak",
+			 ledger_class(file->run->ledger, i)->type);
+		end_dump(file, name, peak->pid, peak->at_ns);
+	}
 	return perfetto_print(&file->packets, &file->stacks, &run->space, run->start_ns,
 			      file->wall_ns, out, err);
 }

@@ -231,48 +231,33 @@ static uint32_t add_mapping(struct interned *interned, uint32_t number, const ch
 	return number;
 }
 
-static uint32_t mapping_of(struct interned *interned, const struct stacks_frame *frame)
+static void add_frame(struct interned *interned, const struct stacks_frame *frame)
 {
 	const struct space_module *module =
 		frame->address ? space_module_at(interned->space, frame->address) : NULL;
-	struct map_entry *entry =
+	struct map_entry *mapping =
 		module ? map_put(&interned->numbers, OF_MODULE, module->id + 1ull) : NULL;
-
-	if (!entry)
-		return 1;
-	if (!entry->value)
-		entry->value = add_mapping(interned, module->id + 2, module->path, module);
-	return entry->value;
-}
-
-/* Returns the number of a source file; 0: the file is unknown. */
-static uint32_t source_of(struct interned *interned, const char *file)
-{
-	struct map_entry *entry =
-		*file ? map_put(&interned->numbers, OF_SOURCE, (uintptr_t)file) : NULL;
-
-	if (!entry)
-		return 0;
-	if (!entry->value) {
-		entry->value = ++interned->sources;
-		add_text(interned, INTERNED_SOURCE, entry->value, file);
-	}
-	return entry->value;
-}
-
-static void add_frame(struct interned *interned, const struct stacks_frame *frame)
-{
-	uint32_t mapping = mapping_of(interned, frame);
-	uint32_t source = source_of(interned, frame->function->file);
+	uint32_t mapping_number = 1;
+	const char *file = frame->function->file; /* "": unknown */
 	struct proto *entry = &interned->packets->inner;
+	struct map_entry *source;
 
+	if (mapping && !mapping->value)
+		mapping->value = add_mapping(interned, module->id + 2, module->path, module);
+	if (mapping)
+		mapping_number = mapping->value;
+	source = *file ? map_put(&interned->numbers, OF_SOURCE, (uintptr_t)file) : NULL;
+	if (source && !source->value) {
+		source->value = ++interned->sources;
+		add_text(interned, INTERNED_SOURCE, source->value, file);
+	}
 	proto_clear(entry);
 	proto_unsigned(entry, FRAME_ID, frame->number);
 	proto_unsigned(entry, FRAME_FUNCTION, frame->function->number);
-	proto_unsigned(entry, FRAME_MAPPING, mapping);
+	proto_unsigned(entry, FRAME_MAPPING, mapping_number);
 	proto_unsigned(entry, FRAME_ADDRESS, frame->offset);
 	if (source)
-		proto_unsigned(entry, FRAME_SOURCE, source);
+		proto_unsigned(entry, FRAME_SOURCE, source->value);
 	if (frame->line)
 		proto_unsigned(entry, FRAME_LINE, frame->line);
 	add_interned(interned, INTERNED_FRAME, entry);

@@ -18,8 +18,9 @@ static bool is_sum(const void *item, const void *key)
 	       sum->waker == wait->waker && !strcmp(sum->function, wait->function);
 }
 
-static void wait_sums_add(struct wait_sums *sums, const struct lane_wait *wait)
+static void on_wait(void *user, const struct lane_wait *wait)
 {
+	struct wait_sums *sums = &((struct profile *)user)->waits;
 	uint64_t hash = hash_two(sums->table.seed ^ wait->kind, (uintptr_t)wait->waiter,
 				 (uintptr_t)wait->waker);
 	struct wait_sum *sum = hash_table_find(&sums->table, hash, is_sum, wait);
@@ -40,11 +41,6 @@ static void wait_sums_add(struct wait_sums *sums, const struct lane_wait *wait)
 		sum->longest_ns = ns;
 }
 
-static void on_wait(void *user, const struct lane_wait *wait)
-{
-	wait_sums_add(&((struct profile *)user)->waits, wait);
-}
-
 int profile_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct profile *profile = user;
@@ -53,9 +49,7 @@ int profile_begin(void *user, struct report_run *run, struct error *err)
 	(void)err;
 	costs_begin(&profile->costs, run);
 	lanes_begin(&profile->lanes, run, &listener);
-	struct wait_sums *sums = &profile->waits;
-	*sums = (struct wait_sums){ 0 };
-	hash_table_init(&sums->table);
+	hash_table_init(&profile->waits.table);
 	stacks_init(&profile->stacks, run->naming);
 	return 0;
 }
@@ -126,24 +120,6 @@ static void add_column(struct profile *profile, const char *prefix, const char *
 	column->title[0] = (char)toupper((unsigned char)column->title[0]);
 }
 
-/* Adds the columns of memory, with the names that pprof itself uses. */
-static void add_memory(struct profile *profile)
-{
-	static const struct {
-		const char *name, *unit, *title;
-	} costs[] = {
-		{ "alloc_objects", "count", "AllocObjects" },
-		{ "alloc_space", "bytes", "AllocBytes" },
-		{ "inuse_objects", "count", "LiveObjects" },
-		{ "inuse_space", "bytes", "LiveBytes" },
-		{ "peak_objects", "count", "PeakObjects" },
-		{ "peak_space", "bytes", "PeakBytes" },
-	};
-
-	for (size_t i = 0; i < sizeof(costs) / sizeof(*costs); i++)
-		add_column(profile, "", costs[i].name, costs[i].unit, costs[i].title);
-}
-
 /*
  * Adds the columns of another class, with the names in the reports: fd_opened, fd_open,
  * mapping_live_bytes.
@@ -180,7 +156,13 @@ void profile_columns(struct profile *profile)
 	struct costs_place place;
 	uint32_t at = 0;
 
-	add_memory(profile);
+	/* the names that pprof itself uses */
+	add_column(profile, "", "alloc_objects", "count", "AllocObjects");
+	add_column(profile, "", "alloc_space", "bytes", "AllocBytes");
+	add_column(profile, "", "inuse_objects", "count", "LiveObjects");
+	add_column(profile, "", "inuse_space", "bytes", "LiveBytes");
+	add_column(profile, "", "peak_objects", "count", "PeakObjects");
+	add_column(profile, "", "peak_space", "bytes", "PeakBytes");
 	add_column(profile, "", "contentions", "count", "Waits");
 	add_column(profile, "", "delay", "nanoseconds", "WaitedNs");
 	while (costs_next(&profile->costs, &at, &place)) {

@@ -71,40 +71,35 @@ static bool is_frame(const void *item, const void *key)
 	       a->is_inlined == b->is_inlined;
 }
 
-static const struct stacks_frame *frame_of(struct stacks *stacks, const struct stacks_frame *wanted)
-{
-	uint64_t hash = hash_two(stacks->frames.seed, (uintptr_t)wanted->function->number,
-				 wanted->address ^ (uint64_t)wanted->line << 48);
-	struct stacks_frame *frame = hash_table_find(&stacks->frames, hash, is_frame, wanted);
-
-	if (frame)
-		return frame;
-	frame = pool_alloc(&stacks->pool, sizeof(*frame));
-	*ARRAY_ADD(&stacks->frame_list) = frame;
-	hash_table_add(&stacks->frames, hash, frame);
-	*frame = *wanted;
-	frame->number = (uint32_t)stacks->frame_list.count;
-	return frame;
-}
-
-static const struct stacks_frame *frame_of_symbol(struct stacks *stacks,
-						  const struct naming_symbol *symbol)
+static const struct stacks_frame *frame_of(struct stacks *stacks,
+					   const struct naming_symbol *symbol)
 {
 	char text[NAMING_TEXT_MAX];
 	struct stacks_function function = { .name = symbol->function,
 					    .file = symbol->file ? symbol->file : "",
 					    .module = symbol->module ? symbol->module : "" };
-	struct stacks_frame frame = { .address = symbol->address,
-				      .offset = symbol->offset,
-				      .line = symbol->line,
-				      .is_inlined = symbol->is_inlined };
+	struct stacks_frame *frame, wanted = { .address = symbol->address,
+					       .offset = symbol->offset,
+					       .line = symbol->line,
+					       .is_inlined = symbol->is_inlined };
+	uint64_t hash;
 
 	if (!function.name) {
 		naming_text(stacks->naming, symbol, text);
 		function.name = text;
 	}
-	frame.function = function_of(stacks, &function);
-	return frame_of(stacks, &frame);
+	wanted.function = function_of(stacks, &function);
+	hash = hash_two(stacks->frames.seed, wanted.function->number,
+			wanted.address ^ (uint64_t)wanted.line << 48);
+	frame = hash_table_find(&stacks->frames, hash, is_frame, &wanted);
+	if (frame)
+		return frame;
+	frame = pool_alloc(&stacks->pool, sizeof(*frame));
+	*frame = wanted;
+	hash_table_add(&stacks->frames, hash, frame);
+	*ARRAY_ADD(&stacks->frame_list) = frame;
+	frame->number = (uint32_t)stacks->frame_list.count;
+	return frame;
 }
 
 size_t stacks_of(struct stacks *stacks, const struct trace_node *backtrace, const char *called)
@@ -115,11 +110,11 @@ size_t stacks_of(struct stacks *stacks, const struct trace_node *backtrace, cons
 		count = naming_symbols(stacks->naming, backtrace, stacks->symbols,
 				       STACKS_DEPTH_MAX);
 	for (size_t i = 0; i < count; i++)
-		stacks->stack[i] = frame_of_symbol(stacks, &stacks->symbols[i]);
+		stacks->stack[i] = frame_of(stacks, &stacks->symbols[i]);
 	if (!count) {
 		struct naming_symbol symbol = { .function = called };
 
-		stacks->stack[count++] = frame_of_symbol(stacks, &symbol);
+		stacks->stack[count++] = frame_of(stacks, &symbol);
 	}
 	return count;
 }
