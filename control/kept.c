@@ -179,11 +179,17 @@ static int kept_copy(const char *path, const char *to, char **name, struct error
 	return rc;
 }
 
-/* Copies each file of the run. to: name of the copy, if there is a single file; otherwise NULL. */
-static int keep_files(char *paths, const char *to, struct error *err)
+int ctl_keep(const struct ctl_run *run, int pid, const char *to, struct error *err)
 {
-	int left_out = ctl_cut(paths, err), rc = 0;
+	cleanup_free char *paths = NULL;
+	int rc = ctl_paths(run, pid, &paths, err), left_out;
 
+	if (!rc && !*paths)
+		rc = error_set(err, ENOENT, "no trace of process %d's run is written to a file",
+			       pid);
+	if (rc)
+		return rc;
+	left_out = ctl_cut(paths, err);
 	if (to && strchr(paths, '\n') != paths + strlen(paths) - 1)
 		return error_set(err, EINVAL,
 				 "the run has several files: omit %s, and each file gets a copy "
@@ -198,15 +204,4 @@ static int keep_files(char *paths, const char *to, struct error *err)
 			ctl_print(name);
 	}
 	return rc ? rc : left_out;
-}
-
-int ctl_keep(const struct ctl_run *run, int pid, const char *to, struct error *err)
-{
-	cleanup_free char *paths = NULL;
-	int rc = ctl_paths(run, pid, &paths, err);
-
-	if (!rc && !*paths)
-		rc = error_set(err, ENOENT, "no trace of process %d's run is written to a file",
-			       pid);
-	return rc ? rc : keep_files(paths, to, err);
 }
