@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "account/keep.h"
 #include "account/mapped.h"
 #include "base/array.h"
 #include "base/memory.h"
@@ -193,25 +192,21 @@ uint32_t ledger_class_of(struct ledger *ledger, enum resource known)
 
 /* ---- threads ---- */
 
-static uint32_t add_thread(struct ledger *ledger, uint32_t id)
-{
-	uint32_t place = map_get(&ledger->map, OF_THREAD, id);
-	struct thread *thread;
-
-	if (place)
-		return place - 1;
-	thread = ARRAY_ADD(&ledger->threads);
-	map_set(&ledger->map, OF_THREAD, id, (uint32_t)ledger->threads.count);
-	*thread = (struct thread){ .id = id, .index = (uint32_t)ledger->threads.count - 1 };
-	return (uint32_t)ledger->threads.count - 1;
-}
-
 static __attribute__((noinline)) struct thread *find_thread(struct ledger *ledger, uint32_t id)
 {
 	uint32_t *remembered = &ledger->remembered[id % THREADS_REMEMBERED];
 
-	if (!*remembered || ledger->threads.items[*remembered - 1].id != id)
-		*remembered = add_thread(ledger, id) + 1;
+	if (!*remembered || ledger->threads.items[*remembered - 1].id != id) {
+		struct map_entry *entry = map_put(&ledger->map, OF_THREAD, id);
+
+		if (!entry->value) {
+			struct thread *thread = ARRAY_ADD(&ledger->threads);
+
+			entry->value = (uint32_t)ledger->threads.count;
+			*thread = (struct thread){ .id = id, .index = entry->value - 1 };
+		}
+		*remembered = entry->value;
+	}
 	ledger->last_id = id;
 	ledger->last_thread = &ledger->threads.items[*remembered - 1];
 	return ledger->last_thread;
@@ -678,24 +673,6 @@ static void settle(struct ledger *ledger)
 		settle_oldest(ledger);
 }
 
-/*
- * Prefetches the map entry of the newest call, and the item of an earlier call whose map entry is
- * in the cache by now.
- */
-static inline void prefetch_call(struct ledger *ledger)
-{
-	unsigned newest = (ledger->oldest + ledger->queued - 1) % QUEUE_LENGTH;
-	struct call *call = &ledger->queue[newest];
-	const struct call *before = &ledger->queue[(newest + QUEUE_LENGTH - 2) % QUEUE_LENGTH];
-
-	if (!ledger->map.entries)
-		return;
-	call->home = map_home(&ledger->map, call->class, call->object);
-	__builtin_prefetch(&ledger->map.entries[call->home]);
-	if (ledger->queued > 2)
-		__builtin_prefetch(&ledger->items.items[ledger->map.entries[before->home].value]);
-}
-
 static inline bool puts_off(const struct ledger *ledger)
 {
 	return ledger->map.count >= ledger->queue_from;
@@ -716,12 +693,23 @@ static inline void make_way(struct ledger *ledger, bool puts_off)
 
 static inline void put_off(struct ledger *ledger, const struct call *call)
 {
-	struct call *place = &ledger->queue[(ledger->oldest + ledger->queued) % QUEUE_LENGTH];
+	unsigned newest = (ledger->oldest + ledger->queued) % QUEUE_LENGTH;
+	struct call *place = &ledger->queue[newest];
+	const struct call *before = &ledger->queue[(newest + QUEUE_LENGTH - 2) % QUEUE_LENGTH];
 
 	*place = *call;
 	place->event = NULL;
 	ledger->queued++;
-	prefetch_call(ledger);
+	if (!ledger->map.entries)
+		return;
+	/*
+	 * prefetches the map entry of this call, and the item of an earlier call whose map entry is
+	 * in the cache by now
+	 */
+	place->home = map_home(&ledger->map, place->class, place->object);
+	__builtin_prefetch(&ledger->map.entries[place->home]);
+	if (ledger->queued > 2)
+		__builtin_prefetch(&ledger->items.items[ledger->map.entries[before->home].value]);
 }
 
 /* ---- mappings ---- */
@@ -759,38 +747,31 @@ static void remove_mapping(struct ledger *ledger, const struct call *call)
 	}
 }
 
-static void add_mapping(struct ledger *ledger, struct call *call)
-{
-	uint64_t end = call->object + call->event->size;
-
-	if (end <= call->object) {
-		ledger->sums[call->class].acquired++;
-		return;
-	}
-	/* removes the older ranges at these addresses: their unmapping was not recorded */
-	remove_mapping(ledger, call);
-	before_cut(&ledger->before, call->object, end, false);
-	call->item = add_item(ledger, call);
-	if (mapped_add(&ledger->mapped, call->object, end, call->item))
-		report_acquisition(ledger, call);
-	else
-		remove_item(ledger, call->item);
-}
-
 static __attribute__((noinline)) void map_or_unmap(struct ledger *ledger, struct call call)
 {
 	struct before *before = &ledger->before;
-	uint64_t calls = before->calls;
+	uint64_t calls = before->calls, end = call.object + call.event->size;
 
-	if (call.event->type != CALL_TYPE_FREE) {
-		add_mapping(ledger, &call);
+	if (call.event->type == CALL_TYPE_FREE) {
+		ledger->sums[call.class].lost++;
+		/* the call may unmap ranges that were mapped before the attach */
+		before_cut(before, call.object, end_of_loss(ledger, call.event), true);
+		ledger->sums[call.class].earlier += before->calls - calls;
+		remove_mapping(ledger, &call);
 		return;
 	}
-	ledger->sums[call.class].lost++;
-	/* the call may unmap ranges that were mapped before the attach */
-	before_cut(before, call.object, end_of_loss(ledger, call.event), true);
-	ledger->sums[call.class].earlier += before->calls - calls;
+	if (end <= call.object) {
+		ledger->sums[call.class].acquired++;
+		return;
+	}
+	/* removes the older ranges at these addresses: their unmapping was not recorded */
 	remove_mapping(ledger, &call);
+	before_cut(before, call.object, end, false);
+	call.item = add_item(ledger, &call);
+	if (mapped_add(&ledger->mapped, call.object, end, call.item))
+		report_acquisition(ledger, &call);
+	else
+		remove_item(ledger, call.item);
 }
 
 /* ---- events ---- */
@@ -1137,14 +1118,31 @@ const struct before *ledger_before(const struct ledger *ledger)
 	return &ledger->before;
 }
 
-bool ledger_has_inherited(const struct ledger *ledger, uint64_t fd)
-{
-	return map_get(&ledger->map, OF_INHERITED, fd) != 0;
-}
-
 uint64_t ledger_inherited(const struct ledger *ledger)
 {
 	return ledger->inherited;
+}
+
+/* ---- descriptors that stay open over an exec ---- */
+
+size_t passed_to(const struct passed_stream *streams, size_t count, size_t i, uint64_t fd)
+{
+	while (fd > 2 && i < count && ledger_is_replaced(streams[i].ledger)) {
+		const struct trace_process *before = streams[i].process;
+		size_t next = count;
+
+		for (size_t j = 0; j < count; j++) {
+			const struct trace_process *process = streams[j].process;
+
+			if (process->pid == before->pid && process->start_ns > before->start_ns &&
+			    (next == count || process->start_ns < streams[next].process->start_ns))
+				next = j;
+		}
+		i = next;
+		if (i < count && !map_get(&streams[i].ledger->map, OF_INHERITED, fd))
+			return count;
+	}
+	return fd > 2 ? i : count;
 }
 
 /* ---- begin and end ---- */

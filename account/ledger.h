@@ -128,8 +128,6 @@ void ledger_event(struct ledger *ledger, const struct event *event);
 /* The number of inherited descriptors (~fd notes) that are still open. */
 uint64_t ledger_inherited(const struct ledger *ledger);
 
-bool ledger_has_inherited(const struct ledger *ledger, uint64_t fd);
-
 /*
  * Adds an inherited descriptor, which the note `note` (~fd) lists, to the live objects. `opened` is
  * the call by which an earlier program of the process opened it; its backtrace belongs to the
@@ -234,5 +232,19 @@ const struct ledger_sum *ledger_sum(struct ledger *ledger, uint32_t class);
  * object.
  */
 uint32_t ledger_class_of(struct ledger *ledger, enum resource known);
+
+/* A stream of a process. Each program that a process executes has its own stream and ledger. */
+struct passed_stream {
+	const struct trace_process *process;
+	struct ledger *ledger;
+};
+
+/*
+ * Follows a descriptor that was open when the program of stream `i` executed the next program
+ * (ledger_passed()). Returns the index of the stream at whose end the descriptor is still open, or
+ * `count` if it was closed. Also returns `count` for descriptors 0 to 2: a process leaves them open
+ * for its next program on purpose.
+ */
+size_t passed_to(const struct passed_stream *streams, size_t count, size_t i, uint64_t fd);
 
 #endif

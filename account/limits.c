@@ -145,40 +145,34 @@ static int refuse_name(const struct place *place, size_t length)
 			 (int)length, place->at, suggest_text(&suggest));
 }
 
-/* Parses NAME>VALUE or NAME>=VALUE, which takes `length` characters. */
-static int parse_limit(struct limit *limit, struct place *place, size_t length)
-{
-	const char *end = place->at + length;
-	size_t name = strcspn(place->at, "<>=, ");
-
-	*limit = (struct limit){ .text = place->at, .length = length };
-	if (!find_row(place->at, name, false, LIMIT_NUMBER))
-		return refuse_name(place, name);
-	place->at += name;
-	if (place->at == end || *place->at != '>')
-		return refuse_at(place, "> or >=");
-	place->at++;
-	limit->is_equal_enough = place->at < end && *place->at == '=';
-	place->at += limit->is_equal_enough;
-	return parse_value(limit, name, place, (size_t)(end - place->at));
-}
-
 int limits_parse(struct limits *limits, const char *option, const char *text, bool has_baseline,
 		 struct error *err)
 {
 	struct place place = { option, text, text, has_baseline, err };
 
 	for (;;) {
-		size_t length = strcspn(place.at, ",");
-		const char *next = place.at + length;
+		/* NAME>VALUE or NAME>=VALUE */
+		size_t length = strcspn(place.at, ","), name = strcspn(place.at, "<>=, ");
+		const char *end = place.at + length;
+		struct limit *limit;
 		int rc;
 
 		if (limits->count == LIMITS_MAX)
 			return refuse_at(&place, "fewer limits");
-		rc = parse_limit(&limits->items[limits->count++], &place, length);
-		if (rc || !*next)
+		limit = &limits->items[limits->count++];
+		*limit = (struct limit){ .text = place.at, .length = length };
+		if (!find_row(place.at, name, false, LIMIT_NUMBER))
+			return refuse_name(&place, name);
+		place.at += name;
+		if (place.at == end || *place.at != '>')
+			return refuse_at(&place, "> or >=");
+		place.at++;
+		limit->is_equal_enough = place.at < end && *place.at == '=';
+		place.at += limit->is_equal_enough;
+		rc = parse_value(limit, name, &place, (size_t)(end - place.at));
+		if (rc || !*end)
 			return rc;
-		place.at = next + 1;
+		place.at = end + 1;
 	}
 }
 

@@ -74,27 +74,17 @@ bool mapped_meets(const struct mapped *mapped, uint64_t start, uint64_t end)
 	return at < mapped->count && mapped->items[at].start < end;
 }
 
-/* The kind with that name. Unknown kinds, which a newer collector may write, count as anonymous. */
-static enum before_kind kind_of(const char *word)
-{
-	for (enum before_kind kind = 0; word && kind < BEFORE_KINDS; kind++)
-		if (!strcmp(word, before_word(kind)))
-			return kind;
-	return BEFORE_ANONYMOUS;
-}
-
-static uint64_t number_of(const struct event *note, const char *name)
-{
-	const char *text = event_argument(note, name);
-
-	return text ? strtoull(text, NULL, 16) : 0;
-}
-
 void before_add(struct before *before, const struct event *note)
 {
-	enum before_kind kind = kind_of(event_argument(note, "kind"));
-	uint64_t from = number_of(note, "from"), to = number_of(note, "to");
+	const char *word = event_argument(note, "kind");
+	enum before_kind kind = 0;
+	uint64_t from = event_number(note, "from"), to = event_number(note, "to");
 
+	while (word && kind < BEFORE_KINDS && strcmp(word, before_word(kind)) != 0)
+		kind++;
+	/* unknown kinds, which a newer collector may write, count as anonymous */
+	if (!word || kind == BEFORE_KINDS)
+		kind = BEFORE_ANONYMOUS;
 	if (from >= to || mapped_meets(&before->mapped, from, to) ||
 	    !mapped_add(&before->mapped, from, to, kind))
 		return;

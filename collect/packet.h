@@ -179,7 +179,7 @@ void values_end(struct values *values);
  * Hides packets from programs that read the sp-rtrace format. Otherwise these programs would report
  * as leaks those events that neither acquire nor release an object, and add up their sizes. A
  * hidden packet follows the two empty strings of an OCFG packet, which every such program skips;
- * trace/framing.c finds the hidden packet there.
+ * trace/decode.c finds the hidden packet there.
  */
 
 /*

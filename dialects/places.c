@@ -92,19 +92,6 @@ void places_join(const struct places *places, int64_t dirfd, const char *text, s
 	path_append(path, text, strlen(text));
 }
 
-/*
- * Returns the start of the last component of the path that ends at `to`. Does not go back beyond
- * `start`, which is after the slash of the root directory.
- */
-static char *part_before(char *start, char *to)
-{
-	if (to > start)
-		to--;
-	while (to > start && to[-1] != '/')
-		to--;
-	return to;
-}
-
 void path_clean(struct path *path)
 {
 	char *from = path->text, *to, *start;
@@ -120,7 +107,10 @@ void path_clean(struct path *path)
 		is_last = !from[length]; /* read it now, because the NUL may be overwritten below */
 
 		if (length == 2 && !memcmp(from, "..", 2)) {
-			to = part_before(start, to);
+			if (to > start)
+				to--;
+			while (to > start && to[-1] != '/')
+				to--;
 		} else if (length && !(length == 1 && *from == '.')) {
 			memmove(to, from, length);
 			to += length;

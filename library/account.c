@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "account/ledger.h"
-#include "account/passed.h"
 #include "base/array.h"
 #include "base/memory.h"
 #include "base/order.h"
@@ -159,22 +158,6 @@ static void on_open(struct library_account *account, const struct event *event)
 	};
 }
 
-static void on_note(struct library_account *account, const struct event *event)
-{
-	const char *name = event->function->name;
-	struct library_process *process = account->current;
-
-	if (!strcmp(name, NOTE_SETTINGS)) {
-		const char *locks = event_argument(event, "locks");
-
-		process->locks.is_contended = locks && !strcmp(locks, "contended");
-	}
-	if (!strcmp(name, NOTE_END) && event->time_ns > process->end_ns)
-		process->end_ns = event->time_ns;
-	if (!strcmp(name, NOTE_OPEN))
-		on_open(account, event);
-}
-
 static void on_event(struct library_account *account, const struct event *event)
 {
 	struct library_process *process;
@@ -191,7 +174,16 @@ static void on_event(struct library_account *account, const struct event *event)
 	process = account->current;
 	ledger_event(process->ledger, event);
 	if (event->kind == EVENT_NOTE) {
-		on_note(account, event);
+		const char *name = event->function->name, *locks;
+
+		if (!strcmp(name, NOTE_SETTINGS)) {
+			locks = event_argument(event, "locks");
+			process->locks.is_contended = locks && !strcmp(locks, "contended");
+		}
+		if (!strcmp(name, NOTE_END) && event->time_ns > process->end_ns)
+			process->end_ns = event->time_ns;
+		if (!strcmp(name, NOTE_OPEN))
+			on_open(account, event);
 		return;
 	}
 	if (event->time_ns > process->end_ns)
@@ -209,7 +201,8 @@ int library_account_event(struct library_account *account, const struct event *e
 
 /* ---- live objects ---- */
 
-int library_account_ask(const struct holdtrace_trace *trace, struct error *err)
+/* Checks that the trace has an account. Returns 0 or -EINVAL. */
+static int ask_account(const struct holdtrace_trace *trace, struct error *err)
 {
 	return trace->account
 		       ? 0
@@ -289,8 +282,7 @@ PUBLIC long holdtrace_trace_live(struct holdtrace_trace *trace,
 	struct error err = { 0 };
 
 	*held = NULL;
-	if (library_account_ask(trace, &err) ||
-	    account_run(trace->account, gather_objects, NULL, &err))
+	if (ask_account(trace, &err) || account_run(trace->account, gather_objects, NULL, &err))
 		return library_fail(error, &err);
 	*held = trace->account->held.items;
 	return (long)trace->account->held.count;
@@ -386,38 +378,34 @@ static int compare_processes(const void *left, const void *right)
 	return ORDER(a->process, b->process) ?: compare_held(left, right);
 }
 
-static int put_together(struct holdtrace_trace *trace, struct error *err)
-{
-	struct library_account *account = trace->account;
-	struct places places = { 0 };
-	bool is_done = true;
-
-	account->places.count = 0;
-	if (account_run(account, gather_objects, NULL, err))
-		return -ENOMEM;
-	ARRAY_SORT(&account->held, compare_processes);
-	map_init(&places.index);
-	for (size_t i = 0; is_done && i < account->held.count; i++)
-		if (!account->held.items[i].is_part)
-			is_done = add_to_place(trace, &places, &account->held.items[i]);
-	map_clear(&places.index);
-	free(places.last_process);
-	free(places.classes);
-	ARRAY_SORT(&account->places, compare_places);
-	return is_done ? 0 : error_system(err, ENOMEM, "cannot collect live objects");
-}
-
 PUBLIC long holdtrace_trace_sites(struct holdtrace_trace *trace,
 				  const struct holdtrace_site **places,
 				  struct holdtrace_error *error)
 {
+	struct library_account *account = trace->account;
+	struct places state = { 0 };
 	struct error err = { 0 };
+	bool is_done = true;
 
 	*places = NULL;
-	if (library_account_ask(trace, &err) || put_together(trace, &err))
+	if (ask_account(trace, &err) || account_run(account, gather_objects, NULL, &err))
 		return library_fail(error, &err);
-	*places = trace->account->places.items;
-	return (long)trace->account->places.count;
+	account->places.count = 0;
+	ARRAY_SORT(&account->held, compare_processes);
+	map_init(&state.index);
+	for (size_t i = 0; is_done && i < account->held.count; i++)
+		if (!account->held.items[i].is_part)
+			is_done = add_to_place(trace, &state, &account->held.items[i]);
+	map_clear(&state.index);
+	free(state.last_process);
+	free(state.classes);
+	ARRAY_SORT(&account->places, compare_places);
+	if (!is_done) {
+		error_system(&err, ENOMEM, "cannot collect live objects");
+		return library_fail(error, &err);
+	}
+	*places = account->places.items;
+	return (long)account->places.count;
 }
 
 /* ---- waits ---- */
@@ -523,7 +511,7 @@ PUBLIC long holdtrace_trace_waits(struct holdtrace_trace *trace,
 	int ret;
 
 	*waits = NULL;
-	if (library_account_ask(trace, &err))
+	if (ask_account(trace, &err))
 		return library_fail(error, &err);
 	ret = holdtrace_trace_skip(trace, error);
 	if (ret < 0)

@@ -41,17 +41,6 @@ struct holdtrace_trace {
 	bool hands_out_notes;
 };
 
-/* `options` must outlive the result. Returns NULL if no memory is left. */
-struct library_names *library_names_create(const struct holdtrace_options *options);
-void library_names_destroy(struct library_names *names);
-
-/* Store an event's mapping (_map), or a new backtrace of an event (_meet). Return 0 or -ENOMEM. */
-int library_names_map(struct library_names *names, const struct event *event);
-int library_names_meet(struct library_names *names, const struct event *event);
-
-/* Returns the number of backtraces that were added; their ids are below this number. */
-size_t library_names_met(const struct library_names *names);
-
 /*
  * Returns the node of the address map for a backtrace that was added before. The same code has the
  * same node in all processes. Returns NULL if no memory is left.
@@ -66,9 +55,6 @@ void library_account_destroy(struct library_account *account);
 /* Adds a call or note. Returns 0 or -ENOMEM. */
 int library_account_event(struct library_account *account, const struct event *event,
 			  struct error *err);
-
-/* Checks that the trace has an account. Returns 0 or -EINVAL. */
-int library_account_ask(const struct holdtrace_trace *trace, struct error *err);
 
 /* Copies err to the error struct of the library's caller. Returns -err->number. */
 int library_fail(struct holdtrace_error *error, const struct error *err);

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "hook_table.h"
+#include "naming/naming.h"
 #include "trace/merge.h"
 
 int library_fail(struct holdtrace_error *error, const struct error *err)
@@ -24,41 +25,139 @@ PUBLIC const char *holdtrace_version(void)
 	return PACKAGE_VERSION;
 }
 
+/* ---- names of frames ---- */
+
+/*
+ * Names are resolved only on request. Until then, the mappings of each process and the first event
+ * of each backtrace are stored. The first event determines the mappings that apply to the
+ * backtrace.
+ */
+
+/* The first event of a backtrace. */
+struct origin {
+	uint64_t index;
+	uint32_t section;
+};
+
+struct section {
+	ARRAY_OF(const struct trace_mapping *) mappings;
+	const char *program;
+};
+
+struct library_names {
+	ARRAY_OF(struct origin) origins;   /* indexed by backtrace */
+	ARRAY_OF(struct section) sections; /* indexed by section number - 1 */
+	struct address_space space;
+	struct naming *naming; /* NULL: no name was requested yet */
+	struct naming_files files;
+	uint32_t section; /* the section whose mappings are in the address map */
+	size_t mapped;	  /* number of that section's mappings that are in the address map */
+};
+
+#define SYMBOLS_MAX 2048
+
+const struct trace_node *library_names_place(struct library_names *names,
+					     const struct backtrace *backtrace)
+{
+	const struct origin *origin = &names->origins.items[backtrace->id];
+	const struct section *section = ARRAY_AT(&names->sections, origin->section);
+
+	if (!section)
+		return NULL;
+	/* adds to the address map those mappings of the process that have been read so far */
+	if (names->section != origin->section) {
+		space_begin_process(&names->space);
+		names->section = origin->section;
+		names->mapped = 0;
+	}
+	while (names->mapped < section->mappings.count)
+		if (space_map(&names->space, section->mappings.items[names->mapped++]) < 0)
+			return NULL;
+	return space_backtrace(&names->space, backtrace, origin->index);
+}
+
+/*
+ * Fills `frames` with functions. A frame of the backtrace yields several functions if some were
+ * inlined into it.
+ */
+static long fill_frames(struct naming_symbol *symbols, size_t count,
+			const struct backtrace *backtrace, struct holdtrace_frame *frames,
+			size_t max)
+{
+	const struct trace_node *at = backtrace->node;
+
+	for (size_t i = 0; i < count && i < max; i++) {
+		frames[i] = (struct holdtrace_frame){
+			.address = at->address,
+			.offset = symbols[i].offset,
+			.function = symbols[i].function,
+			.file = symbols[i].file,
+			.module = symbols[i].module,
+			.line = symbols[i].line,
+			.is_inlined = symbols[i].is_inlined,
+		};
+		if (!symbols[i].is_inlined && at->count)
+			at = at->caller;
+	}
+	return (long)(count < max ? count : max);
+}
+
+static long look_up_names(struct holdtrace_trace *trace, const struct backtrace *backtrace,
+			  struct holdtrace_frame *frames, size_t max, struct error *err)
+{
+	static const char sentence[] = "cannot look up names";
+	struct library_names *names = trace->names;
+	const struct trace_node *place = library_names_place(names, backtrace);
+	struct naming_symbol *symbols;
+	long count;
+
+	if (!place)
+		return error_system(err, ENOMEM, sentence);
+	if (!names->naming) {
+		int ret = naming_create(&names->naming, &names->space, &names->files, err);
+
+		if (ret < 0)
+			return ret;
+	}
+	symbols = calloc(SYMBOLS_MAX, sizeof(*symbols));
+	if (!symbols)
+		return error_system(err, ENOMEM, sentence);
+	count = fill_frames(symbols, naming_symbols(names->naming, place, symbols, SYMBOLS_MAX),
+			    backtrace, frames, max);
+	free(symbols);
+	return count;
+}
+
+PUBLIC long holdtrace_trace_names(struct holdtrace_trace *trace, uint32_t id,
+				  struct holdtrace_frame *frames, size_t max,
+				  struct holdtrace_error *error)
+{
+	const struct backtrace *backtrace = trace_backtrace(trace->trace, id);
+	struct error err = { 0 };
+	long count;
+
+	if (!backtrace || id >= trace->names->origins.count)
+		return 0;
+	count = look_up_names(trace, backtrace, frames, max, &err);
+	return count < 0 ? library_fail(error, &err) : count;
+}
+
 /* ---- open and close ---- */
-
-static int read_options(struct trace_options *to, const struct holdtrace_options *from,
-			struct error *err)
-{
-	int ret = 0;
-
-	to->memory_max = from->memory_max;
-	to->no_wait = from->flags & HOLDTRACE_NOW;
-	if (from->since)
-		ret = instant_parse(&to->since, from->since, err);
-	if (ret == 0 && from->until)
-		ret = instant_parse(&to->until, from->until, err);
-	return ret;
-}
-
-static bool is_directory(const char *path)
-{
-	struct stat status;
-
-	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
 
 /* Copies the options that are needed after the trace was opened. */
 static int keep_options(struct holdtrace_trace *trace, const struct holdtrace_options *options,
 			struct error *err)
 {
-	struct holdtrace_options kept = *options;
-
 	trace->hands_out_notes = options->flags & HOLDTRACE_NOTES;
 	trace->root = options->root ? strdup(options->root) : NULL;
 	trace->debug_directory = options->debug_directory ? strdup(options->debug_directory) : NULL;
-	kept.root = trace->root;
-	kept.debug_directory = trace->debug_directory;
-	trace->names = library_names_create(&kept);
+	trace->names = calloc(1, sizeof(*trace->names));
+	if (trace->names) {
+		trace->names->files.root = trace->root;
+		trace->names->files.debug_dir = trace->debug_directory;
+		trace->names->section = HOLDTRACE_NO_ID;
+		space_init(&trace->names->space);
+	}
 	trace->frames = calloc(1, sizeof(*trace->frames));
 	if (options->flags & HOLDTRACE_ACCOUNT) {
 		if (options->since)
@@ -76,18 +175,6 @@ static int keep_options(struct holdtrace_trace *trace, const struct holdtrace_op
 	return 0;
 }
 
-static int open_paths(struct holdtrace_trace *trace, const char *const *paths, size_t count,
-		      const struct trace_options *options, struct error *err)
-{
-	int ret;
-
-	trace->has_origin = count != 1 || is_directory(paths[0]);
-	if (trace->has_origin)
-		return trace_merge_open(&trace->trace, paths, count, options, err);
-	ret = trace_open(&trace->trace, paths[0], options, err);
-	return ret ? error_prefix(err, "%s", paths[0]) : 0;
-}
-
 PUBLIC int holdtrace_trace_open(struct holdtrace_trace **trace, const char *const *paths,
 				size_t count, const struct holdtrace_options *options,
 				struct holdtrace_error *error)
@@ -96,6 +183,7 @@ PUBLIC int holdtrace_trace_open(struct holdtrace_trace **trace, const char *cons
 	struct holdtrace_trace *new = calloc(1, sizeof(*new));
 	struct trace_options wanted = { 0 };
 	struct error err = { 0 };
+	struct stat status;
 	int ret;
 
 	*trace = NULL;
@@ -104,11 +192,18 @@ PUBLIC int holdtrace_trace_open(struct holdtrace_trace **trace, const char *cons
 		return library_fail(error, &err);
 	}
 	options = options ? options : &defaults;
+	wanted.memory_max = options->memory_max;
+	wanted.no_wait = options->flags & HOLDTRACE_NOW;
+	new->has_origin = count != 1 || (stat(paths[0], &status) == 0 && S_ISDIR(status.st_mode));
 	ret = keep_options(new, options, &err);
-	if (ret == 0)
-		ret = read_options(&wanted, options, &err);
-	if (ret == 0)
-		ret = open_paths(new, paths, count, &wanted, &err);
+	if (ret == 0 && options->since)
+		ret = instant_parse(&wanted.since, options->since, &err);
+	if (ret == 0 && options->until)
+		ret = instant_parse(&wanted.until, options->until, &err);
+	if (ret == 0 && new->has_origin)
+		ret = trace_merge_open(&new->trace, paths, count, &wanted, &err);
+	else if (ret == 0 && (ret = trace_open(&new->trace, paths[0], &wanted, &err)) != 0)
+		ret = error_prefix(&err, "%s", paths[0]);
 	if (ret < 0) {
 		holdtrace_trace_close(new);
 		return library_fail(error, &err);
@@ -122,7 +217,15 @@ PUBLIC void holdtrace_trace_close(struct holdtrace_trace *trace)
 	if (!trace)
 		return;
 	library_account_destroy(trace->account);
-	library_names_destroy(trace->names);
+	if (trace->names) {
+		naming_destroy(trace->names->naming);
+		space_free(&trace->names->space);
+		for (size_t i = 0; i < trace->names->sections.count; i++)
+			free(trace->names->sections.items[i].mappings.items);
+		free(trace->names->sections.items);
+		free(trace->names->origins.items);
+		free(trace->names);
+	}
 	trace_close(trace->trace);
 	if (trace->frames) {
 		pool_free(&trace->frames->pool);
@@ -141,15 +244,27 @@ PUBLIC void holdtrace_trace_close(struct holdtrace_trace *trace)
 static inline int keep_facts(struct holdtrace_trace *trace, const struct event *event,
 			     struct error *err)
 {
-	const struct backtrace *backtrace = event->backtrace;
-	int ret = 0;
+	static const char sentence[] = "cannot store mappings and backtraces";
+	uint32_t number = event->process->section - 1;
+	struct library_names *names = trace->names;
 
-	if (event->kind == EVENT_MAPPING)
-		ret = library_names_map(trace->names, event);
-	else if (event_is_call(event) && backtrace &&
-		 backtrace->id >= library_names_met(trace->names))
-		ret = library_names_meet(trace->names, event);
-	return ret < 0 ? error_system(err, ENOMEM, "cannot store mappings and backtraces") : 0;
+	if (event->kind == EVENT_MAPPING) {
+		struct section *section = ARRAY_AT(&names->sections, number);
+		const struct trace_mapping **place = section ? ARRAY_ADD(&section->mappings) : NULL;
+
+		if (!place)
+			return error_system(err, ENOMEM, sentence);
+		*place = event->mapping;
+	} else if (event_is_call(event) && event->backtrace) {
+		while (names->origins.count <= event->backtrace->id) {
+			struct origin *origin = ARRAY_ADD(&names->origins);
+
+			if (!origin)
+				return error_system(err, ENOMEM, sentence);
+			*origin = (struct origin){ event->index, number };
+		}
+	}
+	return 0;
 }
 
 /* Finds the next event to return. Returns 1, 0 at the end, or a negative errno. */
@@ -185,12 +300,11 @@ static inline int next_event(struct holdtrace_trace *trace, const struct event *
 	return 1;
 }
 
-static enum holdtrace_effect effect_of(const struct event *event)
-{
-	if (event->type == CALL_TYPE_ALLOC)
-		return HOLDTRACE_ACQUIRES;
-	return event->type == CALL_TYPE_FREE ? HOLDTRACE_RELEASES : HOLDTRACE_NEITHER;
-}
+static const uint32_t effects[] = {
+	[CALL_TYPE_NONE] = HOLDTRACE_NEITHER,
+	[CALL_TYPE_FREE] = HOLDTRACE_RELEASES,
+	[CALL_TYPE_ALLOC] = HOLDTRACE_ACQUIRES,
+};
 
 /* Expands to X(member, value) for each member of an event. */
 #define EVENT_MEMBERS(X)                                                        \
@@ -208,7 +322,7 @@ static enum holdtrace_effect effect_of(const struct event *event)
 	X(function, event->function->id)                                        \
 	X(resource, event->resource->id)                                        \
 	X(operation, (uint32_t)event->operation)                                \
-	X(effect, (uint32_t)effect_of(event))                                   \
+	X(effect, effects[event->type])                                         \
 	X(flags, event->flags)                                                  \
 	X(error, event->error)                                                  \
 	X(backtrace, event->backtrace ? event->backtrace->id : HOLDTRACE_NO_ID) \

@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "console.h"
 #include "postproc/request/newest.h"
-#include "trace/inputs.h"
+#include "trace/bundle.h"
 
 #define WORKERS_MAX 64
 #define READ_SIZE   (256u << 10)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "resolver/allocated.h"
+#include "resolver/debuginfo.h"
 
 #include <dwarf.h>
 #include <stdio.h>
@@ -176,31 +176,6 @@ static bool read_constant(Dwarf_Die *die, unsigned attribute, uint64_t *value)
 	return true;
 }
 
-/* Returns the register of the first argument as an operation of DWARF; 0: unknown. */
-static unsigned first_argument(unsigned machine)
-{
-	return machine == EM_X86_64 ? DW_OP_reg5 : machine == EM_AARCH64 ? DW_OP_reg0 : 0;
-}
-
-static void take_size(struct allocated_search *search, Dwarf_Die *call)
-{
-	unsigned wanted = first_argument(search->scope.machine);
-	Dwarf_Attribute found;
-	Dwarf_Op *operations;
-	Dwarf_Die parameter;
-	size_t count;
-
-	if (dwarf_child(call, &parameter) != 0)
-		return;
-	do {
-		if (dwarf_attr(&parameter, DW_AT_location, &found) &&
-		    dwarf_getlocation(&found, &operations, &count) == 0 && count == 1 &&
-		    operations->atom == wanted &&
-		    !read_constant(&parameter, DW_AT_call_value, &search->size))
-			read_constant(&parameter, DW_AT_GNU_call_site_value, &search->size);
-	} while (debuginfo_next(&search->budget, &parameter));
-}
-
 /* Whether an address is on the same line of the same inlined call, and sets its position. */
 static bool is_in_scope(const struct allocated_search *search, uint64_t address,
 			struct debug_scope *scope)
@@ -218,10 +193,17 @@ static bool is_in_scope(const struct allocated_search *search, uint64_t address,
 /* Takes a call that is not inlined. The names of version 4 of DWARF are extensions of GNU. */
 static void take_call(struct allocated_search *search, Dwarf_Die *call)
 {
-	Dwarf_Attribute found;
-	Dwarf_Die function = *call;
+	unsigned machine = search->scope.machine;
+	/* the register of the first argument; 0: unknown */
+	unsigned wanted = machine == EM_X86_64	  ? DW_OP_reg5
+			  : machine == EM_AARCH64 ? DW_OP_reg0
+						  : 0;
+	Dwarf_Die function = *call, parameter;
 	struct debug_scope scope;
+	Dwarf_Attribute found;
+	Dwarf_Op *operations;
 	Dwarf_Addr after;
+	size_t count;
 
 	if ((!dwarf_attr(call, DW_AT_call_return_pc, &found) &&
 	     !dwarf_attr(call, DW_AT_low_pc, &found)) ||
@@ -232,7 +214,15 @@ static void take_call(struct allocated_search *search, Dwarf_Die *call)
 		const char *name = text_of(&function, DW_AT_linkage_name);
 
 		search->is_array = name && !strncmp(name, "_Zna", 4);
-		take_size(search, call);
+		if (dwarf_child(call, &parameter) != 0)
+			return;
+		do {
+			if (dwarf_attr(&parameter, DW_AT_location, &found) &&
+			    dwarf_getlocation(&found, &operations, &count) == 0 && count == 1 &&
+			    operations->atom == wanted &&
+			    !read_constant(&parameter, DW_AT_call_value, &search->size))
+				read_constant(&parameter, DW_AT_GNU_call_site_value, &search->size);
+		} while (debuginfo_next(&search->budget, &parameter));
 	} else if (is_in_scope(search, after - 1, &scope)) {
 		take_constructor(search, &function, scope.line, scope.column, NULL);
 	}
@@ -312,34 +302,6 @@ static void walk(struct allocated_search *search, Dwarf_Die *parent, bool is_ins
 	} while (debuginfo_next(&search->budget, &die));
 }
 
-/*
- * clang does not describe calls of functions without a declaration, such as operator new. Reads the
- * size from the code: on x86-64, mov $SIZE,%edi (0xbf) before the call (5 bytes).
- */
-static void read_size(struct allocated_search *search)
-{
-	uint8_t code[10];
-	uint32_t size;
-
-	if (search->size || search->scope.machine != EM_X86_64 ||
-	    !debuginfo_code(search->debuginfo, search->after - sizeof(code), code, sizeof(code)) ||
-	    code[0] != 0xbf)
-		return;
-	memcpy(&size, code + 1, sizeof(size));
-	search->size = size;
-}
-
-/*
- * Whether the size that the call passes is that of an object of the class, or of an array of them.
- */
-static bool has_size(const struct allocated_search *search, uint64_t size)
-{
-	if (!search->is_array || !size)
-		return size && search->size == size;
-	/* the number of elements may precede them */
-	return !search->size || search->size % size == 0 || (search->size - 8) % size == 0;
-}
-
 /* ---- classes that other units define ---- */
 
 /*
@@ -417,20 +379,11 @@ void allocated_index_free(struct class_index *index)
 	free(index);
 }
 
-static uint64_t find_size(const struct class_index *index, const char *name)
-{
-	uint64_t hash = hash_bytes(0, name, strlen(name));
-	size_t i = ARRAY_SEARCH(index->items.count, at, index->items.items[at].hash < hash);
-
-	return i < index->items.count && index->items.items[i].hash == hash
-		       ? index->items.items[i].size
-		       : 0;
-}
-
 bool allocated_type(struct debuginfo *debuginfo, uint64_t address, char type[ALLOCATED_MAX])
 {
 	struct allocated_search search = { .debuginfo = debuginfo, .after = address + 1 };
 	cleanup_free char *name = NULL;
+	uint8_t code[10];
 	size_t length, own;
 	bool ignored;
 
@@ -440,7 +393,14 @@ bool allocated_type(struct debuginfo *debuginfo, uint64_t address, char type[ALL
 	walk(&search, &search.scope.function,
 	     dwarf_dieoffset(&search.scope.function) == dwarf_dieoffset(&search.scope.innermost),
 	     0);
-	read_size(&search);
+	/*
+	 * clang does not describe calls of functions without a declaration, such as operator new:
+	 * reads the size from the code, on x86-64 mov $SIZE,%edi (0xbf) before the call (5 bytes)
+	 */
+	if (!search.size && search.scope.machine == EM_X86_64 &&
+	    debuginfo_code(debuginfo, search.after - sizeof(code), code, sizeof(code)) &&
+	    code[0] == 0xbf)
+		search.size = code[1] | code[2] << 8 | code[3] << 16 | (uint32_t)code[4] << 24;
 	if (!search.found.linkage)
 		take_code(&search);
 	if (!search.budget || !search.found.linkage || search.is_ambiguous)
@@ -455,7 +415,19 @@ bool allocated_type(struct debuginfo *debuginfo, uint64_t address, char type[ALL
 		return false;
 	memcpy(type, name, length - own);
 	type[length - own] = '\0';
-	if (!search.found.size)
-		search.found.size = find_size(debuginfo_classes(debuginfo), type);
-	return has_size(&search, search.found.size);
+	if (!search.found.size) {
+		const struct class_index *index = debuginfo_classes(debuginfo);
+		uint64_t hash = hash_bytes(0, type, strlen(type));
+		size_t i = ARRAY_SEARCH(index->items.count, at, index->items.items[at].hash < hash);
+
+		search.found.size = i < index->items.count && index->items.items[i].hash == hash
+					    ? index->items.items[i].size
+					    : 0;
+	}
+	/* the call passes the size of an object of the class, or of an array of them */
+	if (!search.is_array || !search.found.size)
+		return search.found.size && search.size == search.found.size;
+	/* the number of elements may precede them */
+	return !search.size || search.size % search.found.size == 0 ||
+	       (search.size - 8) % search.found.size == 0;
 }

@@ -4,9 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/memory.h"
-#include "resolver/allocated.h"
-#include "resolver/dwp.h"
-#include "resolver/ranges.h"
+#include "base/order.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -15,6 +13,69 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- ranges ---- */
+
+void ranges_add(struct ranges *ranges, uint64_t from, uint64_t to, uint32_t item, uint32_t rank)
+{
+	if (from < to)
+		*ARRAY_ADD(ranges) =
+			(struct range){ .from = from, .to = to, .item = item, .rank = rank };
+}
+
+static int by_start(const void *left, const void *right)
+{
+	const struct range *a = left, *b = right;
+
+	/*
+	 * if two ranges begin at the same address, the larger one comes first, because a search
+	 * returns the last match
+	 */
+	return ORDER(a->from, b->from) ?: ORDER(b->to, a->to)
+		?: ORDER(a->rank, b->rank) ?: ORDER(b->item, a->item);
+}
+
+void ranges_sort(struct ranges *ranges)
+{
+	uint64_t reach = 0;
+
+	ARRAY_SORT(ranges, by_start);
+	for (size_t i = 0; i < ranges->count; i++) {
+		if (ranges->items[i].to > reach)
+			reach = ranges->items[i].to;
+		ranges->items[i].reach = reach;
+	}
+}
+
+const struct range *ranges_before(const struct ranges *ranges, uint64_t address)
+{
+	size_t low = ARRAY_SEARCH(ranges->count, at, ranges->items[at].from <= address);
+
+	return low ? &ranges->items[low - 1] : NULL;
+}
+
+const struct range *ranges_find(const struct ranges *ranges, uint64_t address)
+{
+	const struct range *range = ranges_before(ranges, address);
+
+	if (!range)
+		return NULL;
+	for (; range->reach > address; range--) {
+		if (range->to > address)
+			return range;
+		if (range == ranges->items)
+			break;
+	}
+	return NULL;
+}
+
+void ranges_free(struct ranges *ranges)
+{
+	free(ranges->items);
+	*ranges = (struct ranges){ 0 };
+}
+
+/* ---- debug information ---- */
 
 /*
  * Limit of nested namespaces and blocks. Real programs have a few levels; a hostile file may have
@@ -61,23 +122,6 @@ struct debuginfo {
 	struct ranges ranges;	     /* items are indices in `units` */
 	struct class_index *classes; /* NULL until it is needed */
 };
-
-static bool is_mangling_language(int language)
-{
-	switch (language) {
-	case DW_LANG_C_plus_plus:
-	case DW_LANG_C_plus_plus_03:
-	case DW_LANG_C_plus_plus_11:
-	case DW_LANG_C_plus_plus_14:
-	case DW_LANG_ObjC_plus_plus:
-	case DW_LANG_Rust:
-	case DW_LANG_D:
-	case DW_LANG_Swift:
-		return true;
-	default:
-		return false;
-	}
-}
 
 static void add_units(struct debuginfo *debuginfo)
 {
@@ -402,7 +446,20 @@ static void scan_unit(struct debuginfo *debuginfo, struct unit *unit, bool is_de
 		find_split(debuginfo, unit);
 	unit->is_scanned = true;
 	unit->is_deep = is_deep;
-	unit->is_mangling = is_mangling_language(dwarf_srclang(&unit->tree));
+	switch (dwarf_srclang(&unit->tree)) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+	case DW_LANG_ObjC_plus_plus:
+	case DW_LANG_Rust:
+	case DW_LANG_D:
+	case DW_LANG_Swift:
+		unit->is_mangling = true;
+		break;
+	default:
+		unit->is_mangling = false;
+	}
 	unit->is_rust = dwarf_srclang(&unit->tree) == DW_LANG_Rust;
 	unit->functions.count = 0;
 	unit->ranges.count = 0;
@@ -505,24 +562,6 @@ static const char *name_of(const struct unit *unit, Dwarf_Die *die, bool *is_lin
 	return name ? name : source;
 }
 
-static void name_frame(const struct unit *unit, struct function *function, Dwarf_Die *inlined,
-		       struct debug_frame *frame)
-{
-	frame->is_mangling = unit->is_mangling;
-	if (inlined) {
-		frame->name = name_of(unit, inlined, &frame->is_linkage, &frame->generics);
-		return;
-	}
-	if (!function->is_named) {
-		function->name =
-			name_of(unit, &function->die, &function->is_linkage, &function->generics);
-		function->is_named = true;
-	}
-	frame->name = function->name;
-	frame->generics = function->generics;
-	frame->is_linkage = function->is_linkage;
-}
-
 /* Sets the file and line of the inlined call. */
 static void find_call(struct unit *unit, Dwarf_Die *inlined, struct debug_frame *frame)
 {
@@ -595,9 +634,22 @@ unsigned debuginfo_find(struct debuginfo *debuginfo, uint64_t address, struct de
 		}
 		if (i > 0)
 			find_call(at.unit, &at.chain[at.count - i], &frames[i]);
-		if (at.function)
-			name_frame(at.unit, at.function,
-				   i < at.count ? &at.chain[at.count - 1 - i] : NULL, &frames[i]);
+		if (!at.function)
+			continue;
+		frames[i].is_mangling = at.unit->is_mangling;
+		if (i < at.count) {
+			frames[i].name = name_of(at.unit, &at.chain[at.count - 1 - i],
+						 &frames[i].is_linkage, &frames[i].generics);
+			continue;
+		}
+		if (!at.function->is_named)
+			at.function->name =
+				name_of(at.unit, &at.function->die, &at.function->is_linkage,
+					&at.function->generics);
+		at.function->is_named = true;
+		frames[i].name = at.function->name;
+		frames[i].generics = at.function->generics;
+		frames[i].is_linkage = at.function->is_linkage;
 	}
 	return at.count + 1;
 }

@@ -16,6 +16,48 @@
 
 #include "resolver/elffile.h"
 
+/* ---- ranges ---- */
+
+/*
+ * Address ranges that may nest and overlap, each with an item (an index into a table of the
+ * caller). After all ranges were added and sorted once, a search finds the innermost range that
+ * contains an address. Ends the process if memory runs out (base/memory.h).
+ */
+
+struct range {
+	uint64_t from, to; /* `to` is the first address after the range */
+	uint64_t reach;	   /* maximum of `to` over this range and all ranges before it */
+	uint32_t item;
+	uint32_t rank; /* of equal ranges, a search returns the one with the highest rank */
+};
+
+struct ranges {
+	struct range *items;
+	size_t count, capacity;
+};
+
+/* Adds a range; an empty range is ignored. */
+void ranges_add(struct ranges *ranges, uint64_t from, uint64_t to, uint32_t item, uint32_t rank);
+
+/* Sorts the ranges. Call it after the last ranges_add() and before the first search. */
+void ranges_sort(struct ranges *ranges);
+
+/*
+ * Of all ranges that contain the address, returns the one that begins last; if several begin there,
+ * the smallest. NULL: no range contains it.
+ */
+const struct range *ranges_find(const struct ranges *ranges, uint64_t address);
+
+/*
+ * Returns the last range that begins at or before the address, even if it does not contain the
+ * address. NULL: there is none.
+ */
+const struct range *ranges_before(const struct ranges *ranges, uint64_t address);
+
+void ranges_free(struct ranges *ranges);
+
+/* ---- debug information ---- */
+
 struct debuginfo;
 
 struct debug_frame {
@@ -80,7 +122,7 @@ bool debuginfo_scope(struct debuginfo *debuginfo, uint64_t address, struct debug
 /* Sets the DIE of the index-th unit. Returns false after the last one. */
 bool debuginfo_unit(struct debuginfo *debuginfo, size_t index, Dwarf_Die *die, uint64_t *size);
 
-/* Returns the sizes of the classes of all units (resolver/allocated.h). */
+/* Returns the sizes of the classes of all units. */
 struct class_index;
 const struct class_index *debuginfo_classes(struct debuginfo *debuginfo);
 
@@ -92,5 +134,70 @@ bool debuginfo_code(const struct debuginfo *debuginfo, uint64_t address, void *b
 
 /* Like dwarf_siblingof(): moves to the next sibling. *budget: number of further steps. */
 bool debuginfo_next(uint64_t *budget, Dwarf_Die *die);
+
+/* ---- classes of allocated objects ---- */
+
+/*
+ * Finds the class of the object that a call of operator new allocates, from debug information. The
+ * constructor that the same new-expression calls names the class. Its call is on the same line of
+ * the same function and inlined calls; and it has the same position there, or its `this` is the
+ * result of the call. The class must have the size that the call passes.
+ */
+
+#define ALLOCATED_MAX 1024u
+
+/*
+ * Writes the class of the object that the call at an address allocates; returns false if it is
+ * unknown. address: an address inside the call.
+ */
+bool allocated_type(struct debuginfo *debuginfo, uint64_t address, char type[ALLOCATED_MAX]);
+
+/* The sizes of the classes of all units. debuginfo_classes() makes the index, once. */
+struct class_index *allocated_index(struct debuginfo *debuginfo);
+void allocated_index_free(struct class_index *index);
+
+/* ---- split units ---- */
+
+/*
+ * Reads split units. Most of their DWARF is in a .dwo file, or in a .dwp package of all .dwo files
+ * of a program, where .debug_cu_index locates a unit by its id (version 2 by GNU, version 5 in
+ * DWARF 5). In both cases the unit is copied to a .dwo file in memory, which libdw opens like a
+ * file on disk: libdw before 0.191 cannot read packages, and this process must not open other
+ * files. Every byte of the input may be hostile.
+ */
+
+struct dwp;
+
+/* The part of a split unit that remains in the program. */
+struct dwp_skeleton {
+	uint64_t id;
+	uint64_t base;	    /* DW_AT_low_pc */
+	uint64_t addresses; /* offset of the unit's part of .debug_addr */
+	uint64_t ranges;    /* offset of the unit's part of .debug_ranges, before DWARF 5 */
+	uint8_t version;    /* version of DWARF; 0: the unit is not split */
+	uint8_t address_size;
+};
+
+/*
+ * package: the .dwp file, or NULL; program: the file with the skeletons, which libdw has opened
+ * before. Both must outlive the result. A package that cannot be used is ignored. Returns NULL on
+ * failure.
+ */
+struct dwp *dwp_create(const struct elffile *package, const struct elffile *program,
+		       const struct dwp_skeleton *skeletons, size_t count);
+
+void dwp_destroy(struct dwp *dwp);
+
+/*
+ * Finds the unit of the index-th skeleton in the package. *unit: the unit's first DIE; *size: the
+ * unit's size in bytes. Returns false if the package does not have the unit.
+ */
+bool dwp_find(struct dwp *dwp, size_t index, Dwarf_Die *unit, uint64_t *size);
+
+/*
+ * Like dwp_find(), but for the unit in a .dwo file. Closes `file`, the descriptor of that file.
+ * Call it at most once for each skeleton.
+ */
+bool dwp_take(struct dwp *dwp, size_t index, int file, Dwarf_Die *unit, uint64_t *size);
 
 #endif

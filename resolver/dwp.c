@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "resolver/dwp.h"
+#include "resolver/debuginfo.h"
 
 #include "base/cleanup.h"
 #include "base/memory.h"
@@ -222,23 +222,6 @@ struct section {
 	struct piece content;
 };
 
-static bool put_section(Elf *elf, const struct section *section, size_t name)
-{
-	Elf_Scn *scn = elf_newscn(elf);
-	Elf_Data *data = scn ? elf_newdata(scn) : NULL;
-	GElf_Shdr header;
-
-	if (!data || !gelf_getshdr(scn, &header))
-		return false;
-	data->d_buf = (void *)section->content.bytes;
-	data->d_size = section->content.size;
-	data->d_type = ELF_T_BYTE;
-	data->d_align = 1;
-	header.sh_name = (GElf_Word)name;
-	header.sh_type = strcmp(section->name, ".shstrtab") == 0 ? SHT_STRTAB : SHT_PROGBITS;
-	return gelf_update_shdr(scn, &header);
-}
-
 static bool put_sections(Elf *elf, const struct section *sections, unsigned count)
 {
 	char names[256] = "";
@@ -247,13 +230,29 @@ static bool put_sections(Elf *elf, const struct section *sections, unsigned coun
 	for (unsigned i = 0; i <= count; i++) {
 		const struct section last = { ".shstrtab", { (uint8_t *)names, sizeof(names) } };
 		const struct section *section = i < count ? &sections[i] : &last;
+		size_t name = used;
+		GElf_Shdr header;
+		Elf_Data *data;
+		Elf_Scn *scn;
 
 		if (used + strlen(section->name) >= sizeof(names))
 			return false;
 		strcpy(names + used, section->name);
-		if ((i == count || section->content.size) && !put_section(elf, section, used))
-			return false;
 		used += strlen(section->name) + 1;
+		if (i < count && !section->content.size)
+			continue;
+		scn = elf_newscn(elf);
+		data = scn ? elf_newdata(scn) : NULL;
+		if (!data || !gelf_getshdr(scn, &header))
+			return false;
+		data->d_buf = (void *)section->content.bytes;
+		data->d_size = section->content.size;
+		data->d_type = ELF_T_BYTE;
+		data->d_align = 1;
+		header.sh_name = (GElf_Word)name;
+		header.sh_type = i < count ? SHT_PROGBITS : SHT_STRTAB;
+		if (!gelf_update_shdr(scn, &header))
+			return false;
 	}
 	/* keep `names` until here, because elf_update() reads it */
 	return elf_update(elf, ELF_C_WRITE) >= 0;
@@ -379,31 +378,23 @@ static void write_skeletons(struct dwp *dwp, const struct dwp_skeleton *skeleton
 	dwp->fd = write_file(dwp, sections, sizeof(sections) / sizeof(*sections));
 }
 
-static void open_package(struct dwp *dwp, const struct elffile *package)
-{
-	Elf_Data *index = elffile_section(package, ".debug_cu_index");
-
-	if (package->header.e_ident[EI_DATA] != dwp->program->header.e_ident[EI_DATA] || !index ||
-	    !read_index(dwp, index))
-		return;
-	dwp->has_package = true;
-	for (unsigned i = 0; i < PARTS; i++) {
-		/* before DWARF 5, column 8 has another meaning and is ignored */
-		if (i != PART_RNGLISTS || dwp->index.version >= 5)
-			dwp->sections[i] = section_of(package, parts[i].name);
-	}
-}
-
 struct dwp *dwp_create(const struct elffile *package, const struct elffile *program,
 		       const struct dwp_skeleton *skeletons, size_t count)
 {
+	Elf_Data *data = package ? elffile_section(package, ".debug_cu_index") : NULL;
 	struct dwp *dwp = memory_zalloc(1, sizeof(*dwp));
 
 	dwp->program = program;
 	dwp->is_big_endian = program->header.e_ident[EI_DATA] == ELFDATA2MSB;
 	dwp->shown = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (package)
-		open_package(dwp, package);
+	dwp->has_package = data &&
+			   package->header.e_ident[EI_DATA] == program->header.e_ident[EI_DATA] &&
+			   read_index(dwp, data);
+	for (unsigned i = 0; dwp->has_package && i < PARTS; i++) {
+		/* before DWARF 5, column 8 has another meaning and is ignored */
+		if (i != PART_RNGLISTS || dwp->index.version >= 5)
+			dwp->sections[i] = section_of(package, parts[i].name);
+	}
 	write_skeletons(dwp, skeletons, count);
 	if (dwp->fd >= 0)
 		dwp->elf = elf_begin(dwp->fd, ELF_C_READ_MMAP, NULL);

@@ -100,31 +100,19 @@ Elf_Data *elffile_section(const struct elffile *file, const char *name)
 	return section ? elf_rawdata(section, NULL) : NULL;
 }
 
-static uint32_t crc_step(uint32_t crc, const uint8_t *bytes, size_t size)
-{
-	static uint32_t table[256];
-
-	if (!table[1]) {
-		for (uint32_t i = 0; i < 256; i++) {
-			uint32_t value = i;
-
-			for (int bit = 0; bit < 8; bit++)
-				value = value & 1 ? value >> 1 ^ 0xedb88320 : value >> 1;
-			table[i] = value;
-		}
-	}
-	for (size_t i = 0; i < size; i++)
-		crc = table[(crc ^ bytes[i]) & 0xff] ^ crc >> 8;
-	return crc;
-}
-
 /* Computes the CRC-32 of the whole file, as .gnu_debuglink has it. Returns 0 or -EIO. */
 static int sum_up(const struct elffile *file, uint32_t *crc)
 {
+	static uint32_t table[256];
 	uint8_t bytes[16384];
 	uint32_t value = 0xffffffff;
 	off_t offset = 0;
 
+	for (uint32_t i = 0; !table[255] && i < 256; i++) {
+		table[i] = i;
+		for (int bit = 0; bit < 8; bit++)
+			table[i] = table[i] & 1 ? table[i] >> 1 ^ 0xedb88320 : table[i] >> 1;
+	}
 	for (;;) {
 		ssize_t size = pread(file->fd, bytes, sizeof(bytes), offset);
 
@@ -134,7 +122,8 @@ static int sum_up(const struct elffile *file, uint32_t *crc)
 			return -EIO;
 		if (size == 0)
 			break;
-		value = crc_step(value, bytes, (size_t)size);
+		for (ssize_t i = 0; i < size; i++)
+			value = table[(value ^ bytes[i]) & 0xff] ^ value >> 8;
 		offset += size;
 	}
 	*crc = ~value;

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "resolver/files.h"
-#include "resolver/layout.h"
+#include "resolver/mappings.h"
 
 struct elffile {
 	int fd;

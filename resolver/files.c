@@ -72,35 +72,28 @@ static int open_regular(const char *root, const char *path, struct error *err)
 	return fd < 0 ? error_system(err, errno, "cannot be opened") : fd;
 }
 
-/*
- * Copies this process's vdso to a memfd: at most four pages, with the section headers at the end.
- */
-static int open_vdso(struct error *err)
-{
-	const ElfW(Ehdr) *header = (const void *)getauxval(AT_SYSINFO_EHDR);
-	size_t size;
-	int fd;
-
-	if (!header)
-		return error_set(err, ENOENT, "has no file");
-	size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
-	fd = memfd_create("vdso", MFD_CLOEXEC);
-	if (fd < 0)
-		return error_system(err, errno, "cannot be copied");
-	if (write(fd, header, size) == (ssize_t)size)
-		return fd;
-	close(fd);
-	return error_set(err, EIO, "cannot be copied");
-}
-
 int files_open_module(const struct resolve_options *options, const char *path, struct error *err)
 {
 	/*
 	 * all processes have the vdso of the running kernel; the build-id proves that the traced
 	 * program ran on this kernel
 	 */
-	if (strcmp(path, "[vdso]") == 0)
-		return open_vdso(err);
+	if (strcmp(path, "[vdso]") == 0) {
+		const ElfW(Ehdr) *header = (const void *)getauxval(AT_SYSINFO_EHDR);
+		size_t size;
+		int fd;
+
+		if (!header)
+			return error_set(err, ENOENT, "has no file");
+		size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+		fd = memfd_create("vdso", MFD_CLOEXEC);
+		if (fd < 0)
+			return error_system(err, errno, "cannot be copied");
+		if (write(fd, header, size) == (ssize_t)size)
+			return fd;
+		close(fd);
+		return error_set(err, EIO, "cannot be copied");
+	}
 	return open_regular(options->root, path, err);
 }
 
@@ -194,22 +187,6 @@ static void *find_symbol(void *handle, const char *name)
 	return handle ? dlsym(handle, name) : NULL;
 }
 
-/* Returns false if libdebuginfod is not installed. */
-static bool open_library(void)
-{
-	void *handle = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
-
-	library.begin = find_symbol(handle, "debuginfod_begin");
-	library.end = find_symbol(handle, "debuginfod_end");
-	library.set_progress = find_symbol(handle, "debuginfod_set_progressfn");
-	library.set_data = find_symbol(handle, "debuginfod_set_user_data");
-	library.get_data = find_symbol(handle, "debuginfod_get_user_data");
-	library.find_debuginfo = find_symbol(handle, "debuginfod_find_debuginfo");
-	library.find_executable = find_symbol(handle, "debuginfod_find_executable");
-	return library.begin && library.end && library.set_progress && library.set_data &&
-	       library.get_data && library.find_debuginfo && library.find_executable;
-}
-
 static int report_progress(struct client *client, long done, long all)
 {
 	struct download *download = library.get_data(client);
@@ -237,10 +214,24 @@ static int fetch_file(const struct file_want *want, const char *module,
 		      const struct resolve_options *options)
 {
 	struct download download = { .module = module, .options = options, .told = time(NULL) };
-	struct client *client = open_library() ? library.begin() : NULL;
+	void *handle = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
+	struct client *client;
 	find_function *find;
 	int fd;
 
+	library.begin = find_symbol(handle, "debuginfod_begin");
+	library.end = find_symbol(handle, "debuginfod_end");
+	library.set_progress = find_symbol(handle, "debuginfod_set_progressfn");
+	library.set_data = find_symbol(handle, "debuginfod_set_user_data");
+	library.get_data = find_symbol(handle, "debuginfod_get_user_data");
+	library.find_debuginfo = find_symbol(handle, "debuginfod_find_debuginfo");
+	library.find_executable = find_symbol(handle, "debuginfod_find_executable");
+	/* NULL: libdebuginfod is not installed */
+	client = library.begin && library.end && library.set_progress && library.set_data &&
+				 library.get_data && library.find_debuginfo &&
+				 library.find_executable
+			 ? library.begin()
+			 : NULL;
 	if (!client)
 		return -ENOENT;
 	library.set_data(client, &download);

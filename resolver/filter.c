@@ -452,29 +452,25 @@ static ssize_t take_lines(struct filter *filter, bool is_end)
 	return (ssize_t)begin;
 }
 
-/* Counts the events that share the next backtrace: all calls since the previous backtrace. */
-static void count_events(struct filter *filter, enum line_kind kind)
-{
-	if (kind == LINE_PASSES || kind == LINE_HEADER)
-		return;
-	if (kind == LINE_FRAME && filter->is_backtrace)
-		return;
-	if (!filter->is_backtrace && kind != LINE_CALL && (filter->calls || kind == LINE_FRAME)) {
-		resolve_backtrace(filter->resolve, filter->calls);
-		filter->calls = 0;
-	}
-	filter->is_backtrace = kind == LINE_FRAME;
-	filter->calls += kind == LINE_CALL;
-}
-
 static void put_line(struct filter *filter, const struct line *line)
 {
 	const char *text = filter->in.bytes + line->begin;
 	size_t length = line->size - (text[line->size - 1] == '\n');
 	struct symbol symbols[RESOLVE_FRAMES_MAX];
+	bool is_frame = line->kind == LINE_FRAME;
 	unsigned count;
 
-	count_events(filter, line->kind);
+	/* counts the events that share the next backtrace: all calls since the previous one */
+	if (line->kind != LINE_PASSES && line->kind != LINE_HEADER &&
+	    !(is_frame && filter->is_backtrace)) {
+		if (!filter->is_backtrace && line->kind != LINE_CALL &&
+		    (filter->calls || is_frame)) {
+			resolve_backtrace(filter->resolve, filter->calls);
+			filter->calls = 0;
+		}
+		filter->is_backtrace = is_frame;
+		filter->calls += line->kind == LINE_CALL;
+	}
 	switch (line->kind) {
 	case LINE_FRAME:
 		count = resolve_take(filter->resolve, line->ask, symbols, RESOLVE_FRAMES_MAX);

@@ -124,18 +124,6 @@ static void say_wall(void *context, const char *line)
 	print_message(stderr, PROGRAM ": sandbox of the child processes: %s", line);
 }
 
-static int read_options(struct asked *asked, int argc, char **argv, struct error *err)
-{
-	int at = options_read(&table, asked, argc, argv, err);
-
-	if (at > 0 && argv[at])
-		return error_set(err, EINVAL, "%s: unexpected argument: name the input with -i %s",
-				 argv[at], argv[at]);
-	if (at > 0 && asked->jobs.value > 64)
-		return error_set(err, EINVAL, "--jobs: expected a number from 0 to 64");
-	return at < 0 ? at : 0;
-}
-
 /*
  * Opens the file. If `path` is NULL or "-", returns the descriptor `standard`. On failure, prints
  * the error and returns -1.
@@ -171,36 +159,6 @@ static void show_progress(void *context, const char *text)
 	out_name(&out, text, strlen(text), ESCAPE_ALL);
 	out_char(&out, '\r');
 	out_close(&out);
-}
-
-/* Compares the share of named frames with the value of --require. Returns the exit status. */
-static int check_names(const struct settings *settings, const struct resolve *resolve)
-{
-	struct resolve_totals totals = resolve_totals(resolve);
-	double percent = totals.frames ? (double)totals.named * 100 / (double)totals.frames : 100;
-
-	if (percent >= settings->require)
-		return 0;
-	complain("%.1f %% of the frames have a name, but --require asks for %.1f %%", percent,
-		 settings->require);
-	return STATUS_FAILURE;
-}
-
-/* Checks whether the input was sp-rtrace text. Returns the exit status. */
-static int check_text(const struct settings *settings, const struct filter_result *result)
-{
-	if (result->long_lines && !settings->asked.quiet)
-		complain("%s: line %" PRIu64
-			 " is longer than %d MiB (lines of this length: %" PRIu64
-			 "): such lines are copied without being parsed",
-			 settings->filter.input_name, result->first_long, FILTER_LINE_MAX >> 20,
-			 result->long_lines);
-	if (!result->is_foreign)
-		return 0;
-	complain("%s: has no line of sp-rtrace text: holdtrace-postproc makes such a text from a "
-		 "trace",
-		 settings->filter.input_name);
-	return STATUS_FAILURE;
 }
 
 /* ---- modules without names ---- */
@@ -239,31 +197,13 @@ static void put_module(struct out *out, const struct resolve_state *state, uint6
 	out_char(out, '\n');
 }
 
-/* Prints a line for each module without names or, if wants_lines, without lines. */
-static void print_missing(struct resolve *resolve, bool wants_lines)
-{
-	struct resolve_totals totals = resolve_totals(resolve);
-	struct resolve_state state;
-	struct out out;
-
-	out_open(&out, STDERR_FILENO);
-	for (unsigned i = 0; resolve_state(resolve, i, &state); i++)
-		if (state.reason != RESOLVE_SPECIAL &&
-		    (state.unresolved || state.reason == RESOLVE_BROKEN ||
-		     (wants_lines && state.unlined)))
-			put_module(&out, &state, totals.events);
-	if (totals.unmapped)
-		out_format(&out,
-			   PROGRAM ": %" PRIu64 " frames are in no mapping of the trace: they may "
-				   "be generated code, or the backtrace is wrong\n",
-			   totals.unmapped);
-	out_close(&out);
-}
-
+/* Prints a line for each module without names or, with --unnamed, without lines. */
 static void report_names(const struct settings *settings, struct resolve *resolve,
 			 const struct filter_result *result)
 {
 	struct out out;
+	struct resolve_totals totals;
+	struct resolve_state state;
 
 	if (settings->asked.quiet && !settings->asked.unnamed)
 		return;
@@ -274,13 +214,27 @@ static void report_names(const struct settings *settings, struct resolve *resolv
 		out_text(&out, "): name a copy of its files with --map=DIR\n");
 		out_close(&out);
 	}
-	print_missing(resolve, settings->asked.unnamed);
+	totals = resolve_totals(resolve);
+	out_open(&out, STDERR_FILENO);
+	for (unsigned i = 0; resolve_state(resolve, i, &state); i++)
+		if (state.reason != RESOLVE_SPECIAL &&
+		    (state.unresolved || state.reason == RESOLVE_BROKEN ||
+		     (settings->asked.unnamed && state.unlined)))
+			put_module(&out, &state, totals.events);
+	if (totals.unmapped)
+		out_format(&out,
+			   PROGRAM ": %" PRIu64 " frames are in no mapping of the trace: they may "
+				   "be generated code, or the backtrace is wrong\n",
+			   totals.unmapped);
+	out_close(&out);
 }
 
 static int resolve_text(const struct settings *settings, int input, int output)
 {
 	struct filter_result result;
+	struct resolve_totals totals;
 	struct resolve *resolve;
+	double percent;
 	struct error err = { 0 };
 	int failure = resolve_create(&resolve, &settings->resolve, &err), status = 0;
 
@@ -295,7 +249,26 @@ static int resolve_text(const struct settings *settings, int input, int output)
 		status = failure == -EPIPE ? 0 : STATUS_FAILURE;
 	} else {
 		report_names(settings, resolve, &result);
-		status = check_text(settings, &result) | check_names(settings, resolve);
+		if (result.long_lines && !settings->asked.quiet)
+			complain("%s: line %" PRIu64
+				 " is longer than %d MiB (lines of this length: %" PRIu64
+				 "): such lines are copied without being parsed",
+				 settings->filter.input_name, result.first_long,
+				 FILTER_LINE_MAX >> 20, result.long_lines);
+		if (result.is_foreign) {
+			complain("%s: has no line of sp-rtrace text: holdtrace-postproc makes such "
+				 "a text from a trace",
+				 settings->filter.input_name);
+			status = STATUS_FAILURE;
+		}
+		totals = resolve_totals(resolve);
+		percent = totals.frames ? (double)totals.named * 100 / (double)totals.frames : 100;
+		if (percent < settings->require) {
+			complain(
+				"%.1f %% of the frames have a name, but --require asks for %.1f %%",
+				percent, settings->require);
+			status = STATUS_FAILURE;
+		}
 	}
 	resolve_destroy(resolve);
 	return status;
@@ -343,14 +316,20 @@ int main(int argc, char **argv)
 	struct stat from, to;
 	struct error err = { 0 };
 	cleanup_fd int input = -1;
-	int output, status;
+	int at, output, status;
 
 	/*
 	 * use the network only with --debuginfod: libraries would always use the servers of this
 	 * variable
 	 */
 	unsetenv("DEBUGINFOD_URLS");
-	if (read_options(asked, argc, argv, &err))
+	at = options_read(&table, asked, argc, argv, &err);
+	if (at > 0 && argv[at])
+		at = error_set(&err, EINVAL, "%s: unexpected argument: name the input with -i %s",
+			       argv[at], argv[at]);
+	if (at > 0 && asked->jobs.value > 64)
+		at = error_set(&err, EINVAL, "--jobs: expected a number from 0 to 64");
+	if (at < 0)
 		return report_usage(&err);
 	if (asked->help)
 		return print_help();

@@ -6,6 +6,78 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool layout_is_code(const struct layout *layout, uint64_t address)
+{
+	for (uint32_t i = 0; i < layout->count; i++) {
+		const struct segment *segment = &layout->segments[i];
+
+		if (address >= segment->vaddr && address - segment->vaddr < segment->memsz)
+			return true;
+	}
+	return false;
+}
+
+bool layout_offset_address(const struct layout *layout, uint64_t offset, uint64_t *address)
+{
+	if (layout->is_debug)
+		return false;
+	for (uint32_t i = 0; i < layout->count; i++) {
+		const struct segment *segment = &layout->segments[i];
+
+		if (offset >= segment->offset && offset - segment->offset < segment->filesz) {
+			*address = offset - segment->offset + segment->vaddr;
+			return true;
+		}
+	}
+	return false;
+}
+
+static uint64_t round_down(uint64_t value, uint64_t page)
+{
+	return value & ~(page - 1);
+}
+
+/*
+ * Whether `from` in a trace may be the start of a segment that was loaded with this bias. Writers
+ * of traces differ: `from` is the bias itself (holdtrace), the address of the start of the file
+ * (older holdtrace), or the address of the code or of its first page (sp-rtrace).
+ */
+static bool bias_fits(const struct layout *layout, const struct segment *segment, uint64_t from,
+		      uint64_t bias, uint64_t page)
+{
+	if (bias & 4095)
+		return false;
+	return from == bias || from == bias + segment->vaddr ||
+	       from == bias + round_down(segment->vaddr, page) ||
+	       (!layout->is_debug && from == bias + segment->vaddr - segment->offset) ||
+	       (bias == 0 && from <= segment->vaddr);
+}
+
+bool layout_bias(const struct layout *layout, uint64_t from, uint64_t to, uint64_t *bias)
+{
+	*bias = 0;
+	/* no file is mapped at address 0, so `from` and `to` are addresses in the file */
+	if (from == 0)
+		return true;
+	for (uint32_t i = 0; i < layout->count; i++) {
+		const struct segment *segment = &layout->segments[i];
+		uint64_t end = segment->vaddr + segment->memsz;
+
+		for (uint64_t page = 4096; page <= 65536; page *= 4) {
+			/* the range ends at the end of the code, or of the last page of the code */
+			*bias = to - end;
+			if (bias_fits(layout, segment, from, *bias, page))
+				return true;
+			*bias = to - round_down(end + page - 1, page);
+			if (bias_fits(layout, segment, from, *bias, page))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* ---- mappings ---- */
+
 /*
  * A mapping of a range of addresses. Mappings never overlap: a later mapping removes the
  * overlapping parts of earlier ones.
@@ -32,23 +104,6 @@ void mappings_free(struct mappings *mappings)
 static bool is_place(const void *item, const void *key)
 {
 	return memcmp(item, key, sizeof(struct place)) == 0;
-}
-
-static const struct place *find_place(struct mappings *mappings, const struct place *wanted)
-{
-	uint64_t hash = hash_bytes(mappings->places.seed, wanted, sizeof(*wanted));
-	struct place *place = hash_table_find(&mappings->places, hash, is_place, wanted);
-
-	if (place)
-		return place;
-	place = malloc(sizeof(*place));
-	if (!place)
-		return NULL;
-	memcpy(place, wanted, sizeof(*place));
-	if (hash_table_add(&mappings->places, hash, place) == 0)
-		return place;
-	free(place);
-	return NULL;
 }
 
 /*
@@ -84,35 +139,14 @@ static int add_mapping(struct mappings *mappings, uint64_t from, uint64_t last,
 	return -ENOMEM;
 }
 
-/*
- * Inserts a mapping. Removes the parts of earlier mappings that it overlaps; their other parts
- * remain.
- */
-static int insert_mapping(struct mappings *mappings, uint64_t from, uint64_t last,
-			  const struct place *place)
-{
-	struct mapping *old;
-	int failure = 0;
-
-	while (!failure && (old = find_overlap(mappings, from, last)) != NULL) {
-		const struct mapping cut = *old;
-
-		tdelete(old, &mappings->tree, by_range);
-		free(old);
-		if (cut.from < from)
-			failure = add_mapping(mappings, cut.from, from - 1, cut.place);
-		if (!failure && cut.last > last)
-			failure = add_mapping(mappings, last + 1, cut.last, cut.place);
-	}
-	return failure ? failure : add_mapping(mappings, from, last, place);
-}
-
 int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 		 struct entry *entry)
 {
 	uint64_t from = module->from, to = module->to;
-	const struct place *known;
-	struct place place;
+	struct place place, *known;
+	struct mapping *old;
+	int failure = 0;
+	uint64_t hash;
 
 	/* clears the padding, too, because places are compared and hashed as bytes */
 	memset(&place, 0, sizeof(place));
@@ -127,8 +161,30 @@ int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 	}
 	if (from >= to)
 		return -EINVAL;
-	known = find_place(mappings, &place);
-	return known ? insert_mapping(mappings, from, to - 1, known) : -ENOMEM;
+	hash = hash_bytes(mappings->places.seed, &place, sizeof(place));
+	known = hash_table_find(&mappings->places, hash, is_place, &place);
+	if (!known) {
+		known = malloc(sizeof(*known));
+		if (known)
+			memcpy(known, &place, sizeof(place));
+		if (!known || hash_table_add(&mappings->places, hash, known) != 0) {
+			free(known);
+			return -ENOMEM;
+		}
+	}
+	to--;
+	/* removes the parts of earlier mappings that it overlaps; their other parts remain */
+	while (!failure && (old = find_overlap(mappings, from, to)) != NULL) {
+		const struct mapping before = *old;
+
+		tdelete(old, &mappings->tree, by_range);
+		free(old);
+		if (before.from < from)
+			failure = add_mapping(mappings, before.from, from - 1, before.place);
+		if (!failure && before.last > to)
+			failure = add_mapping(mappings, to + 1, before.last, before.place);
+	}
+	return failure ? failure : add_mapping(mappings, from, to, known);
 }
 
 const struct place *mappings_find(const struct mappings *mappings, uint64_t address)

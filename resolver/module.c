@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "resolver/module.h"
 
+#include "base/hash_table.h"
 #include "base/memory.h"
+#include "resolver/demangle.h"
+#include "resolver/worker.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -9,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Gets the header of the symbol's section. Returns false if there is none. */
@@ -36,33 +40,23 @@ static bool is_function(const struct elffile *file, const GElf_Sym *symbol)
 	return !find_section(file, symbol, &header) || (header.sh_flags & SHF_EXECINSTR);
 }
 
-/*
- * Ranks the names of one address: functions before labels, global before weak before local names,
- * then the name with the fewest leading underscores, which is the public one.
- */
-static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
-{
-	uint32_t underscores = (uint32_t)strspn(name, "_");
-	uint32_t binding = 0;
-
-	if (GELF_ST_BIND(symbol->st_info) == STB_GLOBAL)
-		binding = 2;
-	else if (GELF_ST_BIND(symbol->st_info) == STB_WEAK)
-		binding = 1;
-	if (underscores > 7)
-		underscores = 7;
-	return (GELF_ST_TYPE(symbol->st_info) != STT_NOTYPE) << 8 | binding << 4 |
-	       (7 - underscores);
-}
-
 /* Adds a symbol. A label, which has no size, extends to the end of its section. */
 static void add_symbol(struct symtab *symtab, const struct elffile *file, const GElf_Sym *symbol,
 		       const char *name)
 {
-	uint32_t item = (uint32_t)symtab->names.count, rank = rank_of(symbol, name);
+	uint32_t item = (uint32_t)symtab->names.count, binding = GELF_ST_BIND(symbol->st_info);
 	uint64_t from = symbol->st_value, to = from + symbol->st_size;
+	size_t underscores = strspn(name, "_");
 	GElf_Shdr header;
+	uint32_t rank;
 
+	/*
+	 * ranks the names of one address: functions before labels, global before weak before local
+	 * names, then the name with the fewest leading underscores, which is the public one
+	 */
+	rank = (GELF_ST_TYPE(symbol->st_info) != STT_NOTYPE) << 8 |
+	       (binding == STB_GLOBAL ? 2u : binding == STB_WEAK) << 4 |
+	       (underscores < 7 ? 7 - (uint32_t)underscores : 0);
 	if (symtab->names.count == UINT32_MAX)
 		return;
 	*ARRAY_ADD(&symtab->names) = name;
@@ -179,59 +173,6 @@ static bool add_alternate(struct module *module, const struct elffile *debug)
 	return debuginfo_set_alternate(module->debuginfo, module->alternate) == 0;
 }
 
-static void add_debuginfo(struct module *module)
-{
-	const struct elffile *file = module->debug ? module->debug : module->file;
-
-	if (module->request->options.symbols_only || !has_debug_info(file) ||
-	    debuginfo_create(&module->debuginfo, file, module_file(module),
-			     &module->request->opener, NULL) != 0)
-		return;
-	if (!add_alternate(module, file)) {
-		debuginfo_destroy(module->debuginfo);
-		module->debuginfo = NULL;
-	}
-}
-
-/*
- * Adds the symbols of .gnu_debugdata, a small ELF file compressed with xz; libdw decompresses it.
- */
-static void add_packed(struct module *module)
-{
-	Elf_Data *data = elffile_section(module->file, ".gnu_debugdata");
-	struct elffile *small;
-
-	if (!data || data->d_size == 0 || data->d_size > PACKED_MAX)
-		return;
-	small = module->small = memory_zalloc(1, sizeof(*small));
-	small->fd = memfd_create("symbols", MFD_CLOEXEC);
-	if (small->fd >= 0 && write(small->fd, data->d_buf, data->d_size) == (ssize_t)data->d_size)
-		small->elf = dwelf_elf_begin(small->fd);
-	if (small->elf && elf_kind(small->elf) == ELF_K_ELF)
-		symtab_add(&module->symtab, small, SHT_SYMTAB, module->file);
-}
-
-/*
- * Adds the full symbol table of the debug file or of the module's own file. If neither has one,
- * adds the dynamic symbol table and .gnu_debugdata.
- */
-static void add_symbols(struct module *module)
-{
-	const struct elffile *code = module_file(module);
-
-	if (module->debug)
-		symtab_add(&module->symtab, module->debug, SHT_SYMTAB, code);
-	if (module->file && module->symtab.names.count == 0)
-		symtab_add(&module->symtab, module->file, SHT_SYMTAB, code);
-	if (module->file && module->symtab.names.count == 0) {
-		symtab_add(&module->symtab, module->file, SHT_DYNSYM, code);
-		add_packed(module);
-	}
-	/* all functions have been added */
-	ranges_sort(&module->symtab.sized);
-	ranges_sort(&module->symtab.unsized);
-}
-
 /* Opens the module's own file, if it is the file that the traced program used. */
 static int take_file(struct module *module, enum resolve_reason *reason, struct error *err)
 {
@@ -288,22 +229,6 @@ static bool open_elsewhere(struct module *module)
 	return module->file || module->debug;
 }
 
-/* Opens the debug file of a module whose own file was found. */
-static void open_debug(struct module *module)
-{
-	const struct elffile *file = module->file;
-	struct file_want want = elffile_want(FILE_DEBUG, file->build_id, file->build_id_size);
-	GElf_Word crc;
-	const char *name = dwelf_elf_gnu_debuglink(file->elf, &crc);
-
-	if (name)
-		snprintf(want.name, sizeof(want.name), "%s", name);
-	module->debug = elffile_find(&module->request->opener, &want, name ? &crc : NULL, NULL);
-	if (!module->debug && !module->request->is_special)
-		module->debug =
-			find_by_id(module, FILE_DEBUG_FETCHED, file->build_id, file->build_id_size);
-}
-
 int module_open(struct module **module, const struct module_request *request,
 		enum resolve_reason *reason, struct error *err)
 {
@@ -319,8 +244,21 @@ int module_open(struct module **module, const struct module_request *request,
 		return failure;
 	}
 	*reason = RESOLVE_FINE;
-	if (opened->file && !opened->debug && !has_debug_info(opened->file))
-		open_debug(opened);
+	if (opened->file && !opened->debug && !has_debug_info(opened->file)) {
+		const struct elffile *file = opened->file;
+		struct file_want want =
+			elffile_want(FILE_DEBUG, file->build_id, file->build_id_size);
+		GElf_Word crc;
+		const char *name = dwelf_elf_gnu_debuglink(file->elf, &crc);
+
+		if (name)
+			snprintf(want.name, sizeof(want.name), "%s", name);
+		opened->debug =
+			elffile_find(&opened->request->opener, &want, name ? &crc : NULL, NULL);
+		if (!opened->debug && !opened->request->is_special)
+			opened->debug = find_by_id(opened, FILE_DEBUG_FETCHED, file->build_id,
+						   file->build_id_size);
+	}
 	*module = opened;
 	return 0;
 }
@@ -345,21 +283,45 @@ const struct elffile *module_file(const struct module *module)
 	return module->file ? module->file : module->debug;
 }
 
-bool module_has_symbols(const struct module *module)
-{
-	const struct elffile *file = module_file(module);
-
-	return module->debug || has_debug_info(file) || elffile_has_section(file, ".symtab");
-}
-
 /* Reading the tables is slow, so this is done only when the first address is looked up. */
 static void load(struct module *module)
 {
+	const struct elffile *code = module_file(module);
+	const struct elffile *debug = module->debug ? module->debug : module->file;
+	struct elffile *small;
+	Elf_Data *data = NULL;
+
 	if (module->is_loaded)
 		return;
 	module->is_loaded = true;
-	add_debuginfo(module);
-	add_symbols(module);
+	if (!module->request->options.symbols_only && has_debug_info(debug) &&
+	    debuginfo_create(&module->debuginfo, debug, code, &module->request->opener, NULL) ==
+		    0 &&
+	    !add_alternate(module, debug)) {
+		debuginfo_destroy(module->debuginfo);
+		module->debuginfo = NULL;
+	}
+	if (module->debug)
+		symtab_add(&module->symtab, module->debug, SHT_SYMTAB, code);
+	if (module->file && module->symtab.names.count == 0)
+		symtab_add(&module->symtab, module->file, SHT_SYMTAB, code);
+	if (module->file && module->symtab.names.count == 0) {
+		symtab_add(&module->symtab, module->file, SHT_DYNSYM, code);
+		data = elffile_section(module->file, ".gnu_debugdata");
+	}
+	/* a small ELF file compressed with xz, which libdw decompresses */
+	if (data && data->d_size != 0 && data->d_size <= PACKED_MAX) {
+		small = module->small = memory_zalloc(1, sizeof(*small));
+		small->fd = memfd_create("symbols", MFD_CLOEXEC);
+		if (small->fd >= 0 &&
+		    write(small->fd, data->d_buf, data->d_size) == (ssize_t)data->d_size)
+			small->elf = dwelf_elf_begin(small->fd);
+		if (small->elf && elf_kind(small->elf) == ELF_K_ELF)
+			symtab_add(&module->symtab, small, SHT_SYMTAB, module->file);
+	}
+	/* all functions have been added */
+	ranges_sort(&module->symtab.sized);
+	ranges_sort(&module->symtab.unsized);
 }
 
 bool module_allocated(struct module *module, uint64_t address, char type[ALLOCATED_MAX])
@@ -397,4 +359,180 @@ unsigned module_find(struct module *module, uint64_t address, struct debug_frame
 		outer->is_linkage = true;
 	}
 	return count;
+}
+
+/* ---- the child ---- */
+
+/* Answers are sent in groups: at the latest after this many nanoseconds or bytes. */
+#define SEND_NS	  200000000
+#define SEND_SIZE (32 << 10)
+
+/*
+ * A linker name and its readable form. In the hash table, the key is the address of the linker name
+ * in the mapped file.
+ */
+struct name {
+	const char *mangled, *text;
+	char *owned;
+	bool has_parameters;
+};
+
+struct lookup {
+	int socket;
+	const struct module_request *request;
+	struct module *module;
+	FILE *out;
+	struct hash_table names;
+	uint64_t sent_ns;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * Sends the answers. If the parent has closed the socket, it needs no more answers, and this
+ * function ends the process.
+ */
+static void send_out(struct lookup *lookup)
+{
+	lookup->sent_ns = now_ns();
+	if (fflush(lookup->out) != 0)
+		_exit(0);
+}
+
+static int open_file(void *context, const struct file_want *want)
+{
+	struct lookup *lookup = context;
+
+	message_put(lookup->out, MESSAGE_WANT, want, sizeof(*want));
+	send_out(lookup);
+	return worker_take(lookup->socket);
+}
+
+static bool is_name(const void *item, const void *key)
+{
+	return ((const struct name *)item)->mangled == key;
+}
+
+static const struct name *find_name(struct lookup *lookup, const char *mangled,
+				    const char *generics)
+{
+	uint64_t hash = hash_two(lookup->names.seed, (uintptr_t)mangled, 0);
+	struct name *name = hash_table_find(&lookup->names, hash, is_name, mangled);
+	enum demangle style = lookup->request->options.demangle;
+	const char *version;
+
+	if (name)
+		return name;
+	version = strchr(mangled, '@');
+	name = memory_zalloc(1, sizeof(*name));
+	name->mangled = mangled;
+	name->owned = demangle(name->mangled, style, &name->has_parameters);
+	/* remove the version that names in symbol tables may have: memcpy@@GLIBC_2.14 */
+	if (!name->owned && version && version > name->mangled) {
+		char *plain = memory_text_part(name->mangled, (size_t)(version - name->mangled));
+
+		name->owned = demangle(plain, style, &name->has_parameters);
+		if (name->owned)
+			free(plain);
+		else
+			name->owned = plain;
+	}
+	if (name->owned && generics && style == DEMANGLE_SHORT) {
+		char *plain = name->owned;
+
+		name->owned = memory_format("%s%s", plain, generics);
+		free(plain);
+	}
+	name->text = demangle_plain(name->owned ? name->owned : name->mangled);
+	hash_table_add(&lookup->names, hash, name);
+	return name;
+}
+
+static void answer_address(struct lookup *lookup, uint64_t address)
+{
+	unsigned max = lookup->request->options.inlines ? RESOLVE_FRAMES_MAX : 1;
+	struct debug_frame frames[RESOLVE_FRAMES_MAX];
+	struct symbol symbols[RESOLVE_FRAMES_MAX];
+	unsigned count;
+
+	worker_restart_clock();
+	if (address & WORKER_TYPE) {
+		struct symbol symbol = { 0 };
+		char type[ALLOCATED_MAX];
+
+		if (module_allocated(lookup->module, address & ~WORKER_TYPE, type))
+			symbol.function = type;
+		message_put_answer(lookup->out, address, &symbol, 1);
+		return;
+	}
+	count = module_find(lookup->module, address, frames, max);
+	if (count > max)
+		count = max;
+	for (unsigned i = 0; i < count; i++) {
+		const struct debug_frame *frame = &frames[i];
+		const struct name *name =
+			frame->name ? find_name(lookup, frame->name, frame->generics) : NULL;
+		const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
+
+		symbols[i] = (struct symbol){ .file = frame->file, .line = frame->line };
+		if (slash && slash[1] && !lookup->request->options.full_path)
+			symbols[i].file = slash + 1;
+		if (name) {
+			symbols[i].function = name->text;
+			symbols[i].has_parameters = name->has_parameters;
+		}
+	}
+	message_put_answer(lookup->out, address, symbols, count);
+	if (now_ns() - lookup->sent_ns >= SEND_NS)
+		send_out(lookup);
+}
+
+void lookup_run(int socket, int file, const void *job)
+{
+	struct module_request request = *(const struct module_request *)job;
+	struct lookup lookup = { .socket = socket, .request = &request };
+	uint64_t addresses[WORKER_BATCH_MAX];
+	size_t count;
+	struct facts facts = { 0 };
+	struct error err = { 0 };
+	enum resolve_reason reason;
+
+	request.file = file;
+	request.opener = (struct file_opener){ open_file, &lookup };
+	lookup.out = fdopen(socket, "w");
+	if (!lookup.out)
+		return;
+	setvbuf(lookup.out, NULL, _IOFBF, SEND_SIZE);
+	hash_table_init(&lookup.names);
+	if (module_open(&lookup.module, lookup.request, &reason, &err) != 0) {
+		snprintf(facts.text, sizeof(facts.text), "%.255s", err.text);
+	} else {
+		const struct elffile *elf = module_file(lookup.module);
+
+		/* other than dynamic ones */
+		facts.has_symbols = lookup.module->debug || has_debug_info(elf) ||
+				    elffile_has_section(elf, ".symtab");
+		facts.layout = elf->layout;
+		facts.layout.is_debug = !lookup.module->file;
+		if (elf->build_id_size <= sizeof(facts.build_id))
+			facts.build_id_size = (uint32_t)elf->build_id_size;
+		if (facts.build_id_size)
+			memcpy(facts.build_id, elf->build_id, facts.build_id_size);
+	}
+	facts.reason = reason;
+	message_put(lookup.out, MESSAGE_FACTS, &facts, sizeof(facts));
+	send_out(&lookup);
+	while (lookup.module && (count = worker_question(socket, addresses)) > 0) {
+		lookup.sent_ns = now_ns();
+		for (size_t i = 0; i < count; i++)
+			answer_address(&lookup, addresses[i]);
+		send_out(&lookup);
+	}
+	/* do not free anything, because the process ends when this function returns */
 }

@@ -12,11 +12,9 @@
 #include <stdint.h>
 
 #include "base/array.h"
-#include "resolver/allocated.h"
 #include "resolver/debuginfo.h"
 #include "resolver/elffile.h"
 #include "resolver/files.h"
-#include "resolver/ranges.h"
 #include "resolver/symbol.h"
 
 /* The functions in the symbol tables of a module's files, sorted by address. */
@@ -64,9 +62,6 @@ void module_close(struct module *module);
 /* Returns the file whose segments and build-id are those of the module. */
 const struct elffile *module_file(const struct module *module);
 
-/* Whether the module has more than dynamic symbols. */
-bool module_has_symbols(const struct module *module);
-
 /*
  * Like debuginfo_find(), but takes the name from the symbol table if the debug information has
  * none.
@@ -76,5 +71,12 @@ unsigned module_find(struct module *module, uint64_t address, struct debug_frame
 
 /* Writes the type of the object that the call at an address allocates. False: unknown. */
 bool module_allocated(struct module *module, uint64_t address, char type[ALLOCATED_MAX]);
+
+/*
+ * A worker_run function, the child's side of a lookup: opens the files of one module, sends facts
+ * about them, then answers requests for addresses until the parent closes the socket. job: a struct
+ * module_request, whose member `file` is replaced by the parameter `file`.
+ */
+void lookup_run(int socket, int file, const void *job);
 
 #endif

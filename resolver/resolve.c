@@ -5,7 +5,6 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/hash_table.h"
-#include "resolver/cache.h"
 #include "resolver/workers.h"
 
 #include <dirent.h>
@@ -253,18 +252,25 @@ static char *file_path_of(const struct resolve_options *options, const char *pat
 	return memory_text(path);
 }
 
-static struct entry *new_entry(const struct resolve *resolve, const struct resolve_module *module)
+static struct entry *find_entry(struct resolve *resolve, const struct resolve_module *module)
 {
-	struct entry *entry = memory_zalloc(1, sizeof(*entry));
+	uint64_t hash = hash_bytes(resolve->by_path.seed, module->path, strlen(module->path));
+	struct entry *entry = hash_table_find(&resolve->by_path, hash, is_entry, module), **place;
 
+	if (entry)
+		return entry;
+	entry = memory_zalloc(1, sizeof(*entry));
 	if (!entry)
 		return NULL;
 	entry->path = memory_text(module->path);
 	entry->file_path = file_path_of(&resolve->workers.options, module->path);
-	if (!entry->path || !entry->file_path) {
+	place = entry->path && entry->file_path ? ARRAY_ADD(&resolve->entries) : NULL;
+	if (!place || hash_table_add(&resolve->by_path, hash, entry) != 0) {
+		resolve->entries.count -= place != NULL;
 		free_entry(entry);
 		return NULL;
 	}
+	*place = entry;
 	if (module->build_id_size)
 		memcpy(entry->build_id, module->build_id, module->build_id_size);
 	entry->build_id_size = module->build_id_size;
@@ -274,27 +280,6 @@ static struct entry *new_entry(const struct resolve *resolve, const struct resol
 	 */
 	if (entry->path[0] == '[' && !(entry->build_id_size && !strcmp(entry->path, "[vdso]")))
 		entry->facts = (struct facts){ .is_known = true, .reason = RESOLVE_SPECIAL };
-	return entry;
-}
-
-static struct entry *find_entry(struct resolve *resolve, const struct resolve_module *module)
-{
-	uint64_t hash = hash_bytes(resolve->by_path.seed, module->path, strlen(module->path));
-	struct entry *entry = hash_table_find(&resolve->by_path, hash, is_entry, module);
-	struct entry **place;
-
-	if (entry)
-		return entry;
-	entry = new_entry(resolve, module);
-	if (!entry)
-		return NULL;
-	place = ARRAY_ADD(&resolve->entries);
-	if (!place || hash_table_add(&resolve->by_path, hash, entry) != 0) {
-		resolve->entries.count -= place != NULL;
-		free_entry(entry);
-		return NULL;
-	}
-	*place = entry;
 	return entry;
 }
 
@@ -367,27 +352,13 @@ static enum resolve_reason reason_of(const struct entry *entry)
 	return entry->facts.reason;
 }
 
-static void count_frame(struct resolve *resolve, struct entry *entry, const struct answer *answer)
-{
-	const struct symbol *outer = answer ? &answer->symbols[answer->count - 1] : NULL;
-	bool is_named = outer && outer->function, is_special = reason_of(entry) == RESOLVE_SPECIAL;
-
-	entry->asked++;
-	resolve->totals.frames += !is_special;
-	resolve->totals.named += is_named;
-	entry->unlined += is_named && !outer->file;
-	if (is_named)
-		return;
-	entry->unresolved++;
-	if (entry->backtrace == resolve->backtrace)
-		return;
-	entry->backtrace = resolve->backtrace;
-	entry->events += resolve->backtrace_events;
-}
-
 unsigned resolve_take(struct resolve *resolve, const struct resolve_ask *ask,
 		      struct symbol *symbols, unsigned max)
 {
+	const struct answer *answer = ask ? ask->answer : NULL;
+	const struct symbol *outer = answer ? &answer->symbols[answer->count - 1] : NULL;
+	bool is_named = outer && outer->function;
+	enum resolve_reason reason;
 	struct entry *entry;
 
 	if (!ask || !ask->place) {
@@ -398,10 +369,17 @@ unsigned resolve_take(struct resolve *resolve, const struct resolve_ask *ask,
 		return 1;
 	}
 	entry = ask->place->entry;
-	count_frame(resolve, entry, ask->answer);
-	if (!ask->answer) {
-		enum resolve_reason reason = reason_of(entry);
-
+	reason = reason_of(entry);
+	entry->asked++;
+	entry->unresolved += !is_named;
+	entry->unlined += is_named && !outer->file;
+	resolve->totals.frames += reason != RESOLVE_SPECIAL;
+	resolve->totals.named += is_named;
+	if (!is_named && entry->backtrace != resolve->backtrace) {
+		entry->backtrace = resolve->backtrace;
+		entry->events += resolve->backtrace_events;
+	}
+	if (!answer) {
 		if (max > 0)
 			symbols[0] = (struct symbol){
 				.module = entry->path,
@@ -409,9 +387,9 @@ unsigned resolve_take(struct resolve *resolve, const struct resolve_ask *ask,
 			};
 		return 1;
 	}
-	for (unsigned i = 0; i < ask->answer->count && i < max; i++)
-		symbols[i] = ask->answer->symbols[i];
-	return ask->answer->count;
+	for (unsigned i = 0; i < answer->count && i < max; i++)
+		symbols[i] = answer->symbols[i];
+	return answer->count;
 }
 
 unsigned resolve_address(struct resolve *resolve, uint64_t address, bool is_exact,

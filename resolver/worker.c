@@ -24,6 +24,175 @@
 /* Exit status of a child that has run out of memory. */
 #define STATUS_MEMORY 101
 
+/* ---- messages ---- */
+
+/*
+ * The header of each message, in the byte order of the machine, because messages are exchanged only
+ * between processes of one program.
+ */
+struct header {
+	uint32_t size; /* size of the body */
+	uint32_t kind;
+};
+
+/*
+ * The start of an answer's body. After it come a number for each symbol, and then the symbols'
+ * strings.
+ */
+struct answer_head {
+	uint64_t address, count;
+};
+
+enum {
+	HAS_PARAMETERS = 1,
+	HAS_FUNCTION = 2,
+	HAS_FILE = 4,
+	LINE_SHIFT = 32,
+};
+
+void message_put(FILE *to, enum message_kind kind, const void *body, size_t size)
+{
+	const struct header header = { .size = (uint32_t)size, .kind = kind };
+
+	fwrite(&header, sizeof(header), 1, to);
+	fwrite(body, size, 1, to);
+}
+
+void message_put_answer(FILE *to, uint64_t address, const struct symbol *symbols, unsigned count)
+{
+	const char *texts[2 * RESOLVE_FRAMES_MAX];
+	size_t sizes[2 * RESOLVE_FRAMES_MAX], all = 0;
+	uint64_t numbers[RESOLVE_FRAMES_MAX];
+	struct answer_head head = { .address = address, .count = count };
+	struct header header = { .kind = MESSAGE_ANSWER };
+
+	if (head.count > RESOLVE_FRAMES_MAX)
+		head.count = RESOLVE_FRAMES_MAX;
+	for (size_t i = 0; i < head.count; i++) {
+		const struct symbol *symbol = &symbols[i];
+
+		numbers[i] = (uint64_t)symbol->line << LINE_SHIFT |
+			     (symbol->has_parameters ? HAS_PARAMETERS : 0) |
+			     (symbol->function ? HAS_FUNCTION : 0) | (symbol->file ? HAS_FILE : 0);
+		texts[2 * i] = symbol->function;
+		texts[2 * i + 1] = symbol->file;
+	}
+	for (size_t i = 0; i < 2 * head.count; i++) {
+		sizes[i] = texts[i] ? strnlen(texts[i], MESSAGE_NAME_MAX) : 0;
+		all += texts[i] ? sizes[i] + 1 : 0;
+	}
+	header.size = (uint32_t)(sizeof(head) + head.count * sizeof(*numbers) + all);
+	fwrite(&header, sizeof(header), 1, to);
+	fwrite(&head, sizeof(head), 1, to);
+	fwrite(numbers, sizeof(*numbers), head.count, to);
+	for (size_t i = 0; i < 2 * head.count; i++) {
+		if (!texts[i])
+			continue;
+		fwrite(texts[i], 1, sizes[i], to);
+		fputc(0, to);
+	}
+}
+
+int message_next(const char *bytes, size_t count, size_t *used, struct message *message)
+{
+	size_t left = count - *used;
+	struct header header;
+
+	if (left < sizeof(header))
+		return 0;
+	memcpy(&header, bytes + *used, sizeof(header));
+	if (header.size > MESSAGE_SIZE_MAX)
+		return -EBADMSG;
+	if (left - sizeof(header) < header.size)
+		return 0;
+	*message = (struct message){
+		.kind = header.kind,
+		.size = header.size,
+		.body = bytes + *used + sizeof(header),
+	};
+	*used += sizeof(header) + header.size;
+	return 1;
+}
+
+int message_get_facts(const struct message *message, struct facts *facts)
+{
+	if (message->kind != MESSAGE_FACTS || message->size != sizeof(*facts))
+		return -EBADMSG;
+	memcpy(facts, message->body, sizeof(*facts));
+	if (facts->reason > RESOLVE_BROKEN || facts->build_id_size > sizeof(facts->build_id) ||
+	    facts->layout.count > LAYOUT_SEGMENTS_MAX ||
+	    !memchr(facts->text, 0, sizeof(facts->text)))
+		return -EBADMSG;
+	facts->is_known = true;
+	return 0;
+}
+
+int message_get_want(const struct message *message, struct file_want *want)
+{
+	if (message->kind != MESSAGE_WANT || message->size != sizeof(*want))
+		return -EBADMSG;
+	memcpy(want, message->body, sizeof(*want));
+	if (want->build_id_size > sizeof(want->build_id) ||
+	    !memchr(want->name, 0, sizeof(want->name)) ||
+	    !memchr(want->directory, 0, sizeof(want->directory)))
+		return -EBADMSG;
+	return 0;
+}
+
+/* Returns the string at *at, and advances *at. NULL: the string is not terminated. */
+static const char *take_text(const char **at, const char *end)
+{
+	const char *text = *at, *stop = memchr(text, 0, (size_t)(end - text));
+
+	*at = stop ? stop + 1 : end;
+	return stop ? text : NULL;
+}
+
+int message_get_answer(const struct message *message, struct answer **result)
+{
+	const char *at = message->body, *end;
+	struct answer_head head;
+	struct answer *answer;
+	size_t strings;
+
+	if (message->kind != MESSAGE_ANSWER || message->size < sizeof(head))
+		return -EBADMSG;
+	memcpy(&head, at, sizeof(head));
+	if (head.count == 0 || head.count > RESOLVE_FRAMES_MAX ||
+	    message->size - sizeof(head) < head.count * sizeof(uint64_t))
+		return -EBADMSG;
+	/* in the result, the strings are stored after the symbols */
+	strings = message->size - sizeof(head) - head.count * sizeof(uint64_t);
+	answer = memory_alloc(sizeof(*answer) + head.count * sizeof(struct symbol) + strings);
+	if (!answer)
+		return -ENOMEM;
+	*answer = (struct answer){ .address = head.address, .count = (unsigned)head.count };
+	memcpy(&answer->symbols[head.count], message->body + message->size - strings, strings);
+	at = (const char *)&answer->symbols[head.count];
+	end = at + strings;
+	for (size_t i = 0; i < head.count; i++) {
+		struct symbol *symbol = &answer->symbols[i];
+		uint64_t number;
+
+		memcpy(&number, message->body + sizeof(head) + i * sizeof(number), sizeof(number));
+		*symbol = (struct symbol){ .line = (unsigned)(number >> LINE_SHIFT),
+					   .has_parameters = number & HAS_PARAMETERS };
+		if (number & HAS_FUNCTION)
+			symbol->function = take_text(&at, end);
+		if (number & HAS_FILE)
+			symbol->file = take_text(&at, end);
+		if (!symbol->function != !(number & HAS_FUNCTION) ||
+		    !symbol->file != !(number & HAS_FILE)) {
+			free(answer);
+			return -EBADMSG;
+		}
+	}
+	*result = answer;
+	return 0;
+}
+
+/* ---- processes ---- */
+
 static void end_without_memory(void)
 {
 	_exit(STATUS_MEMORY);
@@ -54,11 +223,13 @@ static bool drop_descriptors(int *socket, int *file)
 	return true;
 }
 
-/* Resets all signal actions, because a child must not run the handlers of the parent. */
-static void restore_signals(void)
+__attribute__((noreturn)) static void be_child(pid_t parent, int socket, worker_run *run, int file,
+					       const void *job)
 {
+	const struct rlimit memory = { WORKER_MEMORY_MAX, WORKER_MEMORY_MAX };
 	sigset_t none;
 
+	/* resets all signal actions, because a child must not run the handlers of the parent */
 	sigemptyset(&none);
 	for (int number = 1; number < 32; number++) {
 		/* keep a sanitizer's handlers for the signals that it reports */
@@ -69,14 +240,6 @@ static void restore_signals(void)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-__attribute__((noreturn)) static void be_child(pid_t parent, int socket, worker_run *run, int file,
-					       const void *job)
-{
-	const struct rlimit memory = { WORKER_MEMORY_MAX, WORKER_MEMORY_MAX };
-
-	restore_signals();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "holdtrace-names");
 	if (!drop_descriptors(&socket, &file) || getppid() != parent)
@@ -180,24 +343,6 @@ int worker_take(int socket)
 	return file;
 }
 
-/* Enlarges the buffer for bytes from the child. Returns false if memory runs out. */
-static bool make_room(struct worker *worker)
-{
-	char *in;
-
-	worker->count -= worker->used;
-	memmove(worker->in, worker->in + worker->used, worker->count);
-	worker->used = 0;
-	if (worker->capacity - worker->count >= READ_SIZE)
-		return true;
-	in = memory_resize(worker->in, worker->capacity * 2);
-	if (!in)
-		return false;
-	worker->in = in;
-	worker->capacity *= 2;
-	return true;
-}
-
 int worker_next(struct worker *worker, struct message *message)
 {
 	for (;;) {
@@ -206,8 +351,17 @@ int worker_next(struct worker *worker, struct message *message)
 
 		if (found)
 			return found < 0 ? found : 0;
-		if (!make_room(worker))
-			return -EPIPE;
+		worker->count -= worker->used;
+		memmove(worker->in, worker->in + worker->used, worker->count);
+		worker->used = 0;
+		if (worker->capacity - worker->count < READ_SIZE) {
+			char *in = memory_resize(worker->in, worker->capacity * 2);
+
+			if (!in)
+				return -EPIPE;
+			worker->in = in;
+			worker->capacity *= 2;
+		}
 		/*
 		 * a stop signal interrupts recv(); the next recv() restarts the time limit, which
 		 * is right, because the child was stopped, too
@@ -219,22 +373,6 @@ int worker_next(struct worker *worker, struct message *message)
 			return -EPIPE;
 		worker->count += (size_t)size;
 	}
-}
-
-static void describe_death(int status, char *why, size_t size)
-{
-	if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_MEMORY)
-		snprintf(why, size, "reading it took more than %d GiB of memory",
-			 (int)(WORKER_MEMORY_MAX >> 30));
-	else if (!WIFSIGNALED(status))
-		snprintf(why, size, "reading it ended with status %d", WEXITSTATUS(status));
-	else if (WTERMSIG(status) == SIGPROF)
-		snprintf(why, size, "reading it took more than %d s of processor time",
-			 WORKER_SECONDS_MAX);
-	else if (WTERMSIG(status) == SIGKILL)
-		snprintf(why, size, "reading it took too long and was stopped");
-	else
-		snprintf(why, size, "reading it crashed (%s)", strsignal(WTERMSIG(status)));
 }
 
 void worker_end(struct worker *worker, char *why, size_t size)
@@ -260,8 +398,20 @@ void worker_end(struct worker *worker, char *why, size_t size)
 	}
 	if (worker->socket >= 0)
 		close(worker->socket);
-	if (why)
-		describe_death(status, why, size);
+	if (why) {
+		if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_MEMORY)
+			snprintf(why, size, "reading it took more than %d GiB of memory",
+				 (int)(WORKER_MEMORY_MAX >> 30));
+		else if (!WIFSIGNALED(status))
+			snprintf(why, size, "reading it ended with status %d", WEXITSTATUS(status));
+		else if (WTERMSIG(status) == SIGPROF)
+			snprintf(why, size, "reading it took more than %d s of processor time",
+				 WORKER_SECONDS_MAX);
+		else if (WTERMSIG(status) == SIGKILL)
+			snprintf(why, size, "reading it took too long and was stopped");
+		else
+			snprintf(why, size, "reading it crashed (%s)", strsignal(WTERMSIG(status)));
+	}
 	free(worker->in);
 	*worker = (struct worker){ .socket = -1 };
 }

@@ -4,13 +4,14 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/order.h"
-#include "resolver/cache.h"
-#include "resolver/lookup.h"
+#include "resolver/module.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define JOBS_MAX     64
@@ -97,7 +98,8 @@ static struct answer *find_answer(const struct workers *workers, const struct en
 			       is_answer, &key);
 }
 
-void workers_add_answer(struct workers *workers, const struct entry *entry, struct answer *answer)
+/* Stores an answer and takes ownership of it. A second answer for the same address is freed. */
+static void add_answer(struct workers *workers, const struct entry *entry, struct answer *answer)
 {
 	uint64_t hash = hash_two(workers->answers.seed, (uintptr_t)entry, answer->address);
 
@@ -108,6 +110,143 @@ void workers_add_answer(struct workers *workers, const struct entry *entry, stru
 	    hash_table_add(&workers->answers, hash, answer) != 0)
 		free(answer);
 }
+
+/* ---- the cache ---- */
+
+#define CACHE_SIZE_MAX (256u << 20)
+
+/* The start of each cache file. A file of another version or byte order is ignored and replaced. */
+static const uint64_t cache_mark = UINT64_C(0x0002736d616e7468);
+
+int cache_open(const char *directory, struct error *err)
+{
+	struct stat status;
+
+	if (mkdir(directory, 0777) != 0 && errno != EEXIST)
+		return error_system(err, errno, "%s: cannot create this directory for names",
+				    directory);
+	if (stat(directory, &status) == 0 && !S_ISDIR(status.st_mode))
+		return error_set(err, ENOTDIR, "%s: cannot store names there: not a directory",
+				 directory);
+	if (access(directory, R_OK | X_OK) != 0)
+		return error_system(err, errno, "%s: cannot be read", directory);
+	return 0;
+}
+
+/*
+ * Returns the path of the cache file for this module and the style of names that the options
+ * select, or NULL if the module's answers are not cached. The caller frees it.
+ */
+static char *path_of(const struct workers *workers, const struct entry *entry)
+{
+	const struct resolve_options *options = &workers->options;
+	char digits[2 * FILES_BUILD_ID_MAX + 1] = "";
+	const uint8_t *build_id = entry->build_id_size ? entry->build_id : entry->facts.build_id;
+	unsigned size = entry->build_id_size ? entry->build_id_size : entry->facts.build_id_size;
+
+	if (!options->cache || options->symbols_only || entry->broken || size < 8)
+		return NULL;
+	for (unsigned i = 0; i < size; i++)
+		sprintf(digits + 2 * i, "%02x", build_id[i]);
+	return memory_format("%s/%s-%c%u%c.names", options->cache, digits,
+			     options->inlines ? 'i' : 'o', options->demangle,
+			     options->full_path ? 'p' : 'b');
+}
+
+/* Returns the contents of the file, or NULL. The caller frees them. */
+static char *read_whole(const char *path, size_t *size)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
+	cleanup_file FILE *file = NULL;
+	struct stat status;
+	char *bytes;
+
+	if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+	    status.st_size > CACHE_SIZE_MAX)
+		return NULL;
+	bytes = memory_alloc((size_t)status.st_size);
+	file = fdopen(fd, "r");
+	if (!file) {
+		free(bytes);
+		return NULL;
+	}
+	fd = -1;
+	*size = bytes ? fread(bytes, 1, (size_t)status.st_size, file) : 0;
+	return bytes;
+}
+
+/* Adds the module's stored answers to the pool, if the module's build-id is known. */
+static void cache_load(struct workers *workers, struct entry *entry)
+{
+	cleanup_free char *path = path_of(workers, entry);
+	cleanup_free char *bytes = NULL;
+	size_t size = 0, used = sizeof(cache_mark);
+	struct message message;
+	struct answer *answer;
+	struct facts facts;
+
+	/*
+	 * if neither the trace nor the file has given the build-id yet, a later call will try again
+	 */
+	entry->is_cached = path || entry->facts.is_known || entry->is_given_up;
+	if (path)
+		bytes = read_whole(path, &size);
+	if (!bytes || size < sizeof(cache_mark) ||
+	    memcmp(bytes, &cache_mark, sizeof(cache_mark)) != 0)
+		return;
+	while (message_next(bytes, size, &used, &message) == 1)
+		if (message_get_answer(&message, &answer) == 0)
+			add_answer(workers, entry, answer);
+		else if (!entry->facts.is_known && message_get_facts(&message, &facts) == 0 &&
+			 facts.reason == RESOLVE_FINE)
+			entry->facts = facts;
+}
+
+/* Replaces the file atomically, because other processes may use the cache at the same time. */
+static void save_module(const struct workers *workers, const struct entry *entry, const char *path)
+{
+	cleanup_free char *fresh = memory_format("%s.XXXXXX", path);
+	int fd = fresh ? mkostemp(fresh, O_CLOEXEC) : -1;
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+	bool has_failed;
+
+	if (!file && fd >= 0) {
+		close(fd);
+		unlink(fresh);
+	}
+	if (!file)
+		return;
+	fwrite(&cache_mark, sizeof(cache_mark), 1, file);
+	message_put(file, MESSAGE_FACTS, &entry->facts, sizeof(entry->facts));
+	for (size_t i = 0; workers->answers.slots && i <= workers->answers.mask; i++) {
+		const struct answer *answer = workers->answers.slots[i].item;
+		bool is_whole = answer && answer->owner == entry;
+
+		for (unsigned k = 0; is_whole && k < answer->count; k++)
+			is_whole = answer->symbols[k].function && answer->symbols[k].file &&
+				   answer->symbols[k].line;
+		if (is_whole)
+			message_put_answer(file, answer->address, answer->symbols, answer->count);
+	}
+	has_failed = ferror(file);
+	if (fclose(file) != 0 || has_failed || rename(fresh, path) != 0)
+		unlink(fresh);
+}
+
+void cache_save(const struct workers *workers, struct entry *const *entries, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct entry *entry = entries[i];
+		cleanup_free char *path = path_of(workers, entry);
+
+		/* without a child process, there are no new answers */
+		if (path && entry->is_employed && entry->facts.reason == RESOLVE_FINE &&
+		    !entry->facts.layout.is_debug)
+			save_module(workers, entry, path);
+	}
+}
+
+/* ---- children ---- */
 
 /* Ends the oldest of the idle children. Returns false if all children are working. */
 static bool dismiss_oldest(struct workers *workers)
@@ -195,25 +334,6 @@ static void give_up(struct entry *entry, const char *why)
 }
 
 ORDER_FUNCTION(by_address, uint64_t, ORDER(*a, *b))
-
-/*
- * Fills the batch with the file addresses of the unanswered requests, in ascending order, each
- * once.
- */
-static void make_batch(struct entry *entry)
-{
-	size_t count = 0;
-
-	entry->batch_count = 0;
-	for (struct resolve_ask *ask = entry->asks; ask && count < WORKER_BATCH_MAX;
-	     ask = ask->next)
-		entry->batch[count++] = ask->found;
-	qsort(entry->batch, count, sizeof(*entry->batch), by_address);
-	for (size_t i = 0; i < count; i++) {
-		if (i == 0 || entry->batch[i] != entry->batch[i - 1])
-			entry->batch[entry->batch_count++] = entry->batch[i];
-	}
-}
 
 /* Removes requests that are answered or cannot be answered. */
 static void remove_settled(const struct workers *workers, struct entry *entry)
@@ -312,6 +432,7 @@ static void request_answers(struct workers *workers, struct entry *entry)
 {
 	struct message message;
 	struct facts facts;
+	size_t count = 0;
 
 	entry->batch_count = 0;
 	if (!entry->worker.pid)
@@ -336,7 +457,15 @@ static void request_answers(struct workers *workers, struct entry *entry)
 		give_up(entry, "no memory");
 	if (!entry->asks || !entry->batch)
 		return;
-	make_batch(entry);
+	/* the file addresses of the unanswered requests, in ascending order, each once */
+	for (struct resolve_ask *ask = entry->asks; ask && count < WORKER_BATCH_MAX;
+	     ask = ask->next)
+		entry->batch[count++] = ask->found;
+	qsort(entry->batch, count, sizeof(*entry->batch), by_address);
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0 || entry->batch[i] != entry->batch[i - 1])
+			entry->batch[entry->batch_count++] = entry->batch[i];
+	}
 	if (worker_ask(&entry->worker, entry->batch, entry->batch_count) == 0)
 		return;
 	/*
@@ -367,7 +496,7 @@ static void receive_answers(struct workers *workers, struct entry *entry)
 			fall_back(workers, entry);
 			break;
 		}
-		workers_add_answer(workers, entry, answer);
+		add_answer(workers, entry, answer);
 	}
 	if (entry->facts.is_known || entry->is_given_up)
 		remove_settled(workers, entry);

@@ -11,7 +11,6 @@
 #include "base/array.h"
 #include "base/hash_table.h"
 #include "resolver/mappings.h"
-#include "resolver/message.h"
 #include "resolver/worker.h"
 
 /* ---- a module of the trace ---- */
@@ -76,7 +75,18 @@ void workers_ask(struct workers *workers, struct resolve_ask *ask);
 /* Answers all queued requests. If a request cannot be answered, its answer stays NULL. */
 void workers_wait(struct workers *workers);
 
-/* Stores an answer and takes ownership of it. A second answer for the same address is freed. */
-void workers_add_answer(struct workers *workers, const struct entry *entry, struct answer *answer);
+/* ---- the cache ---- */
+
+/*
+ * Stores answers in a directory from one run to the next, in one file for each build-id and style
+ * of names. Only complete answers are stored (function, file and line), because debug information
+ * that is missing now may be installed later. The files are not trusted.
+ */
+
+/* Creates the directory if it is missing. Returns 0 or a negative errno value. */
+int cache_open(const char *directory, struct error *err);
+
+/* Stores the complete answers of these modules, which must be all modules of the pool. */
+void cache_save(const struct workers *workers, struct entry *const *entries, size_t count);
 
 #endif

@@ -11,7 +11,6 @@
 
 #include "notes.h"
 #include "trace/bundle.h"
-#include "trace/inputs.h"
 #include "trace/trace.h"
 
 /* The facts about a process that one stream contains. */

@@ -2,6 +2,8 @@
 #include "trace/bundle.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,9 +11,11 @@
 
 #include "base/array.h"
 #include "base/checksum.h"
+#include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "htr_table.h"
+#include "trace/state.h"
 
 #define WINDOW	    (64u << 10) /* bytes per read in the search for the next piece after damage */
 #define STREAMS_MAX (1u << 22)
@@ -229,7 +233,6 @@ struct known {
 struct bundles {
 	struct known **items;
 	size_t count, capacity;
-	struct known *last;
 };
 
 struct bundles *bundles_create(void)
@@ -249,25 +252,30 @@ void bundles_free(struct bundles *bundles)
 	free(bundles);
 }
 
-static struct known *remembered(struct bundles *bundles, const struct stat *facts)
+int bundles_find(struct bundles *bundles, int fd, bool is_live, const struct bundle **bundle,
+		 struct error *err)
 {
-	if (bundles->last && bundles->last->device == facts->st_dev &&
-	    bundles->last->inode == facts->st_ino)
-		return bundles->last;
-	for (size_t i = 0; i < bundles->count; i++)
-		if (bundles->items[i]->device == facts->st_dev &&
-		    bundles->items[i]->inode == facts->st_ino)
-			return bundles->items[i];
-	return NULL;
-}
+	struct known *known, **place;
+	unsigned char start[HTR_SIZE_bundle];
+	struct stat facts;
+	int rc;
 
-static int bundle_learn(struct bundles *bundles, int fd, bool is_live, const struct stat *facts,
-			struct error *err)
-{
-	struct known *known = memory_zalloc(1, sizeof(*known)), **place;
-	int rc = known ? bundle_read(&known->bundle, fd, is_live, err)
-		       : error_system(err, ENOMEM, "cannot store the list of streams");
-
+	*bundle = NULL;
+	if (fstat(fd, &facts) || !S_ISREG(facts.st_mode) ||
+	    pread(fd, start, sizeof(start), 0) != (ssize_t)sizeof(start) ||
+	    !bundle_recognises(start, sizeof(start)))
+		return 0;
+	/* the file that was read last is probably read again */
+	for (size_t i = bundles->count; i-- > 0;) {
+		known = bundles->items[i];
+		if (known->device == facts.st_dev && known->inode == facts.st_ino) {
+			*bundle = &known->bundle;
+			return 0;
+		}
+	}
+	known = memory_zalloc(1, sizeof(*known));
+	rc = known ? bundle_read(&known->bundle, fd, is_live, err)
+		   : error_system(err, ENOMEM, "cannot store the list of streams");
 	place = rc == 0 ? ARRAY_ADD(bundles) : NULL;
 	if (!place) {
 		if (rc == 0)
@@ -275,28 +283,91 @@ static int bundle_learn(struct bundles *bundles, int fd, bool is_live, const str
 		free(known);
 		return rc ? rc : error_system(err, ENOMEM, "cannot store the list of streams");
 	}
-	known->device = facts->st_dev;
-	known->inode = facts->st_ino;
-	*place = bundles->last = known;
+	known->device = facts.st_dev;
+	known->inode = facts.st_ino;
+	*place = known;
+	*bundle = &known->bundle;
 	return 0;
 }
 
-int bundles_find(struct bundles *bundles, int fd, bool is_live, const struct bundle **bundle,
-		 struct error *err)
+/* ---- the inputs of a command ---- */
+
+static int no_memory(struct error *err)
 {
-	unsigned char start[HTR_SIZE_bundle];
+	return error_system(err, ENOMEM, "cannot store the list of inputs");
+}
+
+static int inputs_add(struct inputs *inputs, const char *path, struct error *err)
+{
+	const char **place = ARRAY_ADD(inputs);
+
+	if (!place)
+		return no_memory(err);
+	*place = path;
+	return 0;
+}
+
+/*
+ * Sets *bundle to the streams of a file. *bundle stays NULL if the path is not a regular file,
+ * cannot be read, or has one stream only.
+ */
+static int find_streams(const char *path, const struct trace_options *options,
+			const struct bundle **bundle, struct error *err)
+{
+	cleanup_fd int fd = -1;
 	struct stat facts;
+	bool is_live;
+	int rc;
+
+	/* a FIFO is not opened: closing it again would kill its writer with SIGPIPE */
+	if (!strcmp(path, "-") || !options->bundles || stat(path, &facts) ||
+	    !S_ISREG(facts.st_mode))
+		return 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &facts) || !S_ISREG(facts.st_mode))
+		return 0;
+	if (options->opened)
+		options->opened(options->user, fd);
+	rc = trace_wait(fd, path, options, &is_live, err);
+	if (rc == 0 && bundles_find(options->bundles, fd, is_live, bundle, NULL))
+		*bundle = NULL;
+	return rc;
+}
+
+int inputs_expand(struct inputs *inputs, const char *const *paths, size_t count,
+		  const struct trace_options *options, struct error *err)
+{
 	int rc = 0;
 
-	*bundle = NULL;
-	if (fstat(fd, &facts) || !S_ISREG(facts.st_mode) ||
-	    pread(fd, start, sizeof(start), 0) != (ssize_t)sizeof(start) ||
-	    !bundle_recognises(start, sizeof(start)))
-		return 0;
-	bundles->last = remembered(bundles, &facts);
-	if (!bundles->last)
-		rc = bundle_learn(bundles, fd, is_live, &facts, err);
-	if (rc == 0)
-		*bundle = &bundles->last->bundle;
+	*inputs = (struct inputs){ 0 };
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		const struct bundle *bundle = NULL;
+
+		rc = find_streams(paths[i], options, &bundle, err);
+		/* a file with a single stream is added under its own name */
+		if (rc == 0 && (!bundle || bundle->stream_count < 2))
+			rc = inputs_add(inputs, paths[i], err);
+		else
+			for (size_t k = 0; rc == 0 && k < bundle->stream_count; k++) {
+				char **name = ARRAY_ADD(&inputs->made);
+
+				if (name && asprintf(name, "%s#%u", paths[i],
+						     bundle->streams[k].number) >= 0) {
+					rc = inputs_add(inputs, *name, err);
+					continue;
+				}
+				inputs->made.count -= name != NULL;
+				rc = no_memory(err);
+			}
+	}
 	return rc;
+}
+
+void inputs_free(struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->made.count; i++)
+		free(inputs->made.items[i]);
+	free(inputs->made.items);
+	free(inputs->items);
+	*inputs = (struct inputs){ 0 };
 }

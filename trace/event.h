@@ -210,9 +210,46 @@ const char *event_target(const struct event *event);
 const char *event_effect(const struct event *event);
 
 /*
+ * The time of the end that a ~end note reports: when the process or thread announced its end or, if
+ * it did not, when the collector noticed the end.
+ */
+uint64_t event_end_ns(const struct event *event);
+
+/*
  * Returns the value of the argument with this name, a decimal number or a hexadecimal one with 0x.
  * Returns 0 if the event has no such argument.
  */
 uint64_t event_number(const struct event *event, const char *name);
+
+/*
+ * A compact copy of a call, for code that needs the call later. It points to a function, a class
+ * and a backtrace, which live as long as the trace.
+ */
+struct kept_call {
+	uint64_t index, object, size, time_ns;
+	const struct function *function;
+	const struct resource_class *resource;
+	const struct backtrace *backtrace; /* NULL: the call has none */
+	struct wire_value *arguments;	   /* one block with their texts; NULL: none */
+	uint32_t context, time_ms;
+	uint32_t thread;
+	uint32_t section; /* section of its process, see trace_section() */
+	uint32_t count;	  /* a number for use by the view; initially 1 */
+	uint16_t argument_count;
+	uint8_t type; /* enum call_type */
+};
+
+/*
+ * Copies the arguments of a call into one block, which the caller frees with free(). The list ends
+ * with an argument whose name is NULL. Returns NULL if no memory is left.
+ */
+struct wire_value *keep_arguments(const struct event *event);
+
+/*
+ * Makes an event from the copy of a call. Of the members that come from the packet's tail, only the
+ * thread is set.
+ */
+void keep_event(const struct kept_call *kept, const struct trace_process *process,
+		struct event *event);
 
 #endif

@@ -3,9 +3,9 @@
 #define HTR_CONTAINER_H
 
 /*
- * The state of the reader of an .htr, shared by its three files: htr_blocks.c finds, checks and
- * decompresses blocks, htr_definitions.c reads the definitions in them, and read_htr.c makes events
- * from their columns. No other file includes this.
+ * The state of the reader of an .htr, shared by its two files: htr_blocks.c finds, checks and
+ * decompresses blocks and reads the definitions in them, and read_htr.c makes events from their
+ * columns. No other file includes this.
  */
 
 #include <stdbool.h>
@@ -98,19 +98,6 @@ struct container {
 	size_t place; /* number of the next entry of `index` */
 	struct wire_value arguments[DECODE_ARGUMENTS_MAX];
 };
-
-/* defined in htr_definitions.c */
-
-/*
- * Extends each list up to the first number that the block defines in it. The added items were
- * defined in lost blocks and stay empty.
- */
-enum got container_fill_gaps(struct trace *trace);
-
-/* Reads the definitions of the block, which must be decompressed already. */
-enum got container_add_definitions(struct trace *trace);
-
-/* defined in htr_blocks.c */
 
 /*
  * Reads the index if there is one and the input is seekable. A missing or invalid index only costs

@@ -84,26 +84,22 @@ int instant_parse(struct instant *instant, const char *text, struct error *err)
 			 text);
 }
 
-/* Local midnight of the day on which the run started, in ns since 1970. */
-static uint64_t midnight_of(const struct instant_base *base)
-{
-	time_t start = (time_t)((base->start_ns + base->realtime_ns) / SECOND);
-	struct tm tm;
-
-	if (!localtime_r(&start, &tm))
-		return 0;
-	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
-	tm.tm_isdst = -1;
-	return (uint64_t)mktime(&tm) * SECOND;
-}
-
 uint64_t instant_at(const struct instant *instant, const struct instant_base *base)
 {
 	uint64_t at = instant->ns;
 
 	if (instant->kind == INSTANT_OF_RUN)
 		return __builtin_add_overflow(at, base->start_ns, &at) ? UINT64_MAX : at;
-	if (instant->kind == INSTANT_OF_DAY)
-		at += midnight_of(base);
+	if (instant->kind == INSTANT_OF_DAY) {
+		/* adds local midnight of the day on which the run started */
+		time_t start = (time_t)((base->start_ns + base->realtime_ns) / SECOND);
+		struct tm tm;
+
+		if (localtime_r(&start, &tm)) {
+			tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+			tm.tm_isdst = -1;
+			at += (uint64_t)mktime(&tm) * SECOND;
+		}
+	}
 	return at > base->realtime_ns ? at - base->realtime_ns : 0;
 }

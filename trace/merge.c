@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/order.h"
-#include "trace/inputs.h"
+#include "trace/bundle.h"
 #include "trace/state.h"
 
 #define SAME_CLOCK_NS 1000000000ull /* realtime offsets that differ by less count as equal */
@@ -128,31 +128,27 @@ static bool is_trace_name(const char *name)
 	       !last[1 + strspn(last + 1, "0123456789")];
 }
 
-static int add_part(struct merge *merge, const char *path, struct error *err)
-{
-	struct part *part = memory_zalloc(1, sizeof(*part)), **place;
-
-	if (part)
-		part->path = memory_text(path);
-	place = part && part->path ? ARRAY_ADD(&merge->parts) : NULL;
-	if (place) {
-		*place = part;
-		return 0;
-	}
-	if (part)
-		free(part->path);
-	free(part);
-	return error_system(err, ENOMEM, "merge");
-}
-
 /* Adds a part for each stream of a file. */
 static int add_file(struct merge *merge, const char *path, struct error *err)
 {
 	struct inputs inputs;
 	int rc = inputs_expand(&inputs, &path, 1, &merge->options, err);
 
-	for (size_t i = 0; rc == 0 && i < inputs.count; i++)
-		rc = add_part(merge, inputs.items[i], err);
+	for (size_t i = 0; rc == 0 && i < inputs.count; i++) {
+		struct part *part = memory_zalloc(1, sizeof(*part)), **place;
+
+		if (part)
+			part->path = memory_text(inputs.items[i]);
+		place = part && part->path ? ARRAY_ADD(&merge->parts) : NULL;
+		if (place) {
+			*place = part;
+			continue;
+		}
+		if (part)
+			free(part->path);
+		free(part);
+		rc = error_system(err, ENOMEM, "merge");
+	}
 	inputs_free(&inputs);
 	return rc;
 }

@@ -217,33 +217,26 @@ int trace_open_fd(struct trace **trace, int fd, const struct trace_options *opti
 	return trace_start(trace, fd, false, "-", ALL_STREAMS, options, err);
 }
 
-/* Opens the file of FILE#N. Sets *file to FILE, which the caller frees, and *stream to N. */
-static int open_of_stream(const char *path, char **file, size_t *stream)
-{
-	size_t length, number;
-
-	if (bundle_split_name(path, &length, &number))
-		*file = memory_text_part(path, length);
-	if (!*file) {
-		errno = ENOENT;
-		return -1;
-	}
-	*stream = number;
-	return open(*file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-}
-
 int trace_open(struct trace **trace, const char *path, const struct trace_options *options,
 	       struct error *err)
 {
 	cleanup_free char *file = NULL;
-	size_t stream = ALL_STREAMS;
+	size_t length, number, stream = ALL_STREAMS;
 	int fd;
 
 	if (!strcmp(path, "-"))
 		return trace_open_fd(trace, STDIN_FILENO, options, err);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0 && errno == ENOENT)
-		fd = open_of_stream(path, &file, &stream);
+	if (fd < 0 && errno == ENOENT) {
+		/* FILE#N is stream N of FILE */
+		if (bundle_split_name(path, &length, &number))
+			file = memory_text_part(path, length);
+		errno = ENOENT;
+		if (file) {
+			stream = number;
+			fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		}
+	}
 	if (fd < 0)
 		return error_system(err, errno, "cannot open");
 	return trace_start(trace, fd, true, file ? file : path, stream, options, err);
@@ -672,55 +665,38 @@ struct event *trace_new_event(struct trace *trace, enum event_kind kind)
 	return &trace->event;
 }
 
-const char *event_argument(const struct event *event, const char *name)
+bool trace_lost_notes(const struct event *event)
 {
-	for (uint32_t i = 0; i < event->argument_count; i++)
-		if (!strcmp(event->arguments[i].name, name))
-			return event->arguments[i].value;
-	return NULL;
-}
+	const char *reason = event_argument(event, "reason");
 
-const char *event_target(const struct event *event)
-{
-	const char *name = event_argument(event, "path") ?: event_argument(event, "name");
-
-	/*
-	 * the argument "address" is the address of a peer or of a mapping; the latter is a number,
-	 * not a name
-	 */
-	name = name ?: event_argument(event, "address");
-	return name && strncmp(name, "0x", 2) != 0 ? name : "";
-}
-
-const char *event_effect(const struct event *event)
-{
-	static const unsigned char effects[OPERATION_COUNT] = {
-#define OPERATION(name, effect, ...) [OPERATION_##name] = EFFECT_##effect,
-#include "operations.def"
-#undef OPERATION
-	};
-
-	if (event->type == CALL_TYPE_ALLOC)
-		return "acquired";
-	if (event->type == CALL_TYPE_FREE)
-		return "released";
-	return event->operation < OPERATION_COUNT && effects[event->operation] != EFFECT_NEITHER
-		       ? "failed"
-		       : "used";
-}
-
-uint64_t event_number(const struct event *event, const char *name)
-{
-	const char *text = event_argument(event, name);
-
-	return text ? strtoull(text, NULL, 0) : 0;
+	return reason && !strcmp(reason, "note");
 }
 
 /*
- * The operation of the function's hook, unless the call did something else, such as a realloc()
- * that freed.
+ * A ~dropped note holds the number of events, or of notes, that its thread dropped for one reason.
  */
-static enum operation operation_of(const struct event *event)
+void trace_count_note(struct trace *trace, const struct event *event)
+{
+	const char *name = event->function->name, *count;
+
+	trace->tally.notes++;
+	/* only versions before the first release wrote these, and no report understands them */
+	if (!strcmp(name, "~lost") || !strcmp(name, "~left-out") ||
+	    (!strcmp(name, NOTE_END) && event_argument(event, "lost")))
+		trace_add_damage(trace, trace->source.offset, 0,
+				 "%s comes from a version before the first release: record the "
+				 "program again",
+				 name);
+	if (!strcmp(name, NOTE_END))
+		trace->tally.has_ended = true;
+	if (strcmp(name, NOTE_DROPPED) != 0)
+		return;
+	count = event_argument(event, "count");
+	*(trace_lost_notes(event) ? &trace->tally.lost_notes : &trace->tally.lost) +=
+		count ? strtoull(count, NULL, 0) : event->size;
+}
+
+void trace_finish_call(struct trace *trace, struct event *event)
 {
 	static const struct {
 		enum effect effect;
@@ -730,84 +706,18 @@ static enum operation operation_of(const struct event *event)
 		[CALL_TYPE_FREE] = { EFFECT_RELEASES, OPERATION_FREE },
 		[CALL_TYPE_ALLOC] = { EFFECT_ACQUIRES, OPERATION_ALLOC },
 	};
+	bool is_entry = event->moment == MOMENT_ENTER || event->moment == MOMENT_HALF;
 	const struct hook *hook = event->function->hook;
 
-	if (hook && operation_table[hook->operation].effect == by_type[event->type].effect)
-		return hook->operation;
-	return by_type[event->type].operation;
-}
-
-void trace_labels(const struct event *event, char text[TRACE_LABELS_MAX])
-{
-	size_t used = 0;
-
-	*text = 0;
-	for (uint32_t i = 0; i < event->argument_count && used < TRACE_LABELS_MAX; i++)
-		used += (size_t)snprintf(text + used, TRACE_LABELS_MAX - used, "%s%s=%s",
-					 used ? "," : "", event->arguments[i].name,
-					 event->arguments[i].value);
-}
-
-const char *trace_label(const char *labels, const char *name, size_t *length)
-{
-	size_t size = strlen(name);
-
-	for (; labels && *labels; labels += strcspn(labels, ","), labels += *labels == ',')
-		if (!strncmp(labels, name, size) && labels[size] == '=') {
-			*length = strcspn(labels + size + 1, ",");
-			return labels + size + 1;
-		}
-	return NULL;
-}
-
-bool trace_lost_notes(const struct event *event)
-{
-	const char *reason = event_argument(event, "reason");
-
-	return reason && !strcmp(reason, "note");
-}
-
-/*
- * True for notes with names or arguments that only versions before the first release wrote. No
- * report understands them.
- */
-static bool is_former_note(const struct event *event)
-{
-	const char *name = event->function->name;
-
-	if (!strcmp(name, NOTE_END))
-		return event_argument(event, "lost");
-	return !strcmp(name, "~lost") || !strcmp(name, "~left-out");
-}
-
-/*
- * A ~dropped note holds the number of events, or of notes, that its thread dropped for one reason.
- */
-void trace_count_note(struct trace *trace, const struct event *event)
-{
-	const char *count;
-
-	trace->tally.notes++;
-	if (is_former_note(event))
-		trace_add_damage(trace, trace->source.offset, 0,
-				 "%s comes from a version before the first release: record the "
-				 "program again",
-				 event->function->name);
-	if (!strcmp(event->function->name, NOTE_END))
-		trace->tally.has_ended = true;
-	if (strcmp(event->function->name, NOTE_DROPPED) != 0)
-		return;
-	count = event_argument(event, "count");
-	*(trace_lost_notes(event) ? &trace->tally.lost_notes : &trace->tally.lost) +=
-		count ? strtoull(count, NULL, 0) : event->size;
-}
-
-void trace_finish_call(struct trace *trace, struct event *event)
-{
-	bool is_entry = event->moment == MOMENT_ENTER || event->moment == MOMENT_HALF;
-
 	if (!event->has_tail) {
-		event->operation = operation_of(event);
+		/*
+		 * the operation of the function's hook, unless the call did something else, such as
+		 * a realloc() that freed
+		 */
+		event->operation = hook && operation_table[hook->operation].effect ==
+							   by_type[event->type].effect
+					   ? hook->operation
+					   : by_type[event->type].operation;
 		event->time_ns = event->time_ms * 1000000ull;
 	} else {
 		event->time_ns = is_entry ? event->enter_ns : event->leave_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes events from a stream of sp-rtrace packets: a handshake, then packets. They come from the
- * source or from a block of a container. Three things vary: the position of the size (framing.h),
+ * source or from a block of a container. Three things vary: the position of the size (decode.h),
  * the field order of CALL (sp-rtrace's own, or the order in its document for 1.4) and whether
  * holdtrace's tails are present. A call is complete when the next packet cannot belong to it.
  */
@@ -12,7 +12,6 @@
 
 #include "base/memory.h"
 #include "trace/decode.h"
-#include "trace/framing.h"
 #include "trace/state.h"
 
 #define PACKETS_NAMES 64u /* places in the cache of functions, a power of 2 */

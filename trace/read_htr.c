@@ -81,50 +81,32 @@ static inline uint64_t column_difference(struct columns *columns, enum htr_colum
 	return htr_unzigzag(column_number(columns, column));
 }
 
-static const struct backtrace *make_backtrace(struct trace *trace, uint32_t number)
-{
-	struct container *container = trace->container;
-	struct node *node = number ? &container->nodes.items[number - 1] : NULL;
-	const struct backtrace *backtrace =
-		registry_node_backtrace(&trace->registry, node ? node->node : &trace_no_node);
-	uint32_t *made = node ? ARRAY_ADD(&container->made) : NULL;
-
-	if (made) {
-		*made = number;
-		node->backtrace = backtrace;
-	}
-	return backtrace;
-}
-
-static struct htr_model *begin_model(struct container *container, struct thread *thread)
-{
-	struct htr_model **model;
-
-	if (container->model_count == HTR_MODELS)
-		return NULL;
-	model = &container->models[container->model_count];
-	if (!*model)
-		*model = memory_alloc(sizeof(**model));
-	if (!*model)
-		return NULL;
-	htr_model_begin(*model);
-	thread->block = container->number;
-	thread->model = container->model_count++;
-	return *model;
-}
-
+/* Switches to the thread that the block states, and to its model, which may be new. */
 static bool change_thread(struct container *container, struct columns *columns)
 {
 	uint64_t number = column_number(columns, HTR_COLUMN_shapes);
+	struct htr_model **model;
 	struct thread *thread;
 
 	if (number >= container->threads.count)
 		return false;
 	thread = &container->threads.items[number];
 	container->thread = thread;
-	container->model = thread->block == container->number ? container->models[thread->model]
-							      : begin_model(container, thread);
-	return container->model != NULL;
+	container->model = NULL;
+	if (thread->block != container->number) {
+		if (container->model_count == HTR_MODELS)
+			return false;
+		model = &container->models[container->model_count];
+		if (!*model)
+			*model = memory_alloc(sizeof(**model));
+		if (!*model)
+			return false;
+		htr_model_begin(*model);
+		thread->block = container->number;
+		thread->model = container->model_count++;
+	}
+	container->model = container->models[thread->model];
+	return true;
 }
 
 static bool take_arguments(struct container *container, struct event *event)
@@ -188,32 +170,24 @@ static inline void set_event(struct trace *trace, struct htr_site *site, struct 
 }
 
 /*
- * Returns the shape of the next event. If the block states another thread first, switches to it.
- * NULL: the block is damaged.
+ * Reads the shape of the next event and the values that the block has for it. If the block states
+ * another thread first, switches to it.
  */
-static inline struct shape *take_shape_of(struct container *container, struct columns *columns)
-{
-	uint64_t number = column_number(columns, HTR_COLUMN_shapes);
-
-	if (number == 0) {
-		if (!change_thread(container, columns))
-			return NULL;
-		number = column_number(columns, HTR_COLUMN_shapes);
-	}
-	if (number - 1 >= container->shapes.count || !container->model ||
-	    !container->shapes.items[number - 1].is_known)
-		return NULL;
-	return &container->shapes.items[number - 1];
-}
-
 static inline enum got take_values(struct container *container, struct shape **shape,
 				   struct htr_values *values)
 {
 	struct columns columns = { container->columns, container->ends, 0 };
+	uint64_t number = column_number(&columns, HTR_COLUMN_shapes);
 
-	*shape = take_shape_of(container, &columns);
-	if (!*shape)
+	if (number == 0) {
+		if (!change_thread(container, &columns))
+			return GOT_DAMAGE;
+		number = column_number(&columns, HTR_COLUMN_shapes);
+	}
+	if (number - 1 >= container->shapes.count || !container->model ||
+	    !container->shapes.items[number - 1].is_known)
 		return GOT_DAMAGE;
+	*shape = &container->shapes.items[number - 1];
 #define VALUE(column, sign, name, description) \
 	if ((*shape)->values & HTR_HAS_##name) \
 		values->name = column_##sign(&columns, HTR_COLUMN_##column);
@@ -244,8 +218,17 @@ static enum got take_event(struct trace *trace, const struct event **result)
 		return GOT_DAMAGE;
 	event->resource = registry_resource(&trace->registry, shape->resource);
 	event->backtrace = node ? container->nodes.items[node - 1].backtrace : NULL;
-	if (!event->backtrace)
-		event->backtrace = make_backtrace(trace, node);
+	if (!event->backtrace) {
+		struct node *of = node ? &container->nodes.items[node - 1] : NULL;
+		uint32_t *made = of ? ARRAY_ADD(&container->made) : NULL;
+
+		event->backtrace =
+			registry_node_backtrace(&trace->registry, of ? of->node : &trace_no_node);
+		if (made) {
+			*made = node;
+			of->backtrace = event->backtrace;
+		}
+	}
 	if (!event->resource || !event->backtrace)
 		return GOT_NO_MEMORY;
 	event->index = ++container->calls;
@@ -257,26 +240,6 @@ static enum got take_event(struct trace *trace, const struct event **result)
 		trace->tally.calls++;
 	*result = event;
 	return GOT_IT;
-}
-
-/*
- * Reads the next packet of the block. If the block's events are not wanted, skips the events before
- * the packet. Returns the same as read_binary_piece().
- */
-static int next_packets(struct trace *trace, struct error *err)
-{
-	struct container *container = trace->container;
-	const struct packet *packet = &container->packets.items[container->next_packet++];
-	int rc;
-
-	if (!container->has_events && packet->place > container->next_event) {
-		container->calls += packet->place - container->next_event;
-		container->next_event = (uint32_t)packet->place;
-	}
-	rc = read_binary_piece(trace, packet->bytes, packet->size, container->calls, err);
-	if (rc == 1 && event_is_call(&trace->event))
-		container->calls++;
-	return rc;
 }
 
 /* Sets container->stop: the event before which packets or the next block must be read. */
@@ -301,8 +264,8 @@ static int drop_events(struct trace *trace)
 }
 
 /*
- * Reads the packet or the block that precedes the next event. Returns the same as next_packets(),
- * or -ENODATA at the end.
+ * Reads the packet or the block that precedes the next event. Returns the same as
+ * read_binary_piece(), or -ENODATA at the end.
  */
 static int go_on(struct trace *trace, struct error *err)
 {
@@ -313,7 +276,15 @@ static int go_on(struct trace *trace, struct error *err)
 	if (container->next_packet < container->packets.count &&
 	    (!container->has_events ||
 	     container->packets.items[container->next_packet].place <= container->next_event)) {
-		rc = next_packets(trace, err);
+		const struct packet *packet = &container->packets.items[container->next_packet++];
+
+		/* skips events that are not wanted */
+		if (!container->has_events && packet->place > container->next_event) {
+			container->calls += packet->place - container->next_event;
+			container->next_event = (uint32_t)packet->place;
+		}
+		rc = read_binary_piece(trace, packet->bytes, packet->size, container->calls, err);
+		container->calls += rc == 1 && event_is_call(&trace->event);
 		/* if the mapping of some addresses changed, backtraces must be created anew */
 		for (; container->epoch != trace->registry.epoch && container->made.count;)
 			container->nodes.items[container->made.items[--container->made.count] - 1]

@@ -213,33 +213,24 @@ static bool is_called(const struct resource_class *resource, struct slice type)
 	return slice_is(type, mask);
 }
 
-/*
- * Returns the class that a call's line names. If the line names none, returns the only class of the
- * stream or, if the stream has several, class 0.
- */
-static const struct resource_class *class_of(struct trace *trace, struct text_call *call)
+static bool add_call(struct trace *trace, struct text_call *call)
 {
 	struct reader *reader = trace->reader;
+	const struct resource_class *resource = NULL;
+	struct event *event;
 
-	for (size_t i = reader->classes.count; call->type.length && i-- > 0;)
+	for (size_t i = reader->classes.count; call->type.length && !resource && i-- > 0;)
 		if (is_called(reader->classes.items[i], call->type))
-			return reader->classes.items[i];
-	if (call->type.length) {
+			resource = reader->classes.items[i];
+	if (!resource && call->type.length) {
 		/* no class has this name, so <...> is part of a C++ name */
 		call->name.length += call->type.length + 2;
 		call->type.length = 0;
 	}
-	if (reader->classes.count == 1)
-		return reader->classes.items[0];
-	return registry_resource(&trace->registry, 0);
-}
-
-static bool add_call(struct trace *trace, struct text_call *call)
-{
-	struct reader *reader = trace->reader;
-	const struct resource_class *resource = class_of(trace, call);
-	struct event *event;
-
+	/* a line that names no class has the only class of the stream, or class 0 */
+	if (!resource)
+		resource = reader->classes.count == 1 ? reader->classes.items[0]
+						      : registry_resource(&trace->registry, 0);
 	if (!end_arguments(trace) || !resource)
 		return false;
 	if (reader->queue.count * sizeof(*event) > trace->registry.pool.limit)
@@ -267,27 +258,6 @@ static bool add_call(struct trace *trace, struct text_call *call)
 	return true;
 }
 
-static bool add_frame(struct trace *trace, const struct text_frame *frame)
-{
-	struct reader *reader = trace->reader;
-	uint64_t *address;
-	const char **text;
-
-	if (reader->frames.count >= DECODE_FRAMES_MAX)
-		return true;
-	address = ARRAY_ADD(&reader->frames);
-	text = ARRAY_ADD(&reader->texts);
-	if (!address || !text)
-		return false;
-	*address = frame->address;
-	*text = NULL;
-	if (frame->has_text) {
-		*text = keep_text(trace, frame->text);
-		reader->has_texts = true;
-	}
-	return *text || !frame->has_text;
-}
-
 static bool add_mapping(struct trace *trace, const struct text_mapping *line)
 {
 	struct reader *reader = trace->reader;
@@ -307,18 +277,6 @@ static bool add_mapping(struct trace *trace, const struct text_mapping *line)
 	if (event)
 		event->mapping = mapping;
 	return event;
-}
-
-static bool add_context(struct trace *trace, const struct text_context *line)
-{
-	struct trace_context *context = pool_alloc(&trace->registry.pool, sizeof(*context));
-	struct event *event = context ? queue_add(trace, EVENT_CONTEXT) : NULL;
-
-	if (!event)
-		return false;
-	*context = (struct trace_context){ line->bit, keep_text(trace, line->name) };
-	event->call_context = context;
-	return context->name;
 }
 
 static bool add_resource(struct trace *trace, const struct text_resource *line)
@@ -344,35 +302,6 @@ static bool add_resource(struct trace *trace, const struct text_resource *line)
 	return true;
 }
 
-static bool add_attachment(struct trace *trace, const struct text_attachment *line)
-{
-	struct trace_attachment *attachment =
-		pool_alloc(&trace->registry.pool, sizeof(*attachment));
-	struct event *event = attachment ? queue_add(trace, EVENT_ATTACHMENT) : NULL;
-
-	if (!event)
-		return false;
-	attachment->name = keep_text(trace, line->name);
-	attachment->path = keep_text(trace, line->path);
-	event->attachment = attachment;
-	return attachment->name && attachment->path;
-}
-
-static bool add_comment(struct trace *trace, struct slice line)
-{
-	const struct reader *reader = trace->reader;
-	struct event *event;
-
-	if (!end_arguments(trace))
-		return false;
-	event = queue_add(trace, EVENT_COMMENT);
-	if (!event)
-		return false;
-	event->index = reader->index;
-	event->comment = pool_text(&trace->scratch, line.at, line.length);
-	return event->comment;
-}
-
 /* Adds a line of a call, its arguments or its backtrace. */
 static bool add_call_line(struct trace *trace, struct slice line, bool *is_known)
 {
@@ -385,8 +314,20 @@ static bool add_call_line(struct trace *trace, struct slice line, bool *is_known
 	if (line.length == 0)
 		return reader->has_calls ? end_calls(trace, true) : true;
 	if (text_parse_frame(line, &frame)) {
+		const char **text;
+		uint64_t *address;
+
 		/* A frame without a call is dropped, as sp-rtrace does. */
-		return reader->has_calls ? add_frame(trace, &frame) : true;
+		if (!reader->has_calls || reader->frames.count >= DECODE_FRAMES_MAX)
+			return true;
+		address = ARRAY_ADD(&reader->frames);
+		text = ARRAY_ADD(&reader->texts);
+		if (!address || !text)
+			return false;
+		*address = frame.address;
+		*text = frame.has_text ? keep_text(trace, frame.text) : NULL;
+		reader->has_texts |= frame.has_text;
+		return *text || !frame.has_text;
 	}
 	if (text_parse_call(line, &call))
 		return add_call(trace, &call);
@@ -406,39 +347,56 @@ static bool add_call_line(struct trace *trace, struct slice line, bool *is_known
 	return true;
 }
 
+/* Ends the calls in the queue, which another kind of line follows. */
+static bool end_before_other(struct trace *trace)
+{
+	const struct reader *reader = trace->reader;
+
+	return !reader->has_calls || end_calls(trace, false);
+}
+
 /* Adds a line of any other kind. */
 static bool add_other_line(struct trace *trace, struct slice line)
 {
-	struct reader *reader = trace->reader;
-	struct text_mapping mapping;
-	struct text_context context;
-	struct text_resource resource;
+	const struct reader *reader = trace->reader;
 	struct text_attachment attachment;
-	bool is_mapping = text_parse_mapping(line, &mapping);
-	bool is_context = !is_mapping && text_parse_context(line, &context);
-	bool is_resource = !is_mapping && !is_context && text_parse_resource(line, &resource);
+	struct text_resource resource;
+	struct text_context context;
+	struct text_mapping mapping;
+	struct event *event;
 
-	if (!is_mapping && !is_context && !is_resource && !text_parse_attachment(line, &attachment))
-		return add_comment(trace, line);
-	if (reader->has_calls && !end_calls(trace, false))
+	if (text_parse_mapping(line, &mapping))
+		return end_before_other(trace) && add_mapping(trace, &mapping);
+	if (text_parse_context(line, &context)) {
+		struct trace_context *kept = pool_alloc(&trace->registry.pool, sizeof(*kept));
+
+		event = kept && end_before_other(trace) ? queue_add(trace, EVENT_CONTEXT) : NULL;
+		if (!event)
+			return false;
+		*kept = (struct trace_context){ context.bit, keep_text(trace, context.name) };
+		event->call_context = kept;
+		return kept->name;
+	}
+	if (text_parse_resource(line, &resource))
+		return end_before_other(trace) && add_resource(trace, &resource);
+	if (text_parse_attachment(line, &attachment)) {
+		struct trace_attachment *kept = pool_alloc(&trace->registry.pool, sizeof(*kept));
+
+		event = kept && end_before_other(trace) ? queue_add(trace, EVENT_ATTACHMENT) : NULL;
+		if (!event)
+			return false;
+		kept->name = keep_text(trace, attachment.name);
+		kept->path = keep_text(trace, attachment.path);
+		event->attachment = kept;
+		return kept->name && kept->path;
+	}
+	/* a comment may stand between a call and its backtrace */
+	event = end_arguments(trace) ? queue_add(trace, EVENT_COMMENT) : NULL;
+	if (!event)
 		return false;
-	if (is_mapping)
-		return add_mapping(trace, &mapping);
-	if (is_context)
-		return add_context(trace, &context);
-	return is_resource ? add_resource(trace, &resource) : add_attachment(trace, &attachment);
-}
-
-/* True if the line starts something new although no empty line ended the calls in the queue. */
-static bool ends_calls(const struct reader *reader, struct slice line)
-{
-	struct text_header header;
-	struct text_call call;
-
-	if (!reader->has_calls)
-		return false;
-	return (reader->frames.count && text_parse_call(line, &call)) ||
-	       text_parse_header(line, &header);
+	event->index = reader->index;
+	event->comment = pool_text(&trace->scratch, line.at, line.length);
+	return event->comment;
 }
 
 /* Returns 0, 1 if the line must be read again after the queue was emptied, or a negative errno. */
@@ -446,6 +404,7 @@ static int add_line(struct trace *trace, struct slice line, struct error *err)
 {
 	struct reader *reader = trace->reader;
 	struct text_header header;
+	struct text_call call;
 	bool is_known;
 
 	if (line.length && line.at[line.length - 1] == '\r')
@@ -457,7 +416,9 @@ static int add_line(struct trace *trace, struct slice line, struct error *err)
 	}
 	if (text_is_passing_comment(line))
 		return 0;
-	if (ends_calls(reader, line))
+	/* the line starts something new although no empty line ended the calls in the queue */
+	if (reader->has_calls && ((reader->frames.count && text_parse_call(line, &call)) ||
+				  text_parse_header(line, &header)))
 		return end_calls(trace, false) ? 1 : trace_no_memory(trace, err);
 	if (text_parse_header(line, &header)) {
 		if (reader->has_content) {
@@ -501,9 +462,7 @@ static int fill_queue(struct trace *trace, struct error *err)
 		if (rc)
 			return rc;
 		if (!is_line) {
-			if (reader->has_calls && !end_calls(trace, false))
-				return trace_no_memory(trace, err);
-			return 0;
+			return end_before_other(trace) ? 0 : trace_no_memory(trace, err);
 		}
 		rc = add_line(trace, line, err);
 		if (rc)

@@ -126,13 +126,6 @@ const struct function *registry_function(struct registry *registry, const char *
 
 /* ---- backtraces ---- */
 
-static bool same_texts(const char *const *one, const char *const *two, uint32_t count)
-{
-	if (!one || !two)
-		return one == two;
-	return !memcmp(one, two, count * sizeof(*one));
-}
-
 /* Two backtraces are the same if these members are equal. */
 struct backtrace_key {
 	const uint64_t *frames;
@@ -141,24 +134,25 @@ struct backtrace_key {
 	uint32_t count, epoch;
 };
 
-static bool has_frames(const struct backtrace *backtrace, const uint64_t *frames)
-{
-	if (backtrace->has_row)
-		return !memcmp(backtrace + 1, frames, backtrace->count * sizeof(*frames));
-	for (const struct trace_node *at = backtrace->node; at->count; at = at->caller)
-		if (at->address != *frames++)
-			return false;
-	return true;
-}
-
 static bool backtrace_equal(const void *item, const void *key)
 {
 	const struct backtrace *one = item;
 	const struct backtrace_key *two = key;
+	const uint64_t *frames = two->frames;
 
-	return one->count == two->count && one->epoch == two->epoch &&
-	       (two->node ? one->node == two->node : has_frames(one, two->frames)) &&
-	       same_texts(one->texts, two->texts, one->count);
+	if (one->count != two->count || one->epoch != two->epoch)
+		return false;
+	if (!one->texts != !two->texts ||
+	    (one->texts && memcmp(one->texts, two->texts, one->count * sizeof(*one->texts)) != 0))
+		return false;
+	if (two->node)
+		return one->node == two->node;
+	if (one->has_row)
+		return !memcmp(one + 1, frames, one->count * sizeof(*frames));
+	for (const struct trace_node *at = one->node; at->count; at = at->caller)
+		if (at->address != *frames++)
+			return false;
+	return true;
 }
 
 /* Returns the start of the file in memory, or of its code if that is lower (in a hostile trace). */
@@ -172,47 +166,26 @@ static bool has_address(const struct trace_mapping *mapping, uint64_t address)
 	return address >= start_of(mapping) && address < mapping->to;
 }
 
-/* The epoch of the last contest that affects the address; 0: none. */
-static uint32_t epoch_at(const struct registry *registry, uint64_t address)
+/*
+ * The later of `epoch` and the epoch of the last contest that affects a return address. Looks up
+ * the address minus 1, because it may lie just after the end of its module.
+ */
+static uint32_t later_epoch(const struct registry *registry, uint64_t address, uint32_t epoch)
 {
+	uint32_t other = 0;
+
+	address--;
+	if (address >= registry->forgotten.from && address < registry->forgotten.to)
+		other = registry->forgotten.epoch;
 	for (size_t i = registry->contests.count; i-- > 0;) {
 		const struct contest *contest = &registry->contests.items[i];
 
-		if (has_address(contest->before, address) || has_address(contest->after, address))
-			return contest->epoch;
+		if (has_address(contest->before, address) || has_address(contest->after, address)) {
+			other = contest->epoch;
+			break;
+		}
 	}
-	return address >= registry->forgotten.from && address < registry->forgotten.to
-		       ? registry->forgotten.epoch
-		       : 0;
-}
-
-/*
- * The highest epoch of the frames. Looks up each address minus 1, because a return address may lie
- * just after the end of its module.
- */
-static uint32_t epoch_of_frames(const struct registry *registry, const uint64_t *frames,
-				uint32_t count)
-{
-	uint32_t epoch = 0;
-
-	for (uint32_t i = 0; registry->contests.count && i < count; i++) {
-		uint32_t other = epoch_at(registry, frames[i] - 1);
-
-		epoch = other > epoch ? other : epoch;
-	}
-	return epoch;
-}
-
-static uint32_t epoch_of_node(const struct registry *registry, const struct trace_node *node)
-{
-	uint32_t epoch = 0;
-
-	for (; registry->contests.count && node->count; node = node->caller) {
-		uint32_t other = epoch_at(registry, node->address - 1);
-
-		epoch = other > epoch ? other : epoch;
-	}
-	return epoch;
+	return other > epoch ? other : epoch;
 }
 
 static struct backtrace *add_backtrace(struct registry *registry, const struct backtrace_key *key)
@@ -243,30 +216,22 @@ static struct backtrace *add_backtrace(struct registry *registry, const struct b
 	return backtrace;
 }
 
-static const struct backtrace *plain_backtrace(struct registry *registry,
-					       const struct backtrace_key *key)
-{
-	uint32_t *place = ARRAY_AT(&registry->by_node, key->node->number);
-	const struct backtrace *backtrace;
-
-	if (!place)
-		return NULL;
-	if (*place)
-		return registry->backtrace_list.items[*place - 1];
-	backtrace = add_backtrace(registry, key);
-	if (backtrace)
-		*place = backtrace->id + 1;
-	return backtrace;
-}
-
 static const struct backtrace *keyed_backtrace(struct registry *registry,
 					       const struct backtrace_key *key)
 {
 	uint64_t hash = hash_two(registry->not_plain.seed, key->node->number, key->epoch);
 	struct backtrace *backtrace;
 
-	if (!key->texts && !key->epoch)
-		return plain_backtrace(registry, key);
+	if (!key->texts && !key->epoch) {
+		uint32_t *place = ARRAY_AT(&registry->by_node, key->node->number);
+
+		if (place && *place)
+			return registry->backtrace_list.items[*place - 1];
+		backtrace = place ? add_backtrace(registry, key) : NULL;
+		if (backtrace)
+			*place = backtrace->id + 1;
+		return backtrace;
+	}
 	if (key->texts)
 		hash = hash_bytes(hash, key->texts, key->count * sizeof(*key->texts));
 	backtrace = hash_table_find(&registry->not_plain, hash, backtrace_equal, key);
@@ -280,10 +245,10 @@ static const struct backtrace *keyed_backtrace(struct registry *registry,
 const struct backtrace *registry_node_backtrace(struct registry *registry,
 						const struct trace_node *node)
 {
-	const struct backtrace_key key = { .node = node,
-					   .count = node->count,
-					   .epoch = epoch_of_node(registry, node) };
+	struct backtrace_key key = { .node = node, .count = node->count };
 
+	for (; registry->contests.count && node->count; node = node->caller)
+		key.epoch = later_epoch(registry, node->address, key.epoch);
 	return keyed_backtrace(registry, &key);
 }
 
@@ -293,11 +258,12 @@ const struct backtrace *registry_backtrace(struct registry *registry, const uint
 	static const uint64_t none[1];
 	struct backtrace_key key = { .count = count,
 				     .frames = count ? frames : none,
-				     .texts = texts,
-				     .epoch = epoch_of_frames(registry, frames, count) };
+				     .texts = texts };
 	uint64_t hash = hash_words(registry->by_frames.seed, key.frames, count);
 	const struct backtrace *found;
 
+	for (uint32_t i = 0; registry->contests.count && i < count; i++)
+		key.epoch = later_epoch(registry, frames[i], key.epoch);
 	if (texts)
 		hash = hash_bytes(hash, texts, count * sizeof(*texts));
 	if (key.epoch)
@@ -487,34 +453,15 @@ static bool stays_beside(const struct mapping_range *old, const struct mapping_r
 }
 
 /*
- * Finds the ranges [*first, *last) that the new range replaces, and adds their contests. Returns
- * nonzero if no memory is left.
- */
-static int clear_ranges(struct registry *registry, const struct mapping_range *range, size_t *first,
-			size_t *last)
-{
-	const struct mapping_range *items = registry->ranges.items;
-	uint64_t start = start_of(range->mapping);
-	int rc = 0;
-
-	*first = *last = range_after(registry, range->from);
-	while (rc == 0 && *last < registry->ranges.count &&
-	       start_of(items[*last].mapping) < range->to && !stays_beside(&items[*last], range))
-		rc = add_contest(registry, items[(*last)++].mapping, range->mapping);
-	while (rc == 0 && *first && items[*first - 1].to > start &&
-	       !stays_beside(&items[*first - 1], range))
-		rc = add_contest(registry, items[--*first].mapping, range->mapping);
-	return rc;
-}
-
-/*
  * Adds a range and removes the ranges that overlap the new file's mapping, including the part
  * before the file's code. A partly covered range is removed as a whole.
  */
 static int range_put(struct registry *registry, struct mapping_range range)
 {
+	uint64_t start = start_of(range.mapping);
 	struct mapping_range *items;
 	size_t first, last;
+	int rc = 0;
 
 	if (range.from >= range.to)
 		return 0;
@@ -522,24 +469,21 @@ static int range_put(struct registry *registry, struct mapping_range range)
 	if (!items)
 		return -1;
 	registry->ranges.count--;
-	if (clear_ranges(registry, &range, &first, &last))
-		return -1;
 	items = registry->ranges.items;
+	/* finds the ranges [first, last) that the new range replaces, and adds their contests */
+	first = last = range_after(registry, range.from);
+	while (rc == 0 && last < registry->ranges.count &&
+	       start_of(items[last].mapping) < range.to && !stays_beside(&items[last], &range))
+		rc = add_contest(registry, items[last++].mapping, range.mapping);
+	while (rc == 0 && first && items[first - 1].to > start &&
+	       !stays_beside(&items[first - 1], &range))
+		rc = add_contest(registry, items[--first].mapping, range.mapping);
+	if (rc)
+		return rc;
 	memmove(items + first + 1, items + last, (registry->ranges.count - last) * sizeof(*items));
 	registry->ranges.count = registry->ranges.count - (last - first) + 1;
 	items[first] = range;
 	return 0;
-}
-
-static bool is_same_mapping(const struct trace_mapping *one, const struct wire_mapping *two,
-			    bool has_tail)
-{
-	if (one->from != two->from || one->to != two->to || strcmp(one->path, two->path) != 0 ||
-	    one->has_tail != has_tail)
-		return false;
-	if (strcmp(one->build_id, two->build_id) != 0)
-		return false;
-	return !has_tail || (one->code == two->code && one->offset == two->offset);
 }
 
 const struct trace_mapping *registry_add_mapping(struct registry *registry,
@@ -551,7 +495,10 @@ const struct trace_mapping *registry_add_mapping(struct registry *registry,
 	const struct trace_mapping *old = registry_mapping_at(registry, range.from);
 	struct trace_mapping *mapping, **place;
 
-	*is_new = !old || !is_same_mapping(old, packet, has_tail);
+	*is_new = !old || old->from != packet->from || old->to != packet->to ||
+		  strcmp(old->path, packet->path) != 0 || old->has_tail != has_tail ||
+		  strcmp(old->build_id, packet->build_id) != 0 ||
+		  (has_tail && (old->code != packet->code || old->offset != packet->offset));
 	if (!*is_new)
 		return old;
 	mapping = pool_zalloc(&registry->pool, sizeof(*mapping));

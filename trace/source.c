@@ -186,19 +186,6 @@ static int source_make_room(struct source *source, size_t wanted, struct error *
 	return 0;
 }
 
-/*
- * True if lseek() can skip `size` bytes. False if the file ends earlier: a hostile trace may state
- * any size.
- */
-static bool source_can_seek(const struct source *source, uint64_t size)
-{
-	struct stat facts;
-	off_t place = source->extents ? -1 : lseek(source->fd, 0, SEEK_CUR);
-
-	return place >= 0 && fstat(source->fd, &facts) == 0 && S_ISREG(facts.st_mode) &&
-	       place <= facts.st_size && size <= (uint64_t)(facts.st_size - place);
-}
-
 int source_fill(struct source *source, size_t wanted, struct error *err)
 {
 	while (source_left(source) < wanted && !source->is_finished) {
@@ -239,6 +226,7 @@ static void skip_parts(struct source *source, uint64_t size)
 int source_skip_far(struct source *source, uint64_t size, struct error *err)
 {
 	size_t left = source_left(source);
+	struct stat facts;
 	int rc;
 
 	if (size > left && source->extents) {
@@ -248,12 +236,17 @@ int source_skip_far(struct source *source, uint64_t size, struct error *err)
 		return 0;
 	}
 
-	if (size > left && !source->zstd && !source->is_finished &&
-	    source_can_seek(source, size - left) &&
-	    lseek(source->fd, (off_t)(size - left), SEEK_CUR) >= 0) {
-		source->start = source->end = 0;
-		source->offset += size;
-		return 0;
+	if (size > left && !source->zstd && !source->is_finished) {
+		off_t place = lseek(source->fd, 0, SEEK_CUR), step = (off_t)(size - left);
+
+		/* not beyond the end of the file: a hostile trace may state any size */
+		if (place >= 0 && fstat(source->fd, &facts) == 0 && S_ISREG(facts.st_mode) &&
+		    place <= facts.st_size && size - left <= (uint64_t)(facts.st_size - place) &&
+		    lseek(source->fd, step, SEEK_CUR) >= 0) {
+			source->start = source->end = 0;
+			source->offset += size;
+			return 0;
+		}
 	}
 	while (size) {
 		rc = source_fill(source, 1, err);

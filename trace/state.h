@@ -14,7 +14,20 @@
 #include "trace/registry.h"
 #include "trace/source.h"
 #include "trace/trace.h"
-#include "trace/waiting.h"
+
+#define WAITING_MAX 4096u
+
+/*
+ * Calls that were blocked when a snapshot was taken (~waiting notes). If the stream has no end and
+ * no later event shows that such a call or its thread has ended, the call is assumed to be still
+ * blocked. After the last event of the stream, it is returned as the ~open note that the end would
+ * have contained.
+ */
+struct waiting {
+	struct event *items; /* copies of the notes; their arguments are from keep_arguments() */
+	size_t count, capacity;
+	size_t told; /* number of calls returned so far */
+};
 
 /* The time window that the options request, and the data to convert it to the time of a stream. */
 struct trace_window {
@@ -115,6 +128,20 @@ void trace_add_damage(struct trace *trace, uint64_t offset, uint64_t skipped, co
 		      ...) __attribute__((format(printf, 4, 5)));
 
 int trace_no_memory(struct trace *trace, struct error *err);
+
+void waiting_free(struct waiting *waiting);
+
+/* Adds a ~waiting note. Returns 0 or -ENOMEM. */
+int waiting_add(struct waiting *waiting, const struct event *note);
+
+/* Drops the calls that have ended according to `event`. */
+void waiting_forget(struct waiting *waiting, const struct event *event);
+
+/*
+ * After the last event of a stream, sets *event to the ~open note of the next call that is still
+ * blocked. Returns 1, 0 if there is none, or -ENOMEM.
+ */
+int waiting_next(struct waiting *waiting, struct registry *registry, const struct event **event);
 
 /*
  * The readers. The source must hold the first bytes of the input. Each function returns 0 or a

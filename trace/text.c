@@ -191,26 +191,20 @@ const struct slice *text_header_value(const struct text_header *header, const ch
 	return NULL;
 }
 
-/* Parses the six numbers of a date, in their written order. */
-static bool take_date(struct slice line, uint64_t numbers[6])
-{
-	static const char *const behind[6] = { ".", ".", " ", ":", ":", "" };
-
-	for (int i = 0; i < 6; i++)
-		if (!take_decimal(&line, &numbers[i]) || numbers[i] > 9999 ||
-		    !take_text(&line, behind[i]))
-			return false;
-	return line.length == 0;
-}
-
 uint32_t text_parse_date(struct slice value)
 {
+	static const char *const behind[6] = { ".", ".", " ", ":", ":", "" };
 	uint64_t numbers[6];
 	struct tm tm = { .tm_isdst = -1 };
 	bool is_day_first;
 	time_t seconds;
 
-	if (!take_date(value, numbers) || numbers[1] < 1 || numbers[1] > 12 || numbers[3] > 23 ||
+	/* six numbers, in their written order */
+	for (int i = 0; i < 6; i++)
+		if (!take_decimal(&value, &numbers[i]) || numbers[i] > 9999 ||
+		    !take_text(&value, behind[i]))
+			return 0;
+	if (value.length || numbers[1] < 1 || numbers[1] > 12 || numbers[3] > 23 ||
 	    numbers[4] > 59 || numbers[5] > 60)
 		return 0;
 	is_day_first = numbers[0] < numbers[2];
@@ -235,27 +229,20 @@ static bool is_build_id(struct slice text)
 	return digits && digits == text.length && digits <= BUILD_ID_DIGITS;
 }
 
-/*
- * Parses an optional build-id. Accepts only what text_print_mapping() would print in the same form.
- */
-static bool take_build_id(struct slice *line, struct slice *build_id)
-{
-	*build_id = slice(line->at, 0);
-	if (line->length == 0)
-		return true;
-	if (!take_text(line, " build-id="))
-		return false;
-	*build_id = *line;
-	*line = slice(line->at + line->length, 0);
-	return is_build_id(*build_id);
-}
-
 bool text_parse_mapping(struct slice line, struct text_mapping *mapping)
 {
-	return take_text(&line, ": ") && split(&line, " => 0x", true, &mapping->path) &&
-	       take_hex(&line, &mapping->from) && take_text(&line, "-0x") &&
-	       take_hex(&line, &mapping->to) && take_build_id(&line, &mapping->build_id) &&
-	       line.length == 0;
+	if (!take_text(&line, ": ") || !split(&line, " => 0x", true, &mapping->path) ||
+	    !take_hex(&line, &mapping->from) || !take_text(&line, "-0x") ||
+	    !take_hex(&line, &mapping->to))
+		return false;
+	mapping->build_id = slice(line.at, 0);
+	if (line.length == 0)
+		return true;
+	/* accepts only what text_print_mapping() would print in the same form */
+	if (!take_text(&line, " build-id="))
+		return false;
+	mapping->build_id = line;
+	return is_build_id(line);
 }
 
 void text_print_mapping(struct out *out, const struct text_mapping *mapping)
@@ -354,54 +341,35 @@ void text_print_attachment(struct out *out, const struct text_attachment *attach
 
 /* ---- calls ---- */
 
-/* Parses the fraction of a second: 3 digits, or 6 as in sp-rtrace's documentation. */
-static bool take_fraction(struct slice *line, uint64_t *ms)
-{
-	size_t digits = line->length;
-
-	if (!take_decimal(line, ms))
-		return false;
-	digits -= line->length;
-	if (digits == 6)
-		*ms /= 1000;
-	return digits == 3 || digits == 6;
-}
-
-/* Parses a time, `[01:02:03.004] `; the hours may be any number. */
+/*
+ * Parses a time, `[01:02:03.004] `; the hours may be any number. The fraction of a second has 3
+ * digits, or 6 as in sp-rtrace's documentation.
+ */
 static bool take_time(struct slice *line, uint32_t *time_ms)
 {
 	uint64_t hours, minutes, seconds, ms;
+	size_t digits;
 
 	if (!take_decimal(line, &hours) || !take_text(line, ":") || !take_decimal(line, &minutes) ||
-	    !take_text(line, ":") || !take_decimal(line, &seconds) || !take_text(line, ".") ||
-	    !take_fraction(line, &ms) || !take_text(line, "] "))
+	    !take_text(line, ":") || !take_decimal(line, &seconds) || !take_text(line, "."))
 		return false;
-	if (hours > 1193 || minutes > 59 || seconds > 59)
+	digits = line->length;
+	if (!take_decimal(line, &ms))
+		return false;
+	digits -= line->length;
+	if (digits == 6)
+		ms /= 1000;
+	if ((digits != 3 && digits != 6) || !take_text(line, "] ") || hours > 1193 ||
+	    minutes > 59 || seconds > 59)
 		return false;
 	ms += ((hours * 60 + minutes) * 60 + seconds) * 1000;
 	*time_ms = (uint32_t)ms;
 	return ms <= UINT32_MAX;
 }
 
-/* The name may be a C++ signature with parentheses and <>; the type is the last <...>. */
-static void parse_name(struct slice name, struct text_call *call)
-{
-	struct slice type = name, before;
-
-	call->name = name;
-	call->type = slice(name.at, 0);
-	if (name.length == 0 || name.at[name.length - 1] != '>')
-		return;
-	type.length--;
-	if (split(&type, "<", true, &before)) {
-		call->name = before;
-		call->type = type;
-	}
-}
-
 bool text_parse_call(struct slice line, struct text_call *call)
 {
-	struct slice name;
+	struct slice type;
 	uint64_t context = 0;
 	bool is_negative;
 
@@ -415,9 +383,13 @@ bool text_parse_call(struct slice line, struct text_call *call)
 	}
 	if (take_text(&line, "[") && !take_time(&line, &call->time_ms))
 		return false;
-	if (!split(&line, "(", true, &name) || name.length == 0)
+	if (!split(&line, "(", true, &call->name) || call->name.length == 0)
 		return false;
-	parse_name(name, call);
+	/* the name may be a C++ signature with parentheses and <>; the type is the last <...> */
+	call->type = slice(call->name.at, 0);
+	type = slice(call->name.at, call->name.length - 1);
+	if (type.at[type.length] == '>' && split(&type, "<", true, &call->name))
+		call->type = type;
 	/* the arguments and the result: `64) = 0x5555` or `0x5555)` */
 	call->is_alloc = !take_text(&line, "0x");
 	call->size = 0;

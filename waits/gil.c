@@ -135,22 +135,6 @@ static void take_signal(struct gil *gil, const struct event *event)
 	gil->last_ns = event->time_ns;
 }
 
-/* Adds the first half of a wait for a condition, which releases its mutex. */
-static void begin_wait(struct gil *gil, const struct event *event)
-{
-	struct gil_waiter *waiter;
-
-	/* a wait for switch_cond is part of releasing the GIL */
-	if (!gil->condition || event->related != gil->condition ||
-	    gil->waiters.count >= WAITERS_MAX ||
-	    find_waiter(gil, event->thread) < gil->waiters.count)
-		return;
-	waiter = ARRAY_ADD(&gil->waiters);
-	*waiter = (struct gil_waiter){ .thread = event->thread,
-				       .site = sites_of(&gil->sites, OF_WAITS, event),
-				       .since_ns = event->enter_ns };
-}
-
 bool gil_event(struct gil *gil, const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
@@ -160,8 +144,17 @@ bool gil_event(struct gil *gil, const struct event *event)
 	if (!hook || hook->resource != RESOURCE_CONDITION || condition < gil->from ||
 	    condition >= gil->to)
 		return false;
-	if (is_wait)
-		begin_wait(gil, event);
+	/*
+	 * adds the first half of a wait for cond, which releases its mutex; a wait for switch_cond
+	 * is part of releasing the GIL
+	 */
+	if (is_wait && gil->condition && gil->condition == condition &&
+	    gil->waiters.count < WAITERS_MAX &&
+	    find_waiter(gil, event->thread) == gil->waiters.count)
+		*ARRAY_ADD(&gil->waiters) =
+			(struct gil_waiter){ .thread = event->thread,
+					     .site = sites_of(&gil->sites, OF_WAITS, event),
+					     .since_ns = event->enter_ns };
 	else if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED))
 		take_signal(gil, event);
 	return true;

@@ -326,25 +326,6 @@ static void add_way(struct lock_order *order, uint32_t index, const struct lock_
 	}
 }
 
-static void lock_order_pass(struct lock_order *order, uint32_t index,
-			    const struct lock_order_way *wanted)
-{
-	uint32_t i = find_way(order, &order->edges.items[index], wanted);
-	struct lock_order_way *way;
-
-	if (!i) {
-		add_way(order, index, wanted);
-		return;
-	}
-	way = &order->ways.items[i];
-	way->count++;
-	if (way->has_more_threads || way->thread == wanted->thread)
-		return;
-	/* a cycle whose edges were all made by one thread may now involve two threads */
-	way->has_more_threads = true;
-	close_two(order, index, i);
-}
-
 void lock_order_add(struct lock_order *order, const struct lock_order_held *held, unsigned count,
 		    const struct lock_order_held *taken, uint32_t thread)
 {
@@ -357,13 +338,25 @@ void lock_order_add(struct lock_order *order, const struct lock_order_held *held
 			.is_to_shared = taken->is_shared,
 			.count = 1,
 		};
-		uint32_t edge = find_edge(order, held[i].lock, taken->lock);
+		uint32_t edge = find_edge(order, held[i].lock, taken->lock), known;
+		struct lock_order_way *same;
 
 		for (unsigned j = 0; j < count && way.gate_count < LOCK_ORDER_GATES; j++)
 			if (j != i)
 				way.gates[way.gate_count++] = held[j].serial;
 		if (!edge)
 			edge = add_edge(order, &held[i], taken);
-		lock_order_pass(order, edge, &way);
+		known = find_way(order, &order->edges.items[edge], &way);
+		if (!known) {
+			add_way(order, edge, &way);
+			continue;
+		}
+		same = &order->ways.items[known];
+		same->count++;
+		if (same->has_more_threads || same->thread == thread)
+			continue;
+		/* a cycle whose edges were all made by one thread may now involve two threads */
+		same->has_more_threads = true;
+		close_two(order, edge, known);
 	}
 }

@@ -96,18 +96,6 @@ static struct locks_site *stats_of(struct locks *locks, uint32_t site)
 
 /* ---- locks ---- */
 
-static void unlink_page(struct locks *locks, uint32_t index)
-{
-	struct locks_lock *items = locks->locks.items, *lock = &items[index];
-
-	if (lock->next)
-		items[lock->next].previous = lock->previous;
-	if (lock->previous)
-		items[lock->previous].next = lock->next;
-	else
-		map_set(&locks->index, OF_PAGE, lock->object >> PAGE_SHIFT, lock->next);
-}
-
 /* Returns the index of the lock at an address, which is added if it is new. */
 static uint32_t lock_of(struct locks *locks, uint64_t object)
 {
@@ -212,20 +200,12 @@ static void remove_hold(struct locks *locks, uint32_t index)
 }
 
 /*
- * True if each wait that overlaps both holds, and has not ended yet, overlaps `later` for at least
- * as long as `earlier`.
- */
-static bool outdoes(const struct locks_past *later, const struct locks_past *earlier)
-{
-	return later->until_ns - later->since_ns >= earlier->until_ns - earlier->since_ns &&
-	       (!later->is_shared || earlier->is_shared);
-}
-
-/*
  * Drops past holds that no wait needs. A wait is attributed to the hold, by another thread, that
  * overlaps it longest. A past hold can no longer be the longest one if a later hold of the same
  * thread outdoes it, or if later holds of two other threads do (one of them may be the waiting
- * thread's own). Few holds remain, because each is longer than those that follow it.
+ * thread's own). A later hold outdoes it if each wait that overlaps both, and has not ended yet,
+ * overlaps the later one for at least as long. Few holds remain, because each is longer than those
+ * that follow it.
  */
 static void drop_past(struct locks_lock *lock, const struct locks_past *later)
 {
@@ -233,7 +213,9 @@ static void drop_past(struct locks_lock *lock, const struct locks_past *later)
 	size_t count = 0, shortest = 0;
 
 	for (size_t i = 0; i < lock->past.count; i++) {
-		bool is_outdone = outdoes(later, &items[i]);
+		bool is_outdone = later->until_ns - later->since_ns >=
+					  items[i].until_ns - items[i].since_ns &&
+				  (!later->is_shared || items[i].is_shared);
 
 		if (is_outdone && (items[i].thread == later->thread ||
 				   (items[i].outdone_by && items[i].outdone_by != later->thread)))
@@ -252,57 +234,47 @@ static void drop_past(struct locks_lock *lock, const struct locks_past *later)
 	lock->past.count = count;
 }
 
-/* Stores a hold that ended, since waits that have not ended yet may overlap it. */
-static void remember_hold(struct locks *locks, const struct locks_hold *hold, uint64_t until_ns)
-{
-	struct locks_lock *lock = &locks->locks.items[hold->lock];
-	struct locks_past past = {
-		.since_ns = hold->since_ns,
-		.until_ns = until_ns,
-		.thread = hold->thread,
-		.site = hold->site,
-		.is_shared = hold->way == LOCKS_READ,
-	};
-
-	if (until_ns <= hold->since_ns)
-		return;
-	drop_past(lock, &past);
-	*ARRAY_ADD(&lock->past) = past;
-}
-
-static void tell_held(const struct locks *locks, const struct locks_hold *hold, uint64_t until_ns)
-{
-	const struct locks_lock *lock = &locks->locks.items[hold->lock];
-	struct locks_held held = { .object = lock->object,
-				   .since_ns = hold->since_ns,
-				   .until_ns = until_ns,
-				   .thread = locks->threads.items[hold->thread].id,
-				   .site = hold->site,
-				   .serial = lock->serial };
-
-	if (locks->listener.held)
-		locks->listener.held(locks->listener.user, &held);
-}
-
 /* Counts a hold that ended. release: the call that released the lock; NULL: no release was seen. */
 static void count_hold(struct locks *locks, uint32_t index, uint64_t until_ns,
 		       const struct event *release)
 {
 	const struct locks_hold *hold = &locks->holds.items[index];
+	struct locks_lock *lock = &locks->locks.items[hold->lock];
 	uint64_t ns = until_ns > hold->since_ns ? until_ns - hold->since_ns : 0;
 	struct locks_times more = { .holds = 1, .held_ns = ns, .longest_hold_ns = ns };
 	struct locks_site *site = stats_of(locks, hold->site);
 
 	if (ns > site->times.longest_hold_ns || !site->times.holds) {
 		site->since_ns = hold->since_ns;
-		site->object = locks->locks.items[hold->lock].object;
+		site->object = lock->object;
 		site->thread = locks->threads.items[hold->thread].id;
 		site->released = release ? sites_of(&locks->sites, RELEASE_CLASS, release) : 0;
 	}
 	locks_add_times(&site->times, &more);
 	locks_add_times(times_of(locks, hold->lock, hold->way), &more);
-	remember_hold(locks, hold, until_ns);
-	tell_held(locks, hold, until_ns);
+	/* waits that have not ended yet may overlap the hold */
+	if (ns) {
+		struct locks_past past = {
+			.since_ns = hold->since_ns,
+			.until_ns = until_ns,
+			.thread = hold->thread,
+			.site = hold->site,
+			.is_shared = hold->way == LOCKS_READ,
+		};
+
+		drop_past(lock, &past);
+		*ARRAY_ADD(&lock->past) = past;
+	}
+	if (locks->listener.held) {
+		struct locks_held held = { .object = lock->object,
+					   .since_ns = hold->since_ns,
+					   .until_ns = until_ns,
+					   .thread = locks->threads.items[hold->thread].id,
+					   .site = hold->site,
+					   .serial = lock->serial };
+
+		locks->listener.held(locks->listener.user, &held);
+	}
 }
 
 /* ---- waits ---- */
@@ -412,18 +384,6 @@ static void tell_wait(const struct locks *locks, uint32_t site, const struct loc
 }
 
 /*
- * True if the event shows that the lock was busy, as events do with --locks=contended. A thread
- * that waits for a lock that it holds itself is an error, not contention.
- */
-static bool was_busy(const struct locks *locks, const struct event *event)
-{
-	uint32_t owner = (uint32_t)event->related;
-
-	return locks->is_contended && !(event->flags & CALL_FAILED) &&
-	       (event->related & RELATED_BUSY || (owner && owner != event->thread));
-}
-
-/*
  * Adds a call for a lock to the statistics of its site and lock, whether or not the call took the
  * lock.
  */
@@ -437,11 +397,18 @@ static void add_call(struct locks *locks, uint32_t lock, uint32_t site, enum loc
 				    .refused = (event->flags & (CALL_FAILED | CALL_UNWOUND)) ==
 					       CALL_FAILED };
 	struct locks_site *stats = stats_of(locks, site);
+	uint32_t owner = (uint32_t)event->related;
+	/*
+	 * with --locks=contended, events show that the lock was busy; a thread that waits for a
+	 * lock that it holds itself is an error, not contention
+	 */
+	bool was_busy = locks->is_contended && !(event->flags & CALL_FAILED) &&
+			(event->related & RELATED_BUSY || (owner && owner != event->thread));
 
 	more.asked = may_wait;
 	if (may_wait)
 		holder = find_holder(locks, lock, way, thread, event);
-	if (holder.site || (may_wait && (ns >= UNSEEN_NS || was_busy(locks, event)))) {
+	if (holder.site || (may_wait && (ns >= UNSEEN_NS || was_busy))) {
 		more.contended = 1;
 		more.waited_ns = more.longest_wait_ns = ns;
 		add_pair(locks, site, &holder, event, ns);
@@ -589,7 +556,7 @@ void locks_open(struct locks *locks, const struct event *note, const struct hook
 /* Ends a lock: its statistics move to the site that first took it. */
 static void forget_lock(struct locks *locks, uint32_t index)
 {
-	struct locks_lock *lock = &locks->locks.items[index];
+	struct locks_lock *items = locks->locks.items, *lock = &items[index];
 
 	while (lock->first)
 		remove_hold(locks, lock->first);
@@ -602,7 +569,12 @@ static void forget_lock(struct locks *locks, uint32_t index)
 		locks_add_times(&site->gone_times[1], &lock->times[1]);
 	}
 	map_set(&locks->index, OF_LOCK, lock->object, 0);
-	unlink_page(locks, index);
+	if (lock->next)
+		items[lock->next].previous = lock->previous;
+	if (lock->previous)
+		items[lock->previous].next = lock->next;
+	else
+		map_set(&locks->index, OF_PAGE, lock->object >> PAGE_SHIFT, lock->next);
 	free(lock->past.items);
 	memset(&lock->past, 0, sizeof(lock->past));
 	lock->serial = 0;

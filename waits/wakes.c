@@ -129,20 +129,6 @@ static struct wakes_site *stats_of(struct wakes *wakes, uint32_t site)
 
 /* ---- tokens ---- */
 
-static void grow_tokens(struct wakes_object *object)
-{
-	size_t capacity = object->tokens.capacity ? object->tokens.capacity * 2 : 4;
-	struct wakes_token *items = memory_alloc(capacity * sizeof(*items));
-
-	for (size_t i = 0; i < object->tokens.count; i++)
-		items[i] =
-			object->tokens.items[(object->tokens.first + i) % object->tokens.capacity];
-	free(object->tokens.items);
-	object->tokens.items = items;
-	object->tokens.capacity = capacity;
-	object->tokens.first = 0;
-}
-
 static void push_token(struct wakes_object *object, const struct wakes_token *token)
 {
 	size_t count = object->tokens.count, capacity = object->tokens.capacity;
@@ -155,9 +141,17 @@ static void push_token(struct wakes_object *object, const struct wakes_token *to
 			token->count;
 		return;
 	}
-	if (count == capacity)
-		grow_tokens(object);
-	capacity = object->tokens.capacity;
+	if (count == capacity) {
+		size_t more = capacity ? capacity * 2 : 4;
+		struct wakes_token *items = memory_alloc(more * sizeof(*items));
+
+		for (size_t i = 0; i < count; i++)
+			items[i] = object->tokens.items[(object->tokens.first + i) % capacity];
+		free(object->tokens.items);
+		object->tokens.items = items;
+		object->tokens.capacity = capacity = more;
+		object->tokens.first = 0;
+	}
 	object->tokens.items[(object->tokens.first + count) % capacity] = *token;
 	object->tokens.count++;
 }
@@ -240,28 +234,21 @@ static enum wakes_end failure_of(const struct event *event)
 
 /* ---- semaphores ---- */
 
-/* True if the call took longer than the threshold, which is learnt from the calls so far. */
-static bool is_long(struct wakes *wakes, const struct event *event)
+static void fetch_token(struct wakes *wakes, struct wakes_object *object, struct wakes_wait *wait,
+			const struct event *event)
 {
 	struct waits_call call = { .duration_ns = duration_of(event) };
+	struct wakes_token token;
+	struct wakes_site *stats;
 	uint64_t calls;
 
+	/* learns the threshold from the calls so far */
 	waits_add(&wakes->speeds, NULL, &call);
 	calls = wakes->speeds.calls;
 	if (calls >= THRESHOLD_CALLS && !(calls & (calls - 1)))
 		wakes->threshold_ns = waits_threshold(&wakes->speeds);
-	return call.duration_ns >= wakes->threshold_ns;
-}
-
-static void fetch_token(struct wakes *wakes, struct wakes_object *object, struct wakes_wait *wait,
-			const struct event *event)
-{
-	bool was_long = is_long(wakes, event);
-	struct wakes_token token;
-	struct wakes_site *stats;
-
 	if (!object->pending) {
-		wait->end = was_long ? WAKES_UNSEEN : WAKES_AT_ONCE;
+		wait->end = call.duration_ns >= wakes->threshold_ns ? WAKES_UNSEEN : WAKES_AT_ONCE;
 		return;
 	}
 	token = pop_token(object);
@@ -272,20 +259,6 @@ static void fetch_token(struct wakes *wakes, struct wakes_object *object, struct
 	stats = stats_of(wakes, token.site);
 	stats->woke += wait->end == WAKES_WOKEN;
 	stats->vain += wait->end == WAKES_AT_ONCE;
-}
-
-/* Sets the initial value of a semaphore. sem_open() sets it only if it created the semaphore. */
-static void begin_semaphore(struct wakes *wakes, struct wakes_object *object,
-			    const struct event *event)
-{
-	const char *value = event_argument(event, "value");
-	const char *flags = event_argument(event, "flags");
-	struct wakes_token token = { .count = value ? strtoul(value, NULL, 0) : 0 };
-
-	if (flags && (!(strtoul(flags, NULL, 0) & O_CREAT) || object->pending))
-		return;
-	drop_tokens(wakes, object);
-	push_token(object, &token);
 }
 
 static void semaphore_event(struct wakes *wakes, const struct event *event)
@@ -319,9 +292,17 @@ static void semaphore_event(struct wakes *wakes, const struct event *event)
 
 		stats_of(wakes, token.site)->count++;
 		push_token(object, &token);
-	} else if (event->operation == OPERATION_ALLOC)
-		begin_semaphore(wakes, object, event);
-	else if (event->operation == OPERATION_FREE)
+	} else if (event->operation == OPERATION_ALLOC) {
+		const char *value = event_argument(event, "value");
+		const char *flags = event_argument(event, "flags");
+		struct wakes_token token = { .count = value ? strtoul(value, NULL, 0) : 0 };
+
+		/* sem_open() sets the initial value only if it created the semaphore */
+		if (flags && (!(strtoul(flags, NULL, 0) & O_CREAT) || object->pending))
+			return;
+		drop_tokens(wakes, object);
+		push_token(object, &token);
+	} else if (event->operation == OPERATION_FREE)
 		drop_tokens(wakes, object);
 }
 
@@ -652,18 +633,6 @@ static void wake_waiters(struct wakes *wakes, const struct event *event)
 	push_token(object, &token);
 }
 
-static void condition_event(struct wakes *wakes, const struct event *event)
-{
-	uint32_t number = map_get(&wakes->index, OF_OBJECT, event->object);
-
-	if (event->operation == OPERATION_WAIT)
-		wake_up(wakes, event);
-	else if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED))
-		wake_waiters(wakes, event);
-	else if (event->operation == OPERATION_ALLOC && number) /* a new condition at the address */
-		wakes->objects.items[number].vain = (struct wakes_token){ 0 };
-}
-
 /* ---- calls ---- */
 
 void wakes_event(struct wakes *wakes, const struct event *event)
@@ -683,9 +652,16 @@ void wakes_event(struct wakes *wakes, const struct event *event)
 			wait_futex(wakes, number, event);
 		else if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED))
 			wake_futex(wakes, number, event);
-	} else if (wakes->resource == RESOURCE_CONDITION && !event->part)
-		condition_event(wakes, event);
-	else if (wakes->resource == RESOURCE_CONDITION && event->operation == OPERATION_RELEASE)
+	} else if (wakes->resource == RESOURCE_CONDITION && !event->part) {
+		uint32_t number = map_get(&wakes->index, OF_OBJECT, event->object);
+
+		if (event->operation == OPERATION_WAIT)
+			wake_up(wakes, event);
+		else if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED))
+			wake_waiters(wakes, event);
+		else if (event->operation == OPERATION_ALLOC && number) /* a new condition there */
+			wakes->objects.items[number].vain = (struct wakes_token){ 0 };
+	} else if (wakes->resource == RESOURCE_CONDITION && event->operation == OPERATION_RELEASE)
 		fall_asleep(wakes, event);
 }
 

@@ -133,22 +133,6 @@ static void end_event(struct ctf *ctf, uint64_t time_ns)
 	spill_sort_commit(&ctf->sort, (struct spill_key){ .first = time_ns }, ctf->used);
 }
 
-static void put_memory(struct ctf *ctf, const struct event *event)
-{
-	bool is_calloc = !strcmp(event->function->name, "calloc");
-
-	if (event->type == CALL_TYPE_FREE) {
-		begin_event(ctf, CTF_FREE, event, event->time_ns);
-	} else {
-		begin_event(ctf, is_calloc ? CTF_CALLOC : CTF_MALLOC, event, event->time_ns);
-		if (is_calloc)
-			put_number(ctf, 1, 8);
-		put_number(ctf, event->size, 8);
-	}
-	put_number(ctf, event->object, 8);
-	end_event(ctf, event->time_ns);
-}
-
 static void put_mutex(struct ctf *ctf, enum ctf_event number, const struct event *event,
 		      uint64_t time_ns)
 {
@@ -159,21 +143,6 @@ static void put_mutex(struct ctf *ctf, enum ctf_event number, const struct event
 	end_event(ctf, time_ns);
 }
 
-static void put_call(struct ctf *ctf, const struct event *event)
-{
-	begin_event(ctf, CTF_CALL, event, event->time_ns);
-	put_text(ctf, event->function->name);
-	put_text(ctf, event->resource->is_registered ? event->resource->type : "");
-	put_number(ctf, event->object, 8);
-	put_number(ctf, event->size, 8);
-	put_number(ctf, event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0,
-		   8);
-	put_number(ctf, event->type == CALL_TYPE_ALLOC, 1);
-	put_number(ctf, event->type == CALL_TYPE_FREE, 1);
-	put_number(ctf, (event->flags & CALL_FAILED) != 0, 1);
-	end_event(ctf, event->time_ns);
-}
-
 /* Adds a call: as LTTng's event if LTTng has one for it, else as holdtrace's own event. */
 static void on_call(struct ctf *ctf, const struct event *event)
 {
@@ -182,7 +151,19 @@ static void on_call(struct ctf *ctf, const struct event *event)
 
 	if (event->resource->known == RESOURCE_MEMORY && !has_failed &&
 	    (event->type == CALL_TYPE_ALLOC || event->type == CALL_TYPE_FREE)) {
-		put_memory(ctf, event);
+		bool is_calloc = !strcmp(event->function->name, "calloc");
+
+		if (event->type == CALL_TYPE_FREE) {
+			begin_event(ctf, CTF_FREE, event, event->time_ns);
+		} else {
+			begin_event(ctf, is_calloc ? CTF_CALLOC : CTF_MALLOC, event,
+				    event->time_ns);
+			if (is_calloc)
+				put_number(ctf, 1, 8);
+			put_number(ctf, event->size, 8);
+		}
+		put_number(ctf, event->object, 8);
+		end_event(ctf, event->time_ns);
 	} else if (!strcmp(name, "pthread_mutex_lock")) {
 		put_mutex(ctf, CTF_LOCK_REQ, event,
 			  event->enter_ns ? event->enter_ns : event->time_ns);
@@ -192,22 +173,20 @@ static void on_call(struct ctf *ctf, const struct event *event)
 	} else if (!strcmp(name, "pthread_mutex_unlock")) {
 		put_mutex(ctf, CTF_UNLOCK, event, event->time_ns);
 	} else {
-		put_call(ctf, event);
+		begin_event(ctf, CTF_CALL, event, event->time_ns);
+		put_text(ctf, event->function->name);
+		put_text(ctf, event->resource->is_registered ? event->resource->type : "");
+		put_number(ctf, event->object, 8);
+		put_number(ctf, event->size, 8);
+		put_number(ctf,
+			   event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns
+							     : 0,
+			   8);
+		put_number(ctf, event->type == CALL_TYPE_ALLOC, 1);
+		put_number(ctf, event->type == CALL_TYPE_FREE, 1);
+		put_number(ctf, (event->flags & CALL_FAILED) != 0, 1);
+		end_event(ctf, event->time_ns);
 	}
-}
-
-static void on_mapping(struct ctf *ctf, const struct event *event)
-{
-	const struct trace_mapping *mapping = event->mapping;
-
-	begin_event(ctf, CTF_BIN_INFO, event, ctf->last_ns);
-	put_number(ctf, mapping->from, 8);
-	put_number(ctf, mapping->to > mapping->from ? mapping->to - mapping->from : 0, 8);
-	put_text(ctf, mapping->path);
-	put_number(ctf, 1, 1);
-	put_number(ctf, 0, 1);
-	put_number(ctf, 0, 1);
-	end_event(ctf, ctf->last_ns);
 }
 
 int write_ctf_event(void *state, const struct event *event, struct error *err)
@@ -220,9 +199,18 @@ int write_ctf_event(void *state, const struct event *event, struct error *err)
 		ctf->last_ns = event->process->start_ns;
 	}
 	if (event->kind == EVENT_MAPPING) {
+		const struct trace_mapping *mapping = event->mapping;
+
 		mapped.thread = event->process->pid;
 		mapped.backtrace = NULL;
-		on_mapping(ctf, &mapped);
+		begin_event(ctf, CTF_BIN_INFO, &mapped, ctf->last_ns);
+		put_number(ctf, mapping->from, 8);
+		put_number(ctf, mapping->to > mapping->from ? mapping->to - mapping->from : 0, 8);
+		put_text(ctf, mapping->path);
+		put_number(ctf, 1, 1);
+		put_number(ctf, 0, 1);
+		put_number(ctf, 0, 1);
+		end_event(ctf, ctf->last_ns);
 	} else if (event->kind == EVENT_CALL) {
 		if (event->time_ns > ctf->last_ns)
 			ctf->last_ns = event->time_ns;
@@ -244,7 +232,7 @@ static void make_uuid(const struct ctf *ctf, unsigned char *uuid)
 	uuid[8] = (unsigned char)((uuid[8] & 0x3f) | 0x80);
 }
 
-static void put_types(struct out *out)
+static int write_metadata(struct ctf *ctf, struct error *err)
 {
 	static const struct {
 		const char *name, *facts;
@@ -256,55 +244,39 @@ static void put_types(struct out *out)
 		{ "uint64_t", "size = 64; signed = false;" },
 		{ "ptr_t", "size = 64; signed = false; base = 16;" },
 	};
-
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		out_format(out, "typealias integer { align = 8; %s } := %s;\n", types[i].facts,
-			   types[i].name);
-}
-
-static void put_trace(const struct ctf *ctf, struct out *out)
-{
-	unsigned char uuid[16];
-
-	make_uuid(ctf, uuid);
-	out_text(out, "trace {\n\tmajor = 1; minor = 8; byte_order = le;\n\tuuid = \"");
-	for (unsigned i = 0; i < sizeof(uuid); i++)
-		out_format(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-			   uuid[i]);
-	out_text(out, "\";\n\tpacket.header := struct { uint32_t magic; uint8_t uuid[16]; "
-		      "uint32_t stream_id; };\n};\n");
-}
-
-static void put_stream(const struct ctf *ctf, struct out *out)
-{
-	out_text(out, "env { domain = \"ust\"; tracer_name = \"lttng-ust\"; tracer_major = 2; "
-		      "tracer_minor = 13; made_by = \"holdtrace " PACKAGE_VERSION "\"; };\n");
-	out_format(out,
-		   "clock { name = \"monotonic\"; freq = 1000000000; offset = %" PRIu64 "; };\n",
-		   ctf->first ? ctf->first->realtime_ns : 0);
-	out_text(out, "typealias integer { align = 8; size = 64; signed = false; "
-		      "map = clock.monotonic.value; } := ts_t;\n"
-		      "stream {\n\tid = 0;\n"
-		      "\tpacket.context := struct { ts_t timestamp_begin; ts_t timestamp_end; "
-		      "uint64_t content_size; uint64_t packet_size; uint64_t events_discarded; "
-		      "uint32_t cpu_id; };\n"
-		      "\tevent.header := struct { uint16_t id; ts_t timestamp; };\n"
-		      "\tevent.context := struct { int32_t _vpid; int32_t _vtid; string _procname; "
-		      "uint16_t __callstack_user_length; "
-		      "ptr_t _callstack_user[__callstack_user_length]; };\n};\n");
-}
-
-static int write_metadata(struct ctf *ctf, struct error *err)
-{
 	struct out out;
 	int rc = outdir_create(&ctf->directory, "metadata", &out, err);
+	unsigned char uuid[16];
 
 	if (rc)
 		return rc;
 	out_text(&out, "/* CTF 1.8 */\n");
-	put_types(&out);
-	put_trace(ctf, &out);
-	put_stream(ctf, &out);
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		out_format(&out, "typealias integer { align = 8; %s } := %s;\n", types[i].facts,
+			   types[i].name);
+	make_uuid(ctf, uuid);
+	out_text(&out, "trace {\n\tmajor = 1; minor = 8; byte_order = le;\n\tuuid = \"");
+	for (unsigned i = 0; i < sizeof(uuid); i++)
+		out_format(&out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+			   uuid[i]);
+	out_text(&out, "\";\n\tpacket.header := struct { uint32_t magic; uint8_t uuid[16]; "
+		       "uint32_t stream_id; };\n};\n");
+	out_text(&out, "env { domain = \"ust\"; tracer_name = \"lttng-ust\"; tracer_major = 2; "
+		       "tracer_minor = 13; made_by = \"holdtrace " PACKAGE_VERSION "\"; };\n");
+	out_format(&out,
+		   "clock { name = \"monotonic\"; freq = 1000000000; offset = %" PRIu64 "; };\n",
+		   ctf->first ? ctf->first->realtime_ns : 0);
+	out_text(&out,
+		 "typealias integer { align = 8; size = 64; signed = false; "
+		 "map = clock.monotonic.value; } := ts_t;\n"
+		 "stream {\n\tid = 0;\n"
+		 "\tpacket.context := struct { ts_t timestamp_begin; ts_t timestamp_end; "
+		 "uint64_t content_size; uint64_t packet_size; uint64_t events_discarded; "
+		 "uint32_t cpu_id; };\n"
+		 "\tevent.header := struct { uint16_t id; ts_t timestamp; };\n"
+		 "\tevent.context := struct { int32_t _vpid; int32_t _vtid; string _procname; "
+		 "uint16_t __callstack_user_length; "
+		 "ptr_t _callstack_user[__callstack_user_length]; };\n};\n");
 #define EVENT(number, name, fields)                                                 \
 	out_format(&out,                                                            \
 		   "event { name = \"%s\"; id = %d; stream_id = 0; loglevel = 13; " \

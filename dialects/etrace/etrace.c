@@ -23,26 +23,18 @@
 
 #define PART_LEAST 3000 /* minimum size in bytes of a part, except the last */
 
-/*
- * Returns a part of a long text, which is recorded as the arguments NAME, NAME+1, NAME+2 and so on.
- */
-static const char *part_of(const struct event *event, const char *name, unsigned number)
-{
-	char part[64];
-
-	snprintf(part, sizeof(part), "%.40s+%u", name, number);
-	return event_argument(event, part);
-}
-
 const char *etrace_value(struct etrace *etrace, const struct event *event, const char *name)
 {
 	const char *value = event_argument(event, name), *part;
+	char next[64];
 
 	if (!value)
 		return NULL;
 	path_set(&etrace->value, value, strlen(value));
 	for (unsigned i = 1; strlen(value) >= PART_LEAST; i++, value = part) {
-		part = part_of(event, name, i);
+		/* a long text is recorded as the arguments NAME, NAME+1, NAME+2 and so on */
+		snprintf(next, sizeof(next), "%.40s+%u", name, i);
+		part = event_argument(event, next);
 		if (!part)
 			break;
 		path_append(&etrace->value, part, strlen(part));
@@ -64,26 +56,14 @@ int64_t etrace_number(const struct event *event, const char *name, int64_t other
 
 /* ---- programs ---- */
 
-static void put_argument_list(struct etrace *etrace)
-{
-	const struct path *list = &etrace->image.arguments;
-	size_t at = 0;
-
-	for (unsigned i = 0; i < etrace->image.count; i++) {
-		size_t length = strlen(list->text + at);
-
-		etrace_argument(&etrace->lines, i, list->text + at, length);
-		at += length + 1;
-	}
-	etrace_line(&etrace->lines, "End_of_args|");
-}
-
 /* Writes the lines of a new program, when all its arguments have been read. */
 static void put_image(struct etrace *etrace)
 {
 	const struct path *program = &etrace->image.program;
 	const struct path *interpreter = &etrace->image.interpreter;
 	const struct path *directory = &etrace->image.directory;
+	const struct path *list;
+	size_t at = 0;
 
 	if (!etrace->image.process)
 		return;
@@ -96,7 +76,14 @@ static void put_image(struct etrace *etrace)
 	etrace_text(&etrace->lines, "PI", interpreter->text, interpreter->length);
 	etrace_text(&etrace->lines, "PP", program->text, program->length);
 	etrace_text(&etrace->lines, "CW", directory->text, directory->length);
-	put_argument_list(etrace);
+	list = &etrace->image.arguments;
+	for (unsigned i = 0; i < etrace->image.count; i++) {
+		size_t length = strlen(list->text + at);
+
+		etrace_argument(&etrace->lines, i, list->text + at, length);
+		at += length + 1;
+	}
+	etrace_line(&etrace->lines, "End_of_args|");
 	etrace->image.process = NULL;
 }
 
@@ -105,32 +92,22 @@ static void set_path(struct path *path, const char *text)
 	path_set(path, text ? text : "", text ? strlen(text) : 0);
 }
 
-/*
- * Stores the path of the executed file and, if the file is a script, the path of its interpreter.
- */
-static void take_program(struct etrace *etrace, const struct etrace_call *call)
+static void begin_image(struct etrace *etrace, const struct etrace_call *call)
 {
-	const struct event *event = call->event;
-	const char *executable = event_argument(event, "executable");
-	const char *program = event_argument(event, "program");
-	const char *interpreter = event_argument(event, "interpreter");
+	const char *directory = etrace_value(etrace, call->event, "directory");
+	const char *executable = event_argument(call->event, "executable");
+	const char *program = event_argument(call->event, "program");
+	const char *interpreter = event_argument(call->event, "interpreter");
 
+	places_clear(&call->process->places);
+	places_set_directory(&call->process->places, directory);
+	set_path(&etrace->image.directory, directory);
 	if (!program || !*program)
 		program = executable ? executable : "";
 	places_join(&call->process->places, AT_FDCWD, program, &etrace->image.program);
 	path_clean(&etrace->image.program);
 	set_path(&etrace->image.interpreter,
 		 interpreter ? interpreter : etrace->image.program.text);
-}
-
-static void begin_image(struct etrace *etrace, const struct etrace_call *call)
-{
-	const char *directory = etrace_value(etrace, call->event, "directory");
-
-	places_clear(&call->process->places);
-	places_set_directory(&call->process->places, directory);
-	set_path(&etrace->image.directory, directory);
-	take_program(etrace, call);
 	if (!etrace->first_directory.length)
 		set_path(&etrace->first_directory, directory);
 	etrace->image.process = call->process;
@@ -138,22 +115,6 @@ static void begin_image(struct etrace *etrace, const struct etrace_call *call)
 	etrace->image.cpu = call->event->cpu;
 	etrace->image.arguments.length = 0;
 	etrace->image.count = 0;
-}
-
-/*
- * Stores the argument argvN or, if it was recorded in parts, its next part (argvN+1, argvN+2 ...).
- */
-static void take_argument(struct etrace *etrace, const struct wire_value *value)
-{
-	struct path *list = &etrace->image.arguments;
-
-	if (strncmp(value->name, "argv", 4) != 0)
-		return;
-	if (strchr(value->name, '+') && list->length)
-		list->length--;
-	else
-		etrace->image.count++;
-	path_append(list, value->value, strlen(value->value) + 1);
 }
 
 /*
@@ -169,40 +130,22 @@ static void take_process(struct etrace *etrace, const struct etrace_call *call)
 		begin_image(etrace, call);
 	}
 	for (uint32_t i = 0; etrace->image.process == call->process && i < event->argument_count;
-	     i++)
-		take_argument(etrace, &event->arguments[i]);
+	     i++) {
+		const struct wire_value *value = &event->arguments[i];
+		struct path *list = &etrace->image.arguments;
+
+		if (strncmp(value->name, "argv", 4) != 0)
+			continue;
+		/* argvN, or its next part (argvN+1, argvN+2 ...) if it was recorded in parts */
+		if (strchr(value->name, '+') && list->length)
+			list->length--;
+		else
+			etrace->image.count++;
+		path_append(list, value->value, strlen(value->value) + 1);
+	}
 }
 
 /* ---- events ---- */
-
-/*
- * Returns the time at which the process or thread announced its end or, if it did not, at which the
- * collector noticed the end.
- */
-static uint64_t end_of(const struct event *event)
-{
-	uint64_t seconds, ns;
-	const char *at = event_argument(event, "at");
-
-	if (!at || sscanf(at, "%" SCNu64 ".%9" SCNu64, &seconds, &ns) != 2 ||
-	    seconds > event->time_ns / 1000000000)
-		return event->time_ns;
-	return seconds * 1000000000 + ns;
-}
-
-/*
- * Stores the path from a ~file note, which is the kernel's path of the file that the task's next
- * call opens.
- */
-static void take_file(struct etrace *etrace, const struct etrace_call *call)
-{
-	const char *path = etrace_value(etrace, call->event, "path");
-
-	etrace->file.task = path ? tasks_of(&etrace->tasks, call->process, call->event) : NULL;
-	etrace->file.fd = (uint64_t)etrace_number(call->event, "fd", -1);
-	if (path)
-		path_set(&etrace->file.path, path, strlen(path));
-}
 
 static void take_note(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -212,7 +155,14 @@ static void take_note(struct etrace *etrace, const struct etrace_call *call)
 	if (!strcmp(name, NOTE_PROCESS)) {
 		take_process(etrace, call);
 	} else if (!strcmp(name, NOTE_FILE)) {
-		take_file(etrace, call);
+		const char *path = etrace_value(etrace, call->event, "path");
+
+		/* the kernel's path of the file that the task's next call opens */
+		etrace->file.task =
+			path ? tasks_of(&etrace->tasks, call->process, call->event) : NULL;
+		etrace->file.fd = (uint64_t)etrace_number(call->event, "fd", -1);
+		if (path)
+			path_set(&etrace->file.path, path, strlen(path));
 	} else if (!strncmp(name, NOTE_THREAD, 7)) {
 		struct task *task = tasks_of(&etrace->tasks, call->process, call->event);
 
@@ -225,7 +175,7 @@ static void take_note(struct etrace *etrace, const struct etrace_call *call)
 			      (uint64_t)etrace_number(call->event, "fd", -1), value);
 	} else if (!strcmp(name, NOTE_END)) {
 		value = event_argument(call->event, "how");
-		etrace_end_process(etrace, call, value ? value : "", end_of(call->event));
+		etrace_end_process(etrace, call, value ? value : "", event_end_ns(call->event));
 	}
 }
 

@@ -72,49 +72,21 @@ static void take_clean_path(struct etrace *etrace, const struct etrace_call *cal
 
 /* ---- open and other functions that open files by name ---- */
 
-/* Returns the flags of open() for a mode of fopen(), as in glibc's fileops.c. */
-static uint32_t flags_of_mode(const char *mode)
-{
-	uint32_t flags = *mode == 'w'	? O_WRONLY | O_CREAT | O_TRUNC
-			 : *mode == 'a' ? O_WRONLY | O_CREAT | O_APPEND
-					: O_RDONLY;
-
-	for (; *mode && *mode != ','; mode++) {
-		if (*mode == '+')
-			flags = (flags & ~(uint32_t)O_ACCMODE) | O_RDWR;
-		flags |= *mode == 'x' ? O_EXCL : *mode == 'e' ? O_CLOEXEC : 0;
-	}
-	return flags;
-}
-
-/*
- * Sets *path to the path of the opened file: the kernel's path or, if that is unknown, `given`
- * after path_clean().
- */
-static void take_file(struct etrace *etrace, const struct etrace_call *call, uint64_t fd,
-		      struct path *path, const struct path *given)
-{
-	const struct path *known = &etrace->file.path;
-	bool is_known = etrace->file.task == call->task && etrace->file.fd == fd;
-
-	etrace->file.task = NULL;
-	if (is_known) {
-		path_set(path, known->text, known->length);
-		return;
-	}
-	path_set(path, given->text, given->length);
-	path_clean(path);
-}
-
 static void put_open(struct etrace *etrace, const struct etrace_call *call, uint32_t flags,
 		     uint32_t mode)
 {
-	const struct path *given = &etrace->one;
+	const struct path *given = &etrace->one, *known = &etrace->file.path;
 	struct path *clean = &etrace->two;
+	bool is_known = etrace->file.task == call->task && etrace->file.fd == call->event->object;
 
 	if (!given->length)
 		return;
-	take_file(etrace, call, call->event->object, clean, given);
+	etrace->file.task = NULL;
+	/* the kernel's path of the opened file or, if that is unknown, the cleaned argument */
+	path_set(clean, is_known ? known->text : given->text,
+		 is_known ? known->length : given->length);
+	if (!is_known)
+		path_clean(clean);
 	begin_block(etrace, call);
 	etrace_line(&etrace->lines,
 		    "Open|fnamesize=%zu,forigsize=%zu,flags=%" PRIu32 ",mode=%" PRIu32
@@ -144,12 +116,22 @@ static void call_open(struct etrace *etrace, const struct etrace_call *call)
 static void call_fopen(struct etrace *etrace, const struct etrace_call *call)
 {
 	const char *mode;
+	uint32_t flags;
 
 	if (!is_opening(call))
 		return;
 	take_path(etrace, call, "path", AT_FDCWD, &etrace->one);
-	mode = etrace_value(etrace, call->event, "mode");
-	put_open(etrace, call, flags_of_mode(mode ? mode : ""), 0666);
+	mode = etrace_value(etrace, call->event, "mode") ?: "";
+	/* the flags of open() for the mode, as in glibc's fileops.c */
+	flags = *mode == 'w'   ? O_WRONLY | O_CREAT | O_TRUNC
+		: *mode == 'a' ? O_WRONLY | O_CREAT | O_APPEND
+			       : O_RDONLY;
+	for (; *mode && *mode != ','; mode++) {
+		if (*mode == '+')
+			flags = (flags & ~(uint32_t)O_ACCMODE) | O_RDWR;
+		flags |= *mode == 'x' ? O_EXCL : *mode == 'e' ? O_CLOEXEC : 0;
+	}
+	put_open(etrace, call, flags, 0666);
 }
 
 /*
@@ -337,18 +319,6 @@ static void call_symlink(struct etrace *etrace, const struct etrace_call *call)
 
 /* ---- mounts ---- */
 
-/* Returns the source of a mount (a path is cleaned by path_clean()), or NULL if it has none. */
-static const char *take_source(struct etrace *etrace, const struct etrace_call *call)
-{
-	const char *text = etrace_value(etrace, call->event, "source");
-
-	if (!is_there(text))
-		return NULL;
-	path_set(&etrace->two, text, strlen(text));
-	path_clean(&etrace->two);
-	return etrace->two.text;
-}
-
 static void call_mount(struct etrace *etrace, const struct etrace_call *call)
 {
 	struct etrace_lines *lines = &etrace->lines;
@@ -358,7 +328,14 @@ static void call_mount(struct etrace *etrace, const struct etrace_call *call)
 	int at;
 
 	take_clean_path(etrace, call, "target", AT_FDCWD, &etrace->one);
-	source = take_source(etrace, call);
+	source = etrace_value(etrace, event, "source");
+	if (is_there(source)) {
+		path_set(&etrace->two, source, strlen(source));
+		path_clean(&etrace->two);
+		source = etrace->two.text;
+	} else {
+		source = NULL;
+	}
 	type = etrace_value(etrace, event, "type");
 	if (!is_there(type))
 		type = NULL;
@@ -508,38 +485,27 @@ void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, c
 /* clang-format off */
 static const struct etrace_row rows[] = {
 	{ "open",		call_open,   NULL, 0, 0 },
-	{ "open64",		call_open,   NULL, 0, 0 },
 	{ "openat",		call_open,   NULL, 0, 0 },
-	{ "openat64",		call_open,   NULL, 0, 0 },
 	{ "__open_2",		call_open,   NULL, 0, 0 },
 	{ "__open64_2",		call_open,   NULL, 0, 0 },
 	{ "__openat_2",		call_open,   NULL, 0, 0 },
 	{ "__openat64_2",	call_open,   NULL, 0, 0 },
 	{ "creat",		call_open,   NULL, O_CREAT | O_WRONLY | O_TRUNC, 0 },
-	{ "creat64",		call_open,   NULL, O_CREAT | O_WRONLY | O_TRUNC, 0 },
 	{ "mkstemp",		call_open,   NULL, O_RDWR | O_CREAT | O_EXCL, 0600 },
-	{ "mkstemp64",		call_open,   NULL, O_RDWR | O_CREAT | O_EXCL, 0600 },
 	{ "mkstemps",		call_open,   NULL, O_RDWR | O_CREAT | O_EXCL, 0600 },
-	{ "mkstemps64",		call_open,   NULL, O_RDWR | O_CREAT | O_EXCL, 0600 },
 	{ "mkostemp",		call_open,   NULL, O_RDWR | O_CREAT | O_EXCL, 0600 },
-	{ "mkostemp64",		call_open,   NULL, O_RDWR | O_CREAT | O_EXCL, 0600 },
 	{ "mkostemps",		call_open,   NULL, O_RDWR | O_CREAT | O_EXCL, 0600 },
-	{ "mkostemps64",	call_open,   NULL, O_RDWR | O_CREAT | O_EXCL, 0600 },
 	{ "opendir",		call_open,   NULL, O_NONBLOCK | O_CLOEXEC | O_DIRECTORY, 0 },
 	{ "fopen",		call_fopen,  NULL, 0, 0 },
-	{ "fopen64",		call_fopen,  NULL, 0, 0 },
 	{ "freopen",		call_fopen,  NULL, 0, 0 },
-	{ "freopen64",		call_fopen,  NULL, 0, 0 },
 	{ "shm_open",		call_open_there, "/dev/shm/", O_NOFOLLOW | O_CLOEXEC, 0 },
 	{ "tmpfile",		call_open_there, "/tmp", O_TMPFILE_EXCL, 0600 },
-	{ "tmpfile64",		call_open_there, "/tmp", O_TMPFILE_EXCL, 0600 },
 	{ "posix_openpt",	call_open_there, "/dev/ptmx", 0, 0 },
 	{ "getpt",		call_open_there, "/dev/ptmx", O_RDWR, 0 },
 	{ "dup",		call_dup,    NULL, 0, 0 },
 	{ "dup2",		call_dup,    NULL, 0, 0 },
 	{ "dup3",		call_dup,    NULL, 0, 0 },
 	{ "fcntl",		call_dup,    NULL, 0, 0 },
-	{ "fcntl64",		call_dup,    NULL, 0, 0 },
 	{ "pipe",		call_pipe,   NULL, 0, 0 },
 	{ "pipe2",		call_pipe,   NULL, 0, 0 },
 	{ "chdir",		call_chdir,  NULL, 0, 0 },
@@ -581,10 +547,15 @@ static const struct etrace_row rows[] = {
 };
 /* clang-format on */
 
+/* Functions whose names end with 64 have the row of the function without that ending. */
 const struct etrace_row *etrace_row_of(const char *function)
 {
+	size_t length = strlen(function);
+
+	if (length > 2 && !strcmp(function + length - 2, "64"))
+		length -= 2;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		if (!strcmp(rows[i].name, function))
+		if (strlen(rows[i].name) == length && !strncmp(rows[i].name, function, length))
 			return &rows[i];
 	return NULL;
 }

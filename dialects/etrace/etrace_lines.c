@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "dialects/etrace/etrace_lines.h"
+#include "dialects/etrace/etrace.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -92,14 +92,6 @@ static void end_continuation(struct etrace_lines *lines, bool *is_continued)
 	*is_continued = false;
 }
 
-static void put_index(struct etrace_lines *lines, const char *tag, unsigned index)
-{
-	char head[32];
-	int length = snprintf(head, sizeof(head), "%s[%u]", tag, index);
-
-	lines_add(lines, head, (size_t)length);
-}
-
 /*
  * Adds a text, which is split at newlines and into parts of at most PART_MAX bytes. index: the
  * number of the first part. is_counting: each further part gets the next number; otherwise all
@@ -110,6 +102,7 @@ static void put_parts(struct etrace_lines *lines, const char *tag, unsigned inde
 {
 	bool is_continued = false, is_line_start = false;
 	const char *end = text + length;
+	char head[32];
 
 	do {
 		const char *stop = memchr(text, '\n', (size_t)(end - text));
@@ -122,7 +115,8 @@ static void put_parts(struct etrace_lines *lines, const char *tag, unsigned inde
 			is_continued = true;
 		} else {
 			end_continuation(lines, &is_continued);
-			put_index(lines, tag, index);
+			lines_add(lines, head,
+				  (size_t)snprintf(head, sizeof(head), "%s[%u]", tag, index));
 			index += is_counting;
 		}
 		lines_add(lines, text, size);
@@ -134,11 +128,17 @@ static void put_parts(struct etrace_lines *lines, const char *tag, unsigned inde
 	end_continuation(lines, &is_continued);
 }
 
-static void put_whole(struct etrace_lines *lines, const char *tag, const char *text, size_t length)
+void etrace_text(struct etrace_lines *lines, const char *tag, const char *text, size_t length)
 {
 	const char *end = text + length, *stop;
 	bool is_continued = false;
 
+	if (length >= PART_MAX) {
+		put_parts(lines, tag, 0, true, text, length);
+		lines_add(lines, tag, strlen(tag));
+		lines_add(lines, "_end|\n", 6);
+		return;
+	}
 	lines_add(lines, tag, strlen(tag));
 	lines_add(lines, "|", 1);
 	while ((stop = memchr(text, '\n', (size_t)(end - text))) != NULL) {
@@ -150,17 +150,6 @@ static void put_whole(struct etrace_lines *lines, const char *tag, const char *t
 	lines_add(lines, text, (size_t)(end - text));
 	lines_add(lines, "\n", 1);
 	end_continuation(lines, &is_continued);
-}
-
-void etrace_text(struct etrace_lines *lines, const char *tag, const char *text, size_t length)
-{
-	if (length < PART_MAX) {
-		put_whole(lines, tag, text, length);
-		return;
-	}
-	put_parts(lines, tag, 0, true, text, length);
-	lines_add(lines, tag, strlen(tag));
-	lines_add(lines, "_end|\n", 6);
 }
 
 void etrace_argument(struct etrace_lines *lines, unsigned number, const char *text, size_t length)
@@ -198,19 +187,6 @@ static uint64_t name_of(struct printer *printer, uint32_t number)
 	return *name;
 }
 
-/*
- * Formats the part of a line before the nanoseconds, which is often the same in consecutive lines.
- */
-static void make_head(struct printer *printer, uint64_t name, uint32_t cpu, uint64_t second)
-{
-	printer->head_name = name;
-	printer->head_cpu = cpu;
-	printer->head_second = second;
-	printer->head_length = (size_t)snprintf(
-		printer->head, sizeof(printer->head), "%s%" PRIu64 ",%" PRIu32 ",%" PRIu64 ",",
-		printer->prefix, name, cpu == UINT32_MAX ? 0 : cpu, second);
-}
-
 static void print_head(struct printer *printer, uint64_t name, uint32_t cpu, uint64_t time_ns)
 {
 	struct out *out = printer->out;
@@ -219,42 +195,18 @@ static void print_head(struct printer *printer, uint64_t name, uint32_t cpu, uin
 		time_ns = printer->last_ns + 1;
 	printer->last_ns = time_ns;
 	if (name != printer->head_name || cpu != printer->head_cpu ||
-	    time_ns / 1000000000 != printer->head_second)
-		make_head(printer, name, cpu, time_ns / 1000000000);
+	    time_ns / 1000000000 != printer->head_second) {
+		printer->head_name = name;
+		printer->head_cpu = cpu;
+		printer->head_second = time_ns / 1000000000;
+		printer->head_length =
+			(size_t)snprintf(printer->head, sizeof(printer->head),
+					 "%s%" PRIu64 ",%" PRIu32 ",%" PRIu64 ",", printer->prefix,
+					 name, cpu == UINT32_MAX ? 0 : cpu, printer->head_second);
+	}
 	out_bytes(out, printer->head, printer->head_length);
 	out_unsigned(out, time_ns % 1000000000);
 	out_char(out, '!');
-}
-
-static void print_block(struct printer *printer, const struct etrace_block *block, const char *text)
-{
-	uint64_t name = name_of(printer, block->task);
-
-	for (const char *end = text + block->length, *next; text < end; text = next) {
-		next = (const char *)memchr(text, '\n', (size_t)(end - text)) + 1;
-		print_head(printer, name, block->cpu, block->time_ns);
-		out_bytes(printer->out, text, (size_t)(next - text));
-	}
-}
-
-static void print_birth(struct printer *printer, const struct task_birth *birth)
-{
-	uint64_t name = name_of(printer, birth->parent);
-
-	if (birth->has_flags) {
-		print_head(printer, name, birth->cpu, birth->time_ns);
-		out_text(printer->out, "SysClone|flags=");
-		out_unsigned(printer->out, birth->flags);
-		out_char(printer->out, '\n');
-	}
-	print_head(printer, name, birth->cpu, birth->time_ns);
-	if (birth->has_failed) {
-		out_text(printer->out, "SysCloneFailed|\n");
-		return;
-	}
-	out_text(printer->out, "SchedFork|pid=");
-	out_unsigned(printer->out, name_of(printer, birth->child));
-	out_char(printer->out, '\n');
 }
 
 /*
@@ -275,7 +227,22 @@ static void print_lives(struct printer *printer, uint64_t time_ns)
 
 		if (birth && birth->time_ns <= time_ns &&
 		    (!exit || birth->time_ns <= exit->time_ns)) {
-			print_birth(printer, birth);
+			uint64_t name = name_of(printer, birth->parent);
+
+			if (birth->has_flags) {
+				print_head(printer, name, birth->cpu, birth->time_ns);
+				out_text(printer->out, "SysClone|flags=");
+				out_unsigned(printer->out, birth->flags);
+				out_char(printer->out, '\n');
+			}
+			print_head(printer, name, birth->cpu, birth->time_ns);
+			if (birth->has_failed) {
+				out_text(printer->out, "SysCloneFailed|\n");
+			} else {
+				out_text(printer->out, "SchedFork|pid=");
+				out_unsigned(printer->out, name_of(printer, birth->child));
+				out_char(printer->out, '\n');
+			}
 			printer->births++;
 		} else if (exit && (exit->time_ns < time_ns || time_ns == UINT64_MAX)) {
 			print_head(printer, name_of(printer, exit->task), exit->cpu, exit->time_ns);
@@ -290,59 +257,34 @@ static void print_lives(struct printer *printer, uint64_t time_ns)
 }
 
 /*
- * Prints the blocks in a piece of the spill file, and before each block the births and exits that
- * precede it.
+ * Prints the complete blocks at the start of a piece of the spill file, and before each block the
+ * births and exits that precede it. Returns the total length of these blocks.
  */
-static void print_piece(struct printer *printer, const char *text, size_t size)
-{
-	struct etrace_block block;
-
-	if (!size)
-		return;
-	for (const char *end = text + size; text < end; text += block.length) {
-		memcpy(&block, text, sizeof(block));
-		text += sizeof(block);
-		print_lives(printer, block.time_ns);
-		print_block(printer, &block, text);
-	}
-}
-
-/* Returns the total length of the complete blocks at the start of a piece. */
-static size_t whole_blocks(const char *text, size_t size)
+static size_t print_piece(struct printer *printer, const char *text, size_t size)
 {
 	struct etrace_block block;
 	size_t at = 0;
 
 	while (size - at >= sizeof(block)) {
+		uint64_t name;
+
 		memcpy(&block, text + at, sizeof(block));
 		if (block.length > size - at - sizeof(block))
 			break;
-		at += sizeof(block) + block.length;
+		at += sizeof(block);
+		print_lives(printer, block.time_ns);
+		name = name_of(printer, block.task);
+		for (const char *line = text + at, *next; line < text + at + block.length;
+		     line = next) {
+			next = (const char *)memchr(line, '\n',
+						    (size_t)(text + at + block.length - line)) +
+			       1;
+			print_head(printer, name, block.cpu, block.time_ns);
+			out_bytes(printer->out, line, (size_t)(next - line));
+		}
+		at += block.length;
 	}
 	return at;
-}
-
-/*
- * Prints the spill file piece by piece. Reads each piece into lines->buffer, which is no longer
- * needed for new lines, and which is large enough for the longest block, since every block was
- * built in it.
- */
-static int print_spilled(struct etrace_lines *lines, struct printer *printer, struct error *err)
-{
-	uint64_t left = lines->spill.size, at = 0;
-
-	while (left) {
-		size_t size = left < lines->buffer.capacity ? (size_t)left : lines->buffer.capacity;
-		int rc = spill_read(&lines->spill, at, lines->buffer.items, size, err);
-
-		if (rc)
-			return rc;
-		size = whole_blocks(lines->buffer.items, size);
-		print_piece(printer, lines->buffer.items, size);
-		at += size;
-		left -= size;
-	}
-	return 0;
 }
 
 int etrace_lines_print(struct etrace_lines *lines, struct tasks *tasks, struct out *out,
@@ -354,16 +296,27 @@ int etrace_lines_print(struct etrace_lines *lines, struct tasks *tasks, struct o
 		.prefix = prefix,
 		.names = memory_zalloc(tasks->list.count + 1, sizeof(*printer.names)),
 	};
+	size_t size;
 	int rc;
 
 	end_block(lines);
 	if (lines->spill.size)
 		lines_spill(lines);
 	rc = spill_error(&lines->spill, err);
-	if (rc == 0 && lines->spill.size)
-		rc = print_spilled(lines, &printer, err);
-	else if (rc == 0)
+	if (rc == 0 && !lines->spill.size)
 		print_piece(&printer, lines->buffer.items, lines->buffer.count);
+	/*
+	 * reads each piece of the spill file into lines->buffer, which is no longer needed for new
+	 * lines, and which is large enough for the longest block, since every block was built in it
+	 */
+	for (uint64_t at = 0; rc == 0 && at < lines->spill.size;) {
+		size = lines->spill.size - at < lines->buffer.capacity
+			       ? (size_t)(lines->spill.size - at)
+			       : lines->buffer.capacity;
+		rc = spill_read(&lines->spill, at, lines->buffer.items, size, err);
+		if (rc == 0)
+			at += print_piece(&printer, lines->buffer.items, size);
+	}
 	if (rc == 0)
 		print_lives(&printer, UINT64_MAX);
 	free(printer.names);

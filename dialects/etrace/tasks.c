@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "dialects/etrace/tasks.h"
+#include "dialects/etrace/etrace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -132,16 +132,23 @@ static void adopt_task(struct tasks *tasks, struct task *task, struct task_proce
 	map_set(&tasks->index, kind_of(process, OF_TID), task->tid, task->number + 1);
 }
 
-/*
- * Sets the first task of a new process. This is the child of a recorded fork or the task that
- * called exec, if such a task is known; otherwise it is a new task.
- */
-static void begin_leader(struct tasks *tasks, struct task_process *process, uint64_t first_ns)
+static struct task_process *begin_process(struct tasks *tasks, const struct event *event)
 {
-	const struct trace_process *facts = process->facts;
-	struct task_process *parent = find_parent(tasks, facts);
-	struct task *task = task_at(tasks, OF_PID, facts->pid);
+	const struct trace_process *facts = event->process;
+	struct task_process *process = pool_zalloc(&tasks->pool, sizeof(*process));
+	struct task_process *parent;
+	struct map_entry *entry;
+	uint64_t first_ns;
+	struct task *task;
 
+	*ARRAY_ADD(&tasks->processes) = process;
+	process->number = (uint32_t)tasks->processes.count;
+	process->facts = facts;
+	map_set(&tasks->index, OF_STREAM, (uintptr_t)facts, process->number);
+	first_ns = event_is_call(event) ? event->time_ns : facts->has_tails ? facts->start_ns : 0;
+	parent = find_parent(tasks, facts);
+	/* the child of a recorded fork, the task that called exec, or a new task */
+	task = task_at(tasks, OF_PID, facts->pid);
 	if (!task || task->has_ended) {
 		task = new_task(tasks, facts->pid, first_ns);
 		task->parent = parent ? parent->leader : NULL;
@@ -154,22 +161,6 @@ static void begin_leader(struct tasks *tasks, struct task_process *process, uint
 	if (parent)
 		places_copy(&process->places, &parent->places);
 	adopt_task(tasks, task, process);
-}
-
-static struct task_process *begin_process(struct tasks *tasks, const struct event *event)
-{
-	const struct trace_process *facts = event->process;
-	struct task_process *process = pool_zalloc(&tasks->pool, sizeof(*process));
-	struct map_entry *entry;
-
-	*ARRAY_ADD(&tasks->processes) = process;
-	process->number = (uint32_t)tasks->processes.count;
-	process->facts = facts;
-	map_set(&tasks->index, OF_STREAM, (uintptr_t)facts, process->number);
-	begin_leader(tasks, process,
-		     event_is_call(event) ? event->time_ns
-		     : facts->has_tails	  ? facts->start_ns
-					  : 0);
 	if (!facts->has_tails)
 		return process;
 	entry = map_put(&tasks->index, OF_NUMBER, number_key(facts->session, facts->stream));
@@ -207,33 +198,6 @@ static struct task_handle *find_handle(struct tasks *tasks, const struct task_pr
 	return &tasks->handles.items[entry->value];
 }
 
-/* Stores the handle of a thread at the thread's first event. */
-static void take_handle(struct tasks *tasks, struct task *task, uint64_t pthread)
-{
-	struct task_handle *handle = find_handle(tasks, task->owner, pthread);
-
-	task->pthread = pthread;
-	handle->last = task;
-	if (task->is_leader)
-		return;
-	if (!handle->has_create) {
-		handle->unborn = task;
-		return;
-	}
-	handle->has_create = false;
-	tell_birth(tasks, &handle->create, task);
-}
-
-static struct task *begin_thread(struct tasks *tasks, struct task_process *process,
-				 const struct event *event, uint32_t tid)
-{
-	struct task *task = new_task(tasks, tid, event->time_ns);
-
-	adopt_task(tasks, task, process);
-	task->parent = process->leader;
-	return task;
-}
-
 static struct task *vfork_child(struct tasks *tasks, struct task *parent, const struct event *event)
 {
 	if (!parent->vfork_child)
@@ -248,10 +212,24 @@ struct task *tasks_of(struct tasks *tasks, struct task_process *process, const s
 
 	if (!task || task->tid != tid)
 		task = task_at(tasks, kind_of(process, OF_TID), tid);
-	if (!task)
-		task = begin_thread(tasks, process, event, tid);
-	if (event->pthread && event->pthread != task->pthread)
-		take_handle(tasks, task, event->pthread);
+	if (!task) {
+		task = new_task(tasks, tid, event->time_ns);
+		adopt_task(tasks, task, process);
+		task->parent = process->leader;
+	}
+	if (event->pthread && event->pthread != task->pthread) {
+		/* the first event of the thread */
+		struct task_handle *handle = find_handle(tasks, task->owner, event->pthread);
+
+		task->pthread = event->pthread;
+		handle->last = task;
+		if (!task->is_leader && !handle->has_create) {
+			handle->unborn = task;
+		} else if (!task->is_leader) {
+			handle->has_create = false;
+			tell_birth(tasks, &handle->create, task);
+		}
+	}
 	tasks->last_task = task;
 	return event->flags & CALL_OF_CHILD ? vfork_child(tasks, task, event) : task;
 }
@@ -400,24 +378,6 @@ struct task *tasks_waited(struct tasks *tasks, uint32_t pid, uint64_t time_ns)
 ORDER_FUNCTION(compare_exits, struct task_exit,
 	       ORDER(a->time_ns, b->time_ns) ?: ORDER(a->task, b->task))
 
-/* Lists the exits. An exit's time is at least the time of the task's last event. */
-static void list_exits(struct tasks *tasks)
-{
-	for (size_t i = 0; i < tasks->list.count; i++) {
-		const struct task *task = tasks->list.items[i];
-
-		if (!task->has_exit || task->same_as != TASK_NONE)
-			continue;
-		*ARRAY_ADD(&tasks->exits) = (struct task_exit){
-			.time_ns = task->exit_ns > task->last_ns ? task->exit_ns : task->last_ns,
-			.status = task->status,
-			.task = task->number,
-			.cpu = task->exit_cpu
-		};
-	}
-	ARRAY_SORT(&tasks->exits, compare_exits);
-}
-
 ORDER_FUNCTION(compare_births, struct task_birth,
 	       ORDER(a->time_ns, b->time_ns) ?: ORDER(a->child, b->child))
 
@@ -433,5 +393,17 @@ void tasks_finish(struct tasks *tasks)
 		tell_birth(tasks, &birth, task);
 	}
 	ARRAY_SORT(&tasks->births, compare_births);
-	list_exits(tasks);
+	for (size_t i = 0; i < tasks->list.count; i++) {
+		const struct task *task = tasks->list.items[i];
+
+		if (!task->has_exit || task->same_as != TASK_NONE)
+			continue;
+		*ARRAY_ADD(&tasks->exits) = (struct task_exit){
+			.time_ns = task->exit_ns > task->last_ns ? task->exit_ns : task->last_ns,
+			.status = task->status,
+			.task = task->number,
+			.cpu = task->exit_cpu
+		};
+	}
+	ARRAY_SORT(&tasks->exits, compare_exits);
 }

@@ -90,13 +90,6 @@ static struct {
 
 #define INLINED_MAX 8 /* maximum number of functions that naming_symbols() lists for a frame */
 
-static bool scaler_is_inferred(const char *name)
-{
-	size_t length = strlen(name), mark = strlen(SCALER_INFERRED);
-
-	return length > mark && !strcmp(name + length - mark, SCALER_INFERRED);
-}
-
 static void scaler_frames_see(struct scaler_frames *frames, const struct event *event,
 			      uint32_t *way)
 {
@@ -238,7 +231,9 @@ static bool is_one_of(const char *name, const char *const *list)
 
 static enum scaler_type type_of(const char *name)
 {
-	if (scaler_is_inferred(name))
+	size_t length = strlen(name), mark = strlen(SCALER_INFERRED);
+
+	if (length > mark && !strcmp(name + length - mark, SCALER_INFERRED))
 		return TYPE_NORMAL;
 	if (begins_with(name, "sem_"))
 		return TYPE_SEMAPHORE;
@@ -249,26 +244,6 @@ static enum scaler_type type_of(const char *name)
 	    (begins_with(name, "pthread_") && strstr(name, "join")))
 		return TYPE_PTHREAD;
 	return TYPE_NORMAL;
-}
-
-static void scaler_number_functions(struct scaler *scaler)
-{
-	const struct callees *callees = &scaler->callees;
-	const char *name = scaler->process->name;
-
-	callees_finish(&scaler->callees, name ? name : "");
-	scaler->facts = memory_zalloc(callees->list.count + 1, sizeof(*scaler->facts));
-	for (size_t i = 0; i < callees->list.count; i++) {
-		const struct callee *callee = callees->list.items[i];
-
-		scaler->facts[i] = (struct function_facts){
-			.file = callee->file->number,
-			.function = callee->number,
-			.type = type_of(callee->name),
-			.has_second = begins_with(callee->name, "pthread_cond_") &&
-				      strstr(callee->name, "wait"),
-		};
-	}
 }
 
 /* ---- JSON: keys are sorted as strings, empty lists are null ---- */
@@ -375,13 +350,20 @@ static void put_common_ids(const struct scaler *scaler, struct json *json,
 typedef void put_file(const struct scaler *scaler, struct json *json,
 		      const struct callee_file *file);
 
-static void put_files(const struct scaler *scaler, struct out *out, put_file *put)
+static int write_json(const struct scaler *scaler, struct outdir *directory, const char *name,
+		      put_file *put, struct error *err)
 {
-	size_t count = scaler->callees.files.count;
-	uint32_t *numbers = sorted_numbers(count);
+	struct out out;
+	int rc = outdir_create(directory, name, &out, err);
+	size_t count;
+	uint32_t *numbers;
 	struct json json;
 
-	json_start(&json, out, false);
+	if (rc)
+		return rc;
+	count = scaler->callees.files.count;
+	numbers = sorted_numbers(count);
+	json_start(&json, &out, false);
 	json_begin(&json, '{');
 	for (size_t i = 0; i < count; i++) {
 		put_key(&json, numbers[i]);
@@ -389,17 +371,6 @@ static void put_files(const struct scaler *scaler, struct out *out, put_file *pu
 	}
 	json_end(&json);
 	free(numbers);
-}
-
-static int write_json(const struct scaler *scaler, struct outdir *directory, const char *name,
-		      put_file *put, struct error *err)
-{
-	struct out out;
-	int rc = outdir_create(directory, name, &out, err);
-
-	if (rc)
-		return rc;
-	put_files(scaler, &out, put);
 	return outdir_finish(directory, &out, 0, err);
 }
 
@@ -426,18 +397,6 @@ static uint64_t unix_microseconds(const struct scaler *scaler, uint64_t time_ns)
 	return sum / 1000;
 }
 
-static void put_root(struct out *out, uint64_t children)
-{
-	unsigned char record[RECORD_MAX], *at = record;
-
-	*at++ = TYPE_NORMAL;
-	for (int i = 0; i < 4; i++)
-		at = put_number(at, UINT64_MAX);
-	at = put_number(at, 1);
-	at = put_number(at, children);
-	out_bytes(out, record, (size_t)(at - record));
-}
-
 static void put_node(const struct scaler *scaler, struct out *out, const struct calltree_node *node)
 {
 	const struct function_facts *facts = &scaler->facts[node->symbol];
@@ -457,24 +416,11 @@ static void put_node(const struct scaler *scaler, struct out *out, const struct 
 	out_bytes(out, record, (size_t)(at - record));
 }
 
-static int put_nodes(struct scaler *scaler, struct out *out, struct error *err)
-{
-	struct calltree_node node;
-	int rc;
-
-	for (;;) {
-		rc = calltree_next(&scaler->tree, &node, err);
-		if (rc <= 0)
-			return rc;
-		put_node(scaler, out, &node);
-		if (out_error(out))
-			return 0; /* outdir_finish() will report the error */
-	}
-}
-
 static int write_thread(struct scaler *scaler, struct outdir *directory, uint64_t handle,
 			uint64_t children, struct error *err)
 {
+	unsigned char record[RECORD_MAX], *at = record;
+	struct calltree_node node;
 	struct out out;
 	char name[64];
 	int rc;
@@ -483,23 +429,16 @@ static int write_thread(struct scaler *scaler, struct outdir *directory, uint64_
 	rc = outdir_create(directory, name, &out, err);
 	if (rc)
 		return rc;
-	put_root(&out, children);
-	rc = put_nodes(scaler, &out, err);
-	return outdir_finish(directory, &out, rc, err);
-}
-
-static int scaler_write_threads(struct scaler *scaler, struct outdir *directory, struct error *err)
-{
-	uint64_t handle, children;
-	int rc = calltree_finish(&scaler->tree, err);
-
-	while (rc == 0) {
-		rc = calltree_next_thread(&scaler->tree, &handle, &children, err);
-		if (rc <= 0)
-			return rc;
-		rc = write_thread(scaler, directory, handle, children, err);
-	}
-	return rc;
+	*at++ = TYPE_NORMAL;
+	for (int i = 0; i < 4; i++)
+		at = put_number(at, UINT64_MAX);
+	at = put_number(at, 1);
+	at = put_number(at, children);
+	out_bytes(&out, record, (size_t)(at - record));
+	/* outdir_finish() will report an error of the output */
+	while (!out_error(&out) && (rc = calltree_next(&scaler->tree, &node, err)) > 0)
+		put_node(scaler, &out, &node);
+	return outdir_finish(directory, &out, rc < 0 ? rc : 0, err);
 }
 
 /* ---- events ---- */
@@ -535,33 +474,10 @@ static int refuse_trace(struct error *err)
 			 "protocol");
 }
 
-/*
- * Returns the mapping of the caller's code. Looks up the return address minus 1, because the return
- * address may be just after the end of the mapping.
- */
-static const struct trace_mapping *caller_of(const struct scaler *scaler, const struct event *event)
-{
-	const struct trace_mapping *mapping;
-	uint64_t address;
-
-	if (!event->backtrace || !event->backtrace->count)
-		return NULL;
-	address = event->backtrace->node->address;
-	mapping = trace_mapping_at(scaler->trace, address - 1);
-	return mapping ? mapping : trace_mapping_at(scaler->trace, address);
-}
-
-/* Whether the mapping is that of the C library, which contains all hooked functions. */
-static bool is_libc(const struct trace_mapping *mapping)
-{
-	const char *slash = strrchr(mapping->path, '/');
-	const char *name = slash ? slash + 1 : mapping->path;
-
-	return !strncmp(name, "libc.so", 7) || !strncmp(name, "libc-", 5);
-}
-
 static void take_call(struct scaler *scaler, const struct event *event, const char *name)
 {
+	const struct backtrace *backtrace = event->backtrace;
+	const struct trace_mapping *mapping = NULL;
 	uint64_t extra[2] = { event->object, event->related };
 	uint32_t symbol, way = 0;
 
@@ -575,8 +491,14 @@ static void take_call(struct scaler *scaler, const struct event *event, const ch
 		extra[0] = event->related;
 		extra[1] = event->object;
 	}
-	symbol = callees_add(&scaler->callees,
-			     scaler->is_by_callee ? scaler->libc : caller_of(scaler, event), name);
+	/*
+	 * the mapping of the caller's code: looks up the return address minus 1, because the return
+	 * address may be just after the end of the mapping
+	 */
+	if (backtrace && backtrace->count && !scaler->is_by_callee)
+		mapping = trace_mapping_at(scaler->trace, backtrace->node->address - 1)
+				  ?: trace_mapping_at(scaler->trace, backtrace->node->address);
+	symbol = callees_add(&scaler->callees, scaler->is_by_callee ? scaler->libc : mapping, name);
 	if (scaler->has_frames)
 		scaler_frames_see(&scaler->frames, event, &way);
 	calltree_add(&scaler->tree, event, symbol, way, extra);
@@ -609,7 +531,11 @@ static int take_event(struct scaler *scaler, const struct event *event, struct e
 	if (event_is_call(event) && !event->process->has_tails)
 		return refuse_trace(err);
 	if (event->kind == EVENT_MAPPING) {
-		if (!scaler->libc && is_libc(event->mapping))
+		const char *slash = strrchr(event->mapping->path, '/');
+		const char *name = slash ? slash + 1 : event->mapping->path;
+
+		/* the C library, which contains all hooked functions */
+		if (!scaler->libc && (!strncmp(name, "libc.so", 7) || !strncmp(name, "libc-", 5)))
 			scaler->libc = event->mapping;
 		if (scaler->has_frames)
 			space_map(&scaler->frames.space, event->mapping);
@@ -636,14 +562,33 @@ int write_scaler_event(void *state, const struct event *event, struct error *err
 
 static int write_files(struct scaler *scaler, struct outdir *directory, struct error *err)
 {
+	uint64_t handle, children;
 	int rc = scaler->has_frames ? scaler_frames_resolve(&scaler->frames, &scaler->callees, err)
 				    : 0;
 
 	scaler->tree.paths = scaler->frames.paths;
+	if (rc == 0) {
+		const struct callees *callees = &scaler->callees;
+		const char *name = scaler->process->name;
+
+		callees_finish(&scaler->callees, name ? name : "");
+		scaler->facts = memory_zalloc(callees->list.count + 1, sizeof(*scaler->facts));
+		for (size_t i = 0; i < callees->list.count; i++) {
+			const struct callee *callee = callees->list.items[i];
+
+			scaler->facts[i] = (struct function_facts){
+				.file = callee->file->number,
+				.function = callee->number,
+				.type = type_of(callee->name),
+				.has_second = begins_with(callee->name, "pthread_cond_") &&
+					      strstr(callee->name, "wait"),
+			};
+		}
+	}
 	if (rc == 0)
-		scaler_number_functions(scaler);
-	if (rc == 0)
-		rc = scaler_write_threads(scaler, directory, err);
+		rc = calltree_finish(&scaler->tree, err);
+	while (rc == 0 && (rc = calltree_next_thread(&scaler->tree, &handle, &children, err)) > 0)
+		rc = write_thread(scaler, directory, handle, children, err);
 	if (rc == 0)
 		rc = write_json(scaler, directory, "commonFuncId.json", put_common_ids, err);
 	if (rc == 0)

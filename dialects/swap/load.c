@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "dialects/swap/load.h"
+#include "dialects/swap/swap.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,11 +30,6 @@ static uint64_t difference(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-static float percent_of(uint64_t part, uint64_t whole)
-{
-	return whole ? (float)(100.0 * (double)part / (double)whole) : 0;
-}
-
 /*
  * Returns the load in percent, for `ticks` of processor time within `ns` nanoseconds. hertz: ticks
  * per second.
@@ -47,16 +42,18 @@ static float percent_of_time(uint64_t ticks, uint64_t hertz, uint64_t ns)
 static void take_cpu(struct load *load, size_t number, const char *value)
 {
 	struct load_cpu now = { 0 };
-	uint64_t khz = 0;
+	uint64_t khz = 0, total;
 
 	while (load->cpus.count <= number)
 		*ARRAY_ADD(&load->cpus) = now;
 	if (sscanf(value, "%" SCNu64 " %" SCNu64 " %" SCNu64, &khz, &now.busy, &now.total) != 3)
 		return;
 	now.khz = (float)khz;
-	if (load->samples)
-		now.percent = percent_of(difference(now.busy, load->cpus.items[number].busy),
-					 difference(now.total, load->cpus.items[number].total));
+	total = difference(now.total, load->cpus.items[number].total);
+	if (load->samples && total)
+		now.percent = (float)(100.0 *
+				      (double)difference(now.busy, load->cpus.items[number].busy) /
+				      (double)total);
 	load->cpus.items[number] = now;
 }
 
@@ -66,28 +63,6 @@ static int compare_ids(const void *one, const void *two)
 		 b = ((const struct load_thread *)two)->id;
 
 	return ORDER(a, b);
-}
-
-static void take_thread(struct load *load, const char *value)
-{
-	struct load_thread thread = { 0 };
-
-	if (load->threads.count == THREADS_MAX ||
-	    sscanf(value, "%" SCNu32 " %" SCNu64 " %c %" SCNu32, &thread.id, &thread.ticks,
-		   &thread.state, &thread.cpu) != 4)
-		return;
-	*ARRAY_ADD(&load->threads) = thread;
-}
-
-static void take_process(struct load *load, const char *value, uint64_t hertz, uint64_t ns)
-{
-	uint64_t ticks = 0;
-
-	sscanf(value, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &ticks,
-	       &load->virtual_bytes, &load->resident_bytes, &load->shared_bytes, &load->pss_bytes);
-	if (load->samples)
-		load->percent = percent_of_time(difference(ticks, load->ticks), hertz, ns);
-	load->ticks = ticks;
 }
 
 static void take_counters(struct load *load, enum load_counter first, int count, const char *value)
@@ -111,18 +86,29 @@ static void take_value(struct load *load, const struct wire_value *pair, uint64_
 	if (!strncmp(name, "cpu", 3) && name[3] >= '0' && name[3] <= '9') {
 		unsigned long number = strtoul(name + 3, NULL, 10);
 
-		if (!(number < LOAD_CPUS_MAX))
-			return;
-		take_cpu(load, number, pair->value);
+		if (number < LOAD_CPUS_MAX)
+			take_cpu(load, number, pair->value);
 		return;
 	}
 	if (!strcmp(name, "thread")) {
-		take_thread(load, pair->value);
+		struct load_thread thread = { 0 };
+
+		if (load->threads.count < THREADS_MAX &&
+		    sscanf(pair->value, "%" SCNu32 " %" SCNu64 " %c %" SCNu32, &thread.id,
+			   &thread.ticks, &thread.state, &thread.cpu) == 4)
+			*ARRAY_ADD(&load->threads) = thread;
 		return;
 	}
-	if (!strcmp(name, "process"))
-		take_process(load, pair->value, hertz, ns);
-	else if (!strcmp(name, "memory"))
+	if (!strcmp(name, "process")) {
+		uint64_t ticks = 0;
+
+		sscanf(pair->value, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+		       &ticks, &load->virtual_bytes, &load->resident_bytes, &load->shared_bytes,
+		       &load->pss_bytes);
+		if (load->samples)
+			load->percent = percent_of_time(difference(ticks, load->ticks), hertz, ns);
+		load->ticks = ticks;
+	} else if (!strcmp(name, "memory"))
 		load->memory_bytes = strtoull(pair->value, NULL, 10);
 	else if (!strcmp(name, "drive"))
 		load->drive_mib = strtoull(pair->value, NULL, 10);
@@ -130,37 +116,6 @@ static void take_value(struct load *load, const struct wire_value *pair, uint64_
 		take_counters(load, LOAD_READS, 4, pair->value);
 	else if (!strcmp(name, "net"))
 		take_counters(load, LOAD_SENT, 2, pair->value);
-}
-
-/* Keeps the threads of the current sample as the previous threads, before the next sample. */
-static void keep_threads(struct load *load)
-{
-	struct load_thread *items = load->threads.before;
-	size_t capacity = load->threads.before_capacity;
-
-	load->threads.before = load->threads.items;
-	load->threads.before_count = load->threads.count;
-	load->threads.before_capacity = load->threads.capacity;
-	load->threads.items = items;
-	load->threads.capacity = capacity;
-	load->threads.count = 0;
-}
-
-static void compare_threads(struct load *load, uint64_t hertz, uint64_t ns)
-{
-	if (!load->threads.count)
-		return;
-	ARRAY_SORT(&load->threads, compare_ids);
-	for (size_t i = 0; load->threads.before_count && i < load->threads.count; i++) {
-		struct load_thread *thread = &load->threads.items[i];
-		const struct load_thread *before =
-			bsearch(thread, load->threads.before, load->threads.before_count,
-				sizeof(*thread), compare_ids);
-
-		if (before)
-			thread->percent = percent_of_time(difference(thread->ticks, before->ticks),
-							  hertz, ns);
-	}
 }
 
 static uint64_t number_of(const struct event *event, const char *name, uint64_t otherwise)
@@ -174,11 +129,28 @@ void load_sample(struct load *load, const struct event *event)
 {
 	uint64_t hertz = number_of(event, "hertz", 0), at = number_of(event, "at", event->time_ns);
 	uint64_t ns = load->samples ? difference(at, load->time_ns) : 0;
+	struct load_thread *items = load->threads.before;
+	size_t capacity = load->threads.before_capacity;
 
-	keep_threads(load);
+	load->threads.before = load->threads.items;
+	load->threads.before_count = load->threads.count;
+	load->threads.before_capacity = load->threads.capacity;
+	load->threads.items = items;
+	load->threads.capacity = capacity;
+	load->threads.count = 0;
 	for (uint32_t i = 0; i < event->argument_count; i++)
 		take_value(load, &event->arguments[i], hertz, ns);
-	compare_threads(load, hertz, ns);
+	ARRAY_SORT(&load->threads, compare_ids);
+	for (size_t i = 0; load->threads.before_count && i < load->threads.count; i++) {
+		struct load_thread *thread = &load->threads.items[i];
+		const struct load_thread *before =
+			bsearch(thread, load->threads.before, load->threads.before_count,
+				sizeof(*thread), compare_ids);
+
+		if (before)
+			thread->percent = percent_of_time(difference(thread->ticks, before->ticks),
+							  hertz, ns);
+	}
 	load->time_ns = at;
 	load->samples++;
 }

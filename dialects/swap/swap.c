@@ -56,14 +56,6 @@ static uint64_t start_of(const struct trace_process *process)
 	return process->seconds * 1000000000ull + process->microseconds * 1000ull;
 }
 
-static void see_start(struct swap_process *process, const struct trace_process *from)
-{
-	process->start_ns = start_of(from);
-	if (process->start_ns < process->least_ns)
-		process->start_ns = process->least_ns;
-	process->last_ns = process->start_ns;
-}
-
 static struct swap_process *process_of(struct swap *swap, const struct trace_process *from)
 {
 	struct swap_process *process;
@@ -214,23 +206,6 @@ static void swap_mark(struct swap *swap, struct swap_process *process, const str
 		add_custom(swap, process, &custom, swap_unix(process, event->time_ns));
 }
 
-static void add_change(struct swap *swap, struct swap_process *process, const struct event *event,
-		       uint32_t bit)
-{
-	struct custom custom = {
-		.api = swap_api_id(event->context & bit ? SWAP_CONTEXT_ENTER : SWAP_CONTEXT_LEAVE),
-		.thread = event->thread,
-		.handle = bit,
-		.text = "",
-	};
-	size_t number = (size_t)__builtin_ctz(bit);
-
-	if (number < process->contexts.count && process->contexts.items[number])
-		custom.text = process->contexts.items[number];
-	add_custom(swap, process, &custom,
-		   swap_unix(process, event->has_tail ? event->enter_ns : event->time_ns));
-}
-
 static void swap_context_change(struct swap *swap, struct swap_process *process,
 				const struct event *event)
 {
@@ -239,8 +214,22 @@ static void swap_context_change(struct swap *swap, struct swap_process *process,
 
 	changed = thread->context ^ event->context;
 	thread->context = event->context;
-	for (; changed; changed &= changed - 1)
-		add_change(swap, process, event, changed & -changed);
+	for (; changed; changed &= changed - 1) {
+		uint32_t bit = changed & -changed;
+		struct custom custom = {
+			.api = swap_api_id(event->context & bit ? SWAP_CONTEXT_ENTER
+								: SWAP_CONTEXT_LEAVE),
+			.thread = event->thread,
+			.handle = bit,
+			.text = "",
+		};
+		size_t number = (size_t)__builtin_ctz(bit);
+
+		if (number < process->contexts.count && process->contexts.items[number])
+			custom.text = process->contexts.items[number];
+		add_custom(swap, process, &custom,
+			   swap_unix(process, event->has_tail ? event->enter_ns : event->time_ns));
+	}
 }
 
 /*
@@ -250,30 +239,6 @@ static void swap_context_change(struct swap *swap, struct swap_process *process,
  */
 
 #define DEVICE_WORDS 13 /* number of words for WiFi, BT, GPS, brightness ... DNet */
-
-static void put_counters(struct swap_message *message, const struct load *load)
-{
-	for (int i = 0; i < LOAD_COUNTERS; i++)
-		swap_put_u32(message, load->differences[i] < UINT32_MAX
-					      ? (uint32_t)load->differences[i]
-					      : UINT32_MAX);
-}
-
-static void put_process(struct swap_message *message, uint32_t pid, const struct load *load)
-{
-	swap_put_u32(message, pid);
-	swap_put_f32(message, load->percent);
-	swap_put_u64(message, load->virtual_bytes);
-	swap_put_u64(message, load->resident_bytes);
-	swap_put_u64(message, load->shared_bytes);
-	swap_put_u64(message, load->pss_bytes);
-	swap_put_u64(message, load->held_bytes);
-	swap_put_u32(message, (uint32_t)load->threads.count);
-	for (size_t i = 0; i < load->threads.count; i++) {
-		swap_put_u32(message, load->threads.items[i].id);
-		swap_put_f32(message, load->threads.items[i].percent);
-	}
-}
 
 static void add_system(struct swap *swap, struct swap_process *process, uint64_t unix_ns)
 {
@@ -288,30 +253,27 @@ static void add_system(struct swap *swap, struct swap_process *process, uint64_t
 		swap_put_f32(&message, load->cpus.items[i].percent);
 	swap_put_u64(&message, load->memory_bytes);
 	swap_put_u32(&message, 1);
-	put_process(&message, process->process->pid, load);
+	swap_put_u32(&message, process->process->pid);
+	swap_put_f32(&message, load->percent);
+	swap_put_u64(&message, load->virtual_bytes);
+	swap_put_u64(&message, load->resident_bytes);
+	swap_put_u64(&message, load->shared_bytes);
+	swap_put_u64(&message, load->pss_bytes);
+	swap_put_u64(&message, load->held_bytes);
+	swap_put_u32(&message, (uint32_t)load->threads.count);
+	for (size_t i = 0; i < load->threads.count; i++) {
+		swap_put_u32(&message, load->threads.items[i].id);
+		swap_put_f32(&message, load->threads.items[i].percent);
+	}
 	swap_put_u32(&message, 0); /* number of other processes */
 	swap_put_u32(&message, (uint32_t)load->drive_mib);
-	put_counters(&message, load);
+	for (int i = 0; i < LOAD_COUNTERS; i++)
+		swap_put_u32(&message, load->differences[i] < UINT32_MAX
+					       ? (uint32_t)load->differences[i]
+					       : UINT32_MAX);
 	for (int i = 0; i < DEVICE_WORDS; i++)
 		swap_put_u32(&message, 0);
 	swap_put_u32(&message, 0); /* energy; no values of devices follow */
-	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
-}
-
-/*
- * Adds a MSG_SAMPLE. Its program counter is 0, because only a timer inside the program could record
- * the real value.
- */
-static void add_sample(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
-		       const struct load_thread *thread)
-{
-	struct swap_message message;
-
-	swap_new(swap, process, &message, SWAP_SAMPLE, &unix_ns, FIXED_MOST);
-	swap_put_u32(&message, process->process->pid);
-	swap_put_u64(&message, 0);
-	swap_put_u32(&message, thread->id);
-	swap_put_u32(&message, thread->cpu);
 	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 
@@ -322,21 +284,23 @@ static void swap_sample(struct swap *swap, struct swap_process *process, const s
 	load_sample(&process->load, event);
 	unix_ns = swap_unix(process, process->load.time_ns);
 	add_system(swap, process, unix_ns);
-	for (size_t i = 0; i < process->load.threads.count; i++)
-		if (process->load.threads.items[i].state == 'R')
-			add_sample(swap, process, unix_ns, &process->load.threads.items[i]);
+	/* the program counter is 0, because only a timer inside the program could record it */
+	for (size_t i = 0; i < process->load.threads.count; i++) {
+		const struct load_thread *thread = &process->load.threads.items[i];
+		struct swap_message message;
+
+		if (thread->state != 'R')
+			continue;
+		swap_new(swap, process, &message, SWAP_SAMPLE, &unix_ns, FIXED_MOST);
+		swap_put_u32(&message, process->process->pid);
+		swap_put_u64(&message, 0);
+		swap_put_u32(&message, thread->id);
+		swap_put_u32(&message, thread->cpu);
+		swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
+	}
 }
 
 /* ---- events ---- */
-
-static void take_context(struct swap_process *process, const struct trace_context *context)
-{
-	size_t number = context->bit ? (size_t)__builtin_ctz(context->bit) : 0;
-	char **place = ARRAY_AT(&process->contexts, number);
-
-	free(*place);
-	*place = memory_text(context->name);
-}
 
 static void note_process(struct swap *swap, struct swap_process *process, const struct event *event)
 {
@@ -437,20 +401,10 @@ static void note_file(struct swap *swap, struct swap_process *process, const str
 	path_set(&thread->file.path, path ? path : "", path ? strlen(path) : 0);
 }
 
-/*
- * Ends the process at the time when it announced its end or, if it did not, when the collector
- * noticed the end.
- */
 static void note_end(struct swap *swap, struct swap_process *process, const struct event *event)
 {
-	const char *at = event_argument(event, "at");
-	uint64_t seconds, ns, end_ns = event->time_ns;
-
-	if (at && sscanf(at, "%" SCNu64 ".%9" SCNu64, &seconds, &ns) == 2 &&
-	    seconds <= event->time_ns / 1000000000)
-		end_ns = seconds * 1000000000 + ns;
 	if (!process->has_ended)
-		swap_terminate(swap, process, swap_unix(process, end_ns));
+		swap_terminate(swap, process, swap_unix(process, event_end_ns(event)));
 }
 
 static const struct {
@@ -473,32 +427,6 @@ static const struct {
 	{ NOTE_MARK, swap_mark, false },
 };
 
-static void take_note(struct swap *swap, struct swap_process *process, const struct event *event)
-{
-	size_t i = 0, count = sizeof(notes) / sizeof(*notes);
-
-	while (i < count && strcmp(notes[i].name, event->function->name) != 0)
-		i++;
-	if (i == count || !notes[i].is_of_start)
-		write_start(swap, process, event->time_ns);
-	if (i < count)
-		notes[i].take(swap, process, event);
-}
-
-static void take_call(struct swap *swap, struct swap_process *process, const struct event *event)
-{
-	/* times in ms restart at midnight */
-	if (!event->has_tail && event->time_ns + DAY_NS / 2 < process->previous_ns)
-		process->day_ns += DAY_NS;
-	if (!event->has_tail)
-		process->previous_ns = event->time_ns;
-	write_start(swap, process, event->has_tail ? event->enter_ns : event->time_ns);
-	if (event->context || process->contexts.count)
-		swap_context_change(swap, process, event);
-	swap_call(swap, process, event);
-	load_event(&process->load, event);
-}
-
 int write_swap_event(void *state, const struct event *event, struct error *err)
 {
 	struct swap *swap = state;
@@ -508,8 +436,12 @@ int write_swap_event(void *state, const struct event *event, struct error *err)
 	 * a process's facts are known only once its packet has been read, and this packet is not
 	 * the first of the stream
 	 */
-	if (!process->has_started)
-		see_start(process, event->process);
+	if (!process->has_started) {
+		process->start_ns = start_of(event->process);
+		if (process->start_ns < process->least_ns)
+			process->start_ns = process->least_ns;
+		process->last_ns = process->start_ns;
+	}
 	if (swap->is_merged && process->kin == SWAP_KIN_UNKNOWN && event->process->has_process)
 		end_image_before(swap, process);
 	swap_shared_see(swap, process, event);
@@ -517,11 +449,32 @@ int write_swap_event(void *state, const struct event *event, struct error *err)
 		*ARRAY_ADD(&process->mappings) = event->mapping;
 		memset(swap->callers, 0, sizeof(swap->callers));
 	} else if (event->kind == EVENT_CONTEXT) {
-		take_context(process, event->call_context);
+		uint32_t bit = event->call_context->bit;
+		size_t number = bit ? (size_t)__builtin_ctz(bit) : 0;
+		char **place = ARRAY_AT(&process->contexts, number);
+
+		free(*place);
+		*place = memory_text(event->call_context->name);
 	} else if (event->kind == EVENT_NOTE) {
-		take_note(swap, process, event);
+		size_t i = 0, count = sizeof(notes) / sizeof(*notes);
+
+		while (i < count && strcmp(notes[i].name, event->function->name) != 0)
+			i++;
+		if (i == count || !notes[i].is_of_start)
+			write_start(swap, process, event->time_ns);
+		if (i < count)
+			notes[i].take(swap, process, event);
 	} else if (event->kind == EVENT_CALL) {
-		take_call(swap, process, event);
+		/* times in ms restart at midnight */
+		if (!event->has_tail && event->time_ns + DAY_NS / 2 < process->previous_ns)
+			process->day_ns += DAY_NS;
+		if (!event->has_tail)
+			process->previous_ns = event->time_ns;
+		write_start(swap, process, event->has_tail ? event->enter_ns : event->time_ns);
+		if (event->context || process->contexts.count)
+			swap_context_change(swap, process, event);
+		swap_call(swap, process, event);
+		load_event(&process->load, event);
 	}
 	return spill_error(&swap->sort.spill, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "dialects/swap/swap_apis.h"
+#include "dialects/swap/swap.h"
 
 /* Headers with the types in hooks.def, as in preload/ground/real.h. */
 #include <aio.h>
@@ -125,14 +125,6 @@ uint32_t swap_api_id(const char *name)
 	return 0x10000000u | (hash & 0x0fffffffu);
 }
 
-/* Whether the object of this function's events is the value of the parameter. */
-static bool is_object(const struct prototype *prototype, const char *parameter)
-{
-	const char *object = prototype->makes ? prototype->makes : prototype->of;
-
-	return object && !strcmp(object, parameter);
-}
-
 /*
  * Finds out which member or argument of an event has the parameter's value. Returns false if the
  * trace does not contain the value.
@@ -140,6 +132,8 @@ static bool is_object(const struct prototype *prototype, const char *parameter)
 static bool find_value(const struct hook *hook, const struct prototype *prototype,
 		       const struct parameter *parameter, struct swap_argument *argument)
 {
+	const char *object = prototype->makes ? prototype->makes : prototype->of;
+
 	argument->letter = parameter->letter;
 	for (uint8_t i = 0; i < HOOK_ARGUMENTS_MAX && hook->arguments[i].name; i++) {
 		enum argument_kind kind = hook->arguments[i].kind;
@@ -162,7 +156,7 @@ static bool find_value(const struct hook *hook, const struct prototype *prototyp
 			return true;
 		}
 	argument->source =
-		is_object(prototype, parameter->name) ? SWAP_FROM_OBJECT : SWAP_FROM_SIZE;
+		object && !strcmp(object, parameter->name) ? SWAP_FROM_OBJECT : SWAP_FROM_SIZE;
 	/* the text of a string is available only if it was recorded as an argument */
 	return argument->letter != 's' &&
 	       (argument->source == SWAP_FROM_OBJECT ||

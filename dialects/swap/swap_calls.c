@@ -60,37 +60,37 @@ static void put_value(struct swap_message *message, char letter, uint64_t value)
 		swap_put_u64(message, value);
 }
 
-static uint64_t member_of(const struct event *event, enum swap_source source)
-{
-	if (source == SWAP_FROM_OBJECT)
-		return event->object;
-	if (source == SWAP_FROM_COUNT)
-		return event->related ? event->size / event->related : 0;
-	return source == SWAP_FROM_RELATED ? event->related : event->size;
-}
-
-/*
- * Returns the value of an argument. Tries its index in the hook's row first. The index is different
- * if an earlier argument is a long text that is split into parts.
- */
-static const char *text_of(const struct event *event, const struct swap_argument *argument)
-{
-	if (argument->index < event->argument_count &&
-	    !strcmp(event->arguments[argument->index].name, argument->name))
-		return event->arguments[argument->index].value;
-	return event_argument(event, argument->name);
-}
-
 static bool put_argument(struct swap_message *message, const struct event *event,
 			 const struct swap_argument *argument)
 {
-	const char *text;
+	const char *text = NULL;
 
-	if (argument->source != SWAP_FROM_ARGUMENT) {
-		put_value(message, argument->letter, member_of(event, argument->source));
+	switch ((enum swap_source)argument->source) {
+	case SWAP_FROM_OBJECT:
+		put_value(message, argument->letter, event->object);
 		return true;
+	case SWAP_FROM_RELATED:
+		put_value(message, argument->letter, event->related);
+		return true;
+	case SWAP_FROM_SIZE:
+		put_value(message, argument->letter, event->size);
+		return true;
+	case SWAP_FROM_COUNT:
+		put_value(message, argument->letter,
+			  event->related ? event->size / event->related : 0);
+		return true;
+	case SWAP_FROM_ARGUMENT:
+		/*
+		 * tries its index in the hook's row first; the index is different if an earlier
+		 * argument is a long text that is split into parts
+		 */
+		if (argument->index < event->argument_count &&
+		    !strcmp(event->arguments[argument->index].name, argument->name))
+			text = event->arguments[argument->index].value;
+		else
+			text = event_argument(event, argument->name);
+		break;
 	}
-	text = text_of(event, argument);
 	if (!text)
 		return false;
 	if (argument->letter == 's') {
@@ -140,48 +140,20 @@ static uint64_t caller_of(const struct event *event)
  * Returns the type of a call, which says what code made the call. 0: unknown; 1: a library; 2: the
  * program itself.
  */
-static uint32_t find_call_type(const struct swap *swap, const struct swap_process *process,
-			       uint64_t caller)
+static uint32_t call_type(struct swap *swap, const struct swap_process *process, uint64_t caller)
 {
+	size_t place = (caller ^ caller >> 10) % (sizeof(swap->callers) / sizeof(*swap->callers));
 	const struct trace_mapping *mapping;
 
 	if (!caller)
 		return 0;
-	mapping = trace_mapping_at(swap->trace, caller - 1);
-	if (!mapping)
-		return 0;
-	return mapping == process->main ? 2 : 1;
-}
-
-static uint32_t call_type(struct swap *swap, const struct swap_process *process, uint64_t caller)
-{
-	size_t place = (caller ^ caller >> 10) % (sizeof(swap->callers) / sizeof(*swap->callers));
-
-	if (swap->callers[place].address != caller || swap->callers[place].process != process ||
-	    !caller) {
+	if (swap->callers[place].address != caller || swap->callers[place].process != process) {
+		mapping = trace_mapping_at(swap->trace, caller - 1);
 		swap->callers[place].process = process;
 		swap->callers[place].address = caller;
-		swap->callers[place].type = find_call_type(swap, process, caller);
+		swap->callers[place].type = !mapping ? 0 : mapping == process->main ? 2 : 1;
 	}
 	return swap->callers[place].type;
-}
-
-/* Writes the fields that all probes have in common. */
-static void put_probe(struct swap *swap, const struct swap_process *process,
-		      struct swap_message *message, const struct part *part)
-{
-	uint64_t caller = caller_of(part->event);
-	uint32_t type = call_type(swap, process, caller);
-
-	swap_put_u32(message, part->api->id);
-	swap_put_u32(message, process->process->pid);
-	swap_put_u32(message, part->event->thread);
-	put_arguments(message, part);
-	put_result(message, part);
-	swap_put_u64(message, part->is_start ? 0 : part->event->error);
-	swap_put_u32(message, swap->dialect == SWAP_DIALECT_DOC ? type - 1 : type);
-	swap_put_u64(message, caller);
-	swap_put_u64(message, 0); /* reserved */
 }
 
 /* ---- fields of one probe ---- */
@@ -239,31 +211,25 @@ static void put_sync(struct swap_message *message, const struct part *part)
 	swap_put_u32(message, part->is_start ? part->api->start : part->api->end);
 }
 
-/*
- * Writes an address such as "127.0.0.1:80" as a port and an IPv4 address in network byte order.
- * Writes zeros for other texts.
- */
-static void put_address(struct swap_message *message, const char *text)
-{
-	uint32_t byte[5] = { 0 };
-	char rest = 0;
-	bool is_v4 = text && sscanf(text, "%3u.%3u.%3u.%3u:%5u%c", &byte[0], &byte[1], &byte[2],
-				    &byte[3], &byte[4], &rest) == 5;
-
-	for (int i = 0; i < 4; i++)
-		swap_put_char(message, is_v4 ? (char)byte[i] : 0);
-	swap_put_u32(message, is_v4 ? byte[4] : 0);
-}
-
 static void put_network(struct swap_message *message, const struct part *part)
 {
 	const char *listening = part->is_start ? event_argument(part->event, "sockfd") : NULL;
+	const char *text;
+	uint32_t byte[5] = { 0 };
+	char rest = 0;
+	bool is_v4;
 
 	swap_put_u64(message, 0);
 	/* at the entry of accept(), the only descriptor is the listening socket */
 	swap_put_u64(message, listening ? number_of(listening) : part->fd);
 	swap_put_u32(message, part->is_start ? part->api->start : part->api->end);
-	put_address(message, part->is_start ? NULL : event_argument(part->event, "address"));
+	text = part->is_start ? NULL : event_argument(part->event, "address");
+	is_v4 = text && sscanf(text, "%3u.%3u.%3u.%3u:%5u%c", &byte[0], &byte[1], &byte[2],
+			       &byte[3], &byte[4], &rest) == 5;
+	/* an address such as "127.0.0.1:80": IPv4 in network byte order and port, or zeros */
+	for (int i = 0; i < 4; i++)
+		swap_put_char(message, is_v4 ? (char)byte[i] : 0);
+	swap_put_u32(message, is_v4 ? byte[4] : 0);
 	swap_put_u64(message, 0);
 }
 
@@ -284,10 +250,21 @@ static void add_probe(struct swap *swap, struct swap_process *process, const str
 	uint64_t unix_ns = swap_unix(process, time_ns);
 	size_t path = part->thread ? part->thread->file.path.length : 0;
 	struct swap_message message;
+	uint64_t caller = caller_of(part->event);
+	uint32_t type;
 
 	swap_new(swap, process, &message, probes[part->api->probe].id, &unix_ns,
 		 most_of(part->event) + path);
-	put_probe(swap, process, &message, part);
+	type = call_type(swap, process, caller);
+	swap_put_u32(&message, part->api->id);
+	swap_put_u32(&message, process->process->pid);
+	swap_put_u32(&message, part->event->thread);
+	put_arguments(&message, part);
+	put_result(&message, part);
+	swap_put_u64(&message, part->is_start ? 0 : part->event->error);
+	swap_put_u32(&message, swap->dialect == SWAP_DIALECT_DOC ? type - 1 : type);
+	swap_put_u64(&message, caller);
+	swap_put_u64(&message, 0); /* reserved */
 	probes[part->api->probe].put(&message, part);
 	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
@@ -343,21 +320,6 @@ static void add_file_function(struct swap *swap, struct swap_process *process,
 
 /* ---- which messages a call has ---- */
 
-static struct swap_api *add_stranger(struct swap *swap, const struct function *function)
-{
-	struct swap_api **place = ARRAY_ADD(&swap->strangers),
-			*api = memory_zalloc(1, sizeof(*api));
-
-	*api = (struct swap_api){ .name = function->name,
-				  .id = swap_api_id(function->name),
-				  .probe = SWAP_FUNCTION,
-				  .start = SWAP_NONE,
-				  .end = SWAP_NONE,
-				  .result = 'x' };
-	*place = api;
-	return api;
-}
-
 /*
  * Returns the API of a function. Finds it by its name, because the hooks' numbers in the trace may
  * differ from those in this build.
@@ -369,24 +331,18 @@ static const struct swap_api *api_of(struct swap *swap, const struct function *f
 	for (size_t i = 0; !*place && i < HOOK_COUNT; i++)
 		if (!strcmp(swap->apis.hooks[i].name, function->name))
 			*place = &swap->apis.hooks[i];
-	if (!*place)
-		*place = add_stranger(swap, function);
+	if (!*place) {
+		struct swap_api **kept = ARRAY_ADD(&swap->strangers);
+
+		*place = *kept = memory_alloc(sizeof(**kept));
+		**kept = (struct swap_api){ .name = function->name,
+					    .id = swap_api_id(function->name),
+					    .probe = SWAP_FUNCTION,
+					    .start = SWAP_NONE,
+					    .end = SWAP_NONE,
+					    .result = 'x' };
+	}
 	return *place;
-}
-
-/*
- * Stores a descriptor that was recorded as a part of a call. The call's own event, which needs it,
- * comes later.
- */
-static void remember_fd(struct swap_process *process, const struct event *event)
-{
-	struct swap_thread *thread;
-
-	if (event->resource->known != RESOURCE_FD)
-		return;
-	thread = swap_thread(process, event->thread);
-	thread->fd_call = event->call;
-	thread->fd = event->object;
 }
 
 /*
@@ -416,14 +372,6 @@ static uint64_t fd_of(struct swap_process *process, const struct event *event,
 		       : event->object;
 }
 
-static bool has_returned(const struct event *event)
-{
-	if (event->flags & (CALL_UNWOUND | CALL_OPEN))
-		return false;
-	/* exit() and similar calls are recorded at entry, and never return */
-	return event->operation != OPERATION_END || event->moment != MOMENT_ENTER;
-}
-
 static bool has_entry(const struct part *part)
 {
 	return part->path || part->api->probe == SWAP_FUNCTION || part->api->start != SWAP_NONE;
@@ -447,40 +395,23 @@ static void add_entry(struct swap *swap, struct swap_process *process, struct pa
 		add_message(swap, process, part, true, part->event->enter_ns);
 }
 
-/* Returns the thread if it has facts about the file that the call opened, else NULL. */
-static const struct swap_thread *opened_by(struct swap_process *process, const struct part *part)
-{
-	struct swap_thread *thread = swap_thread(process, part->event->thread);
-	bool opens = part->api->probe == SWAP_FILE &&
-		     (part->api->end == SWAP_FILE_OPEN || part->api->end == SWAP_FILE_DIRECTORY);
-
-	if (!thread->file.path.length || !opens || part->event->flags & CALL_FAILED)
-		return NULL;
-	return thread->file.fd == part->fd ? thread : NULL;
-}
-
-/*
- * Whether the call's entry message has already been written. This is so for exec, which is recorded
- * at entry, and again at return if it fails.
- */
-static bool has_begun(const struct event *event)
-{
-	return event->operation == OPERATION_END && event->function->hook &&
-	       hook_blocks(event->function->hook) == BLOCKS_GIVES_BACK_FIRST;
-}
-
 void swap_call(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	const struct swap_api *api = api_of(swap, event->function);
 	bool is_one_of_several = api->is_each && event->operation != OPERATION_USE;
 	struct swap_api function = *api;
 	struct part part = { .event = event, .api = api };
+	struct swap_thread *thread;
 
 	if (event->moment == MOMENT_HALF || (event->part && !is_one_of_several)) {
-		if (event->moment == MOMENT_HALF && event->operation == OPERATION_END)
+		if (event->moment == MOMENT_HALF && event->operation == OPERATION_END) {
 			add_entry(swap, process, &part);
-		else
-			remember_fd(process, event);
+		} else if (event->resource->known == RESOURCE_FD) {
+			/* a part of a call; the call's own event, which needs it, comes later */
+			thread = swap_thread(process, event->thread);
+			thread->fd_call = event->call;
+			thread->fd = event->object;
+		}
 		swap_shared_after(swap, process, event, SWAP_FD_UNKNOWN);
 		return;
 	}
@@ -494,14 +425,24 @@ void swap_call(struct swap *swap, struct swap_process *process, const struct eve
 	swap_process_return(swap, process, caller_of(event),
 			    swap_unix(process, event->has_tail ? event->enter_ns : event->time_ns));
 	part.fd = fd_of(process, event, part.api);
-	part.thread = opened_by(process, &part);
+	/* the thread's facts about the file that the call opened */
+	thread = swap_thread(process, event->thread);
+	if (thread->file.path.length && thread->file.fd == part.fd &&
+	    part.api->probe == SWAP_FILE &&
+	    (part.api->end == SWAP_FILE_OPEN || part.api->end == SWAP_FILE_DIRECTORY) &&
+	    !(event->flags & CALL_FAILED))
+		part.thread = thread;
 	if (part.api->probe == SWAP_FILE && event->has_tail)
 		swap_shared_path(swap, process, event, part.fd, &part.path);
-	if (event->has_tail && !has_begun(event))
+	/* exec is recorded at entry, and again at return if it fails: its entry was written */
+	if (event->has_tail && !(event->operation == OPERATION_END && event->function->hook &&
+				 hook_blocks(event->function->hook) == BLOCKS_GIVES_BACK_FIRST))
 		add_entry(swap, process, &part);
 	if (!has_entry(&part))
 		add_message(swap, process, &part, false, event->time_ns);
-	else if (has_returned(event))
+	/* exit() and similar calls are recorded at entry, and never return */
+	else if (!(event->flags & (CALL_UNWOUND | CALL_OPEN)) &&
+		 (event->operation != OPERATION_END || event->moment != MOMENT_ENTER))
 		add_message(swap, process, &part, false,
 			    event->has_tail ? event->leave_ns : event->time_ns);
 	swap_shared_after(swap, process, event,

@@ -72,21 +72,22 @@ bool swap_has_written(void)
 	return written.count != 0;
 }
 
-static void put_messages(struct swap *swap, struct out *out, int *rc, struct error *err)
+static int put_messages(struct swap *swap, struct out *out, struct error *err)
 {
 	struct spill_piece piece;
+	int rc = spill_sort_finish(&swap->sort, err);
 
-	*rc = spill_sort_finish(&swap->sort, err);
-	while (*rc == 0 && (*rc = spill_sort_next(&swap->sort, &piece, err)) == 1) {
+	/* outdir_finish() will report an error of the output */
+	while (rc == 0 && !out_error(out) &&
+	       (rc = spill_sort_next(&swap->sort, &piece, err)) == 1) {
 		struct swap_message message = { .at = piece.bytes + SWAP_SEQUENCE_OFFSET };
 
 		swap_put_u32(&message, (uint32_t)swap->messages++);
 		swap_functions_settle(swap, piece.bytes);
 		out_bytes(out, piece.bytes, piece.size);
-		*rc = out_error(out) ? -EIO : 0; /* outdir_finish() will report the error */
+		rc = 0;
 	}
-	if (out_error(out))
-		*rc = 0;
+	return rc;
 }
 
 static void put_word(struct out *out, uint32_t value)
@@ -95,102 +96,57 @@ static void put_word(struct out *out, uint32_t value)
 	out_bytes(out, &value, 4);
 }
 
-typedef void each_api(void *user, uint32_t id, const char *name);
-
-static void for_each_api(const struct swap *swap, each_api *each, void *user)
-{
-	static const struct {
-		uint32_t id;
-		const char *name;
-	} own[] = { { SWAP_API_MARK, "da_mark" },
-		    { SWAP_API_THREAD_END, "_da_cleanup_handler" },
-		    { SWAP_API_THREAD_PROC, "_da_ThreadProc" } };
-
-	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
-		each(user, own[i].id, own[i].name);
-	each(user, swap_api_id(SWAP_CONTEXT_ENTER), SWAP_CONTEXT_ENTER);
-	each(user, swap_api_id(SWAP_CONTEXT_LEAVE), SWAP_CONTEXT_LEAVE);
-	for (size_t i = 0; i < HOOK_COUNT; i++)
-		each(user, swap->apis.hooks[i].id, swap->apis.hooks[i].name);
-	for (size_t i = 0; i < swap->strangers.count; i++)
-		each(user, swap->strangers.items[i]->id, swap->strangers.items[i]->name);
-}
-
-static void count_api(void *user, uint32_t id, const char *name)
-{
-	(void)id;
-	(void)name;
-	++*(uint32_t *)user;
-}
-
-static void put_api(void *user, uint32_t id, const char *name)
-{
-	put_word(user, id);
-	out_bytes(user, name, strlen(name) + 1);
-}
-
-struct addressed {
-	struct json *json;
-	const struct swap_process *process;
+/* A function and its number. */
+struct named {
+	uint32_t id;
+	const char *name;
 };
 
-static void put_apis(struct swap *swap, struct out *out, int *rc, struct error *err)
+/* Returns the index-th of all functions; its name is NULL after the last one. */
+static struct named api_at(const struct swap *swap, size_t index)
+{
+	static const struct named own[] = { { SWAP_API_MARK, "da_mark" },
+					    { SWAP_API_THREAD_END, "_da_cleanup_handler" },
+					    { SWAP_API_THREAD_PROC, "_da_ThreadProc" } };
+	static const char *const contexts[] = { SWAP_CONTEXT_ENTER, SWAP_CONTEXT_LEAVE };
+	const struct swap_api *api;
+
+	if (index < 3)
+		return own[index];
+	index -= 3;
+	if (index < 2)
+		return (struct named){ swap_api_id(contexts[index]), contexts[index] };
+	index -= 2;
+	if (index < HOOK_COUNT)
+		return (struct named){ swap->apis.hooks[index].id, swap->apis.hooks[index].name };
+	index -= HOOK_COUNT;
+	if (index >= swap->strangers.count)
+		return (struct named){ 0 };
+	api = swap->strangers.items[index];
+	return (struct named){ api->id, api->name };
+}
+
+static int put_apis(struct swap *swap, struct out *out, struct error *err)
 {
 	uint32_t count = 0;
 
-	(void)rc;
 	(void)err;
-	for_each_api(swap, count_api, &count);
+	while (api_at(swap, count).name)
+		count++;
 	put_word(out, count);
-	for_each_api(swap, put_api, out);
+	for (uint32_t i = 0; i < count; i++) {
+		struct named api = api_at(swap, i);
+
+		put_word(out, api.id);
+		out_bytes(out, api.name, strlen(api.name) + 1);
+	}
+	return 0;
 }
 
-static void put_function(void *user, uint32_t id, const char *name)
-{
-	struct addressed *functions = user;
-
-	for (size_t i = 0; i < functions->process->functions.count; i++)
-		if (functions->process->functions.items[i].id == id) {
-			json_add_hex(functions->json, name,
-				     functions->process->functions.items[i].address);
-			return;
-		}
-}
-
-/*
- * Lists the functions with their addresses, so that a reader of FUNCTION_* messages can name the
- * functions without the libraries' files.
- */
-static void put_functions(const struct swap *swap, struct json *json,
-			  const struct swap_process *process)
-{
-	struct addressed functions = { json, process };
-
-	json_open(json, "functions", '{');
-	for_each_api(swap, put_function, &functions);
-	json_end(json);
-}
-
-static void put_process(const struct swap *swap, struct json *json,
-			const struct swap_process *process)
-{
-	json_begin(json, '{');
-	json_add_unsigned(json, "pid", process->process->pid);
-	json_add_text(json, "executable", process->executable);
-	json_open(json, "arguments", '[');
-	for (size_t i = 0; i < process->arguments.count; i++)
-		json_text(json, process->arguments.items[i]);
-	json_end(json);
-	put_functions(swap, json, process);
-	json_add_unsigned(json, "processors", process->load.cpus.count);
-	json_end(json);
-}
-
-static void put_facts(struct swap *swap, struct out *out, int *rc, struct error *err)
+static int put_facts(struct swap *swap, struct out *out, struct error *err)
 {
 	struct json json;
 
-	(void)rc;
 	(void)err;
 	json_start(&json, out, true);
 	json_begin(&json, '{');
@@ -198,8 +154,30 @@ static void put_facts(struct swap *swap, struct out *out, int *rc, struct error 
 	json_add_unsigned(&json, "messages", swap->messages);
 	json_add_unsigned(&json, "devices", 0);
 	json_open(&json, "processes", '[');
-	for (size_t i = 0; i < swap->processes.count; i++)
-		put_process(swap, &json, swap->processes.items[i]);
+	for (size_t i = 0; i < swap->processes.count; i++) {
+		const struct swap_process *process = swap->processes.items[i];
+		struct named api;
+
+		json_begin(&json, '{');
+		json_add_unsigned(&json, "pid", process->process->pid);
+		json_add_text(&json, "executable", process->executable);
+		json_open(&json, "arguments", '[');
+		for (size_t k = 0; k < process->arguments.count; k++)
+			json_text(&json, process->arguments.items[k]);
+		json_end(&json);
+		/* a reader of FUNCTION_* messages names functions by their addresses */
+		json_open(&json, "functions", '{');
+		for (size_t k = 0; (api = api_at(swap, k)).name; k++)
+			for (size_t n = 0; n < process->functions.count; n++)
+				if (process->functions.items[n].id == api.id) {
+					json_add_hex(&json, api.name,
+						     process->functions.items[n].address);
+					break;
+				}
+		json_end(&json);
+		json_add_unsigned(&json, "processors", process->load.cpus.count);
+		json_end(&json);
+	}
 	json_end(&json);
 	json_open(&json, "missing", '[');
 	for (size_t i = 0; i < swap->missing.count; i++)
@@ -207,9 +185,10 @@ static void put_facts(struct swap *swap, struct out *out, int *rc, struct error 
 	json_end(&json);
 	json_end(&json);
 	json_finish(&json);
+	return 0;
 }
 
-typedef void put_file(struct swap *swap, struct out *out, int *rc, struct error *err);
+typedef int put_file(struct swap *swap, struct out *out, struct error *err);
 
 static int write_file(struct swap *swap, const char *stem, const char *ending, put_file *put,
 		      struct error *err)
@@ -222,31 +201,24 @@ static int write_file(struct swap *swap, const char *stem, const char *ending, p
 	rc = outdir_create(&swap->directory, name, &out, err);
 	if (rc)
 		return rc;
-	put(swap, &out, &rc, err);
-	return outdir_finish(&swap->directory, &out, rc, err);
-}
-
-/* Sets the stem of a stream's file names: "PID", or "PID-2" for the second stream with this pid. */
-static void name_files(uint32_t pid, char *stem, size_t size)
-{
-	unsigned times = 1;
-
-	for (size_t i = 0; i + 1 < written.count; i++)
-		times += written.items[i] == pid;
-	if (times == 1)
-		snprintf(stem, size, "%" PRIu32, pid);
-	else
-		snprintf(stem, size, "%" PRIu32 "-%u", pid, times);
+	return outdir_finish(&swap->directory, &out, put(swap, &out, err), err);
 }
 
 int swap_write_files(struct swap *swap, struct error *err)
 {
 	uint32_t pid = swap->processes.items[0]->process->pid;
 	char stem[48];
+	unsigned times = 1;
 	int rc;
 
 	*ARRAY_ADD(&written) = pid;
-	name_files(pid, stem, sizeof(stem));
+	/* "PID", or "PID-2" for the second stream with this pid */
+	for (size_t i = 0; i + 1 < written.count; i++)
+		times += written.items[i] == pid;
+	if (times == 1)
+		snprintf(stem, sizeof(stem), "%" PRIu32, pid);
+	else
+		snprintf(stem, sizeof(stem), "%" PRIu32 "-%u", pid, times);
 	rc = write_file(swap, stem, "swap", put_messages, err);
 	if (rc == 0)
 		rc = write_file(swap, stem, "apis", put_apis, err);

@@ -19,22 +19,6 @@ static const char *text_or_empty(const char *text)
 	return text ? text : "";
 }
 
-static size_t command_size(const struct swap_process *process)
-{
-	size_t size = strlen(text_or_empty(process->process->name)) + COMMAND_TASK + 2;
-
-	for (size_t i = 0; i < process->arguments.count; i++)
-		size += strlen(process->arguments.items[i]) + 1;
-	return size;
-}
-
-static const char *last_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /*
  * Writes the command. According to the document, this is the command line; SWAP's producers wrote
  * the kernel's name of the task.
@@ -46,7 +30,9 @@ static void put_command(struct swap_message *message, const struct swap_process 
 	size_t length;
 
 	if (message->dialect == SWAP_DIALECT_TIZEN) {
-		path = last_name(path);
+		const char *slash = strrchr(path, '/');
+
+		path = slash ? slash + 1 : path;
 		length = strnlen(path, COMMAND_TASK);
 		memcpy(message->at, path, length);
 		message->at[length] = '\0';
@@ -75,30 +61,17 @@ static bool is_listed(const struct swap *swap, const struct swap_process *proces
 	return mapping != process->main || swap->dialect == SWAP_DIALECT_TIZEN;
 }
 
-static void put_libraries(struct swap *swap, struct swap_message *message,
-			  const struct swap_process *process)
-{
-	uint32_t count = 0;
-
-	for (size_t i = 0; i < process->mappings.count; i++)
-		count += is_listed(swap, process, process->mappings.items[i]);
-	swap_put_u32(message, count);
-	for (size_t i = 0; i < process->mappings.count; i++) {
-		const struct trace_mapping *mapping = process->mappings.items[i];
-
-		if (!is_listed(swap, process, mapping))
-			continue;
-		put_range(message, mapping);
-		swap_put_text(message, mapping->path);
-	}
-}
-
 static void add_info(struct swap *swap, struct swap_process *process)
 {
 	uint64_t unix_ns = process->start_ns;
-	size_t most = FIXED_MOST + command_size(process);
+	size_t most = FIXED_MOST + COMMAND_TASK + 2;
 	struct swap_message message;
+	uint32_t count = 0;
 
+	/* the command, the paths of the mappings and the path of the program */
+	most += strlen(text_or_empty(process->process->name));
+	for (size_t i = 0; i < process->arguments.count; i++)
+		most += strlen(process->arguments.items[i]) + 1;
 	for (size_t i = 0; i < process->mappings.count; i++)
 		most += 20 + strlen(process->mappings.items[i]->path);
 	most += strlen(text_or_empty(process->executable));
@@ -109,21 +82,37 @@ static void add_info(struct swap *swap, struct swap_process *process)
 	swap_put_time(&message, unix_ns);
 	put_range(&message, process->main);
 	swap_put_text(&message, text_or_empty(process->executable));
-	put_libraries(swap, &message, process);
+	for (size_t i = 0; i < process->mappings.count; i++)
+		count += is_listed(swap, process, process->mappings.items[i]);
+	swap_put_u32(&message, count);
+	for (size_t i = 0; i < process->mappings.count; i++) {
+		const struct trace_mapping *mapping = process->mappings.items[i];
+
+		if (!is_listed(swap, process, mapping))
+			continue;
+		put_range(&message, mapping);
+		swap_put_text(&message, mapping->path);
+	}
 	swap_add(swap, &message, unix_ns, SWAP_RANK_PROCESS);
 }
 
-/*
- * Adds PROCESS_STATUS_INFO. Names the first thread as the opener of inherited descriptors, because
- * the real opener is unknown.
- */
-static void add_status(struct swap *swap, struct swap_process *process)
+void swap_process_info(struct swap *swap, struct swap_process *process)
 {
-	uint64_t unix_ns = process->start_ns;
 	bool is_doc = swap->dialect == SWAP_DIALECT_DOC;
+	uint64_t unix_ns = process->start_ns;
 	size_t most = FIXED_MOST;
 	struct swap_message message;
 
+	process->has_started = true;
+	process->mapped = process->mappings.count;
+	/* the mapping of the executable, if it is known */
+	process->main = NULL;
+	for (size_t i = 0; process->executable && i < process->mappings.count && !process->main;
+	     i++)
+		if (!strcmp(process->mappings.items[i]->path, process->executable))
+			process->main = process->mappings.items[i];
+	add_info(swap, process);
+	/* names the first thread as the opener of inherited descriptors: the real one is unknown */
 	for (size_t i = 0; i < process->fds.count; i++)
 		most += 24 + strlen(process->fds.items[i].path);
 	swap_new(swap, process, &message, SWAP_PROCESS_STATUS_INFO, &unix_ns, most);
@@ -139,20 +128,6 @@ static void add_status(struct swap *swap, struct swap_process *process)
 	if (!is_doc)
 		swap_put_u32(&message, 0); /* number of sockets */
 	swap_add(swap, &message, unix_ns, SWAP_RANK_STATUS);
-}
-
-void swap_process_info(struct swap *swap, struct swap_process *process)
-{
-	process->has_started = true;
-	process->mapped = process->mappings.count;
-	/* the mapping of the executable, if it is known */
-	process->main = NULL;
-	for (size_t i = 0; process->executable && i < process->mappings.count && !process->main;
-	     i++)
-		if (!strcmp(process->mappings.items[i]->path, process->executable))
-			process->main = process->mappings.items[i];
-	add_info(swap, process);
-	add_status(swap, process);
 }
 
 static void add_unmap(struct swap *swap, struct swap_process *process,
@@ -209,21 +184,6 @@ void swap_process_unmap(struct swap *swap, struct swap_process *process, const s
 	}
 }
 
-/* Reports a mapping of process->gone again, because code in it made a call. */
-static void add_again(struct swap *swap, struct swap_process *process, size_t number,
-		      uint64_t unix_ns)
-{
-	const struct trace_mapping *mapping = process->gone.items[number], **place;
-
-	process->gone.items[number] = process->gone.items[--process->gone.count];
-	place = ARRAY_ADD(&process->mappings);
-	memmove(&process->mappings.items[process->mapped + 1],
-		&process->mappings.items[process->mapped],
-		(process->mappings.count - 1 - process->mapped) * sizeof(*place));
-	process->mappings.items[process->mapped++] = mapping;
-	add_map(swap, process, mapping, unix_ns);
-}
-
 void swap_process_return(struct swap *swap, struct swap_process *process, uint64_t caller,
 			 uint64_t unix_ns)
 {
@@ -232,30 +192,15 @@ void swap_process_return(struct swap *swap, struct swap_process *process, uint64
 
 	for (size_t i = 0; mapping && i < process->gone.count; i++)
 		if (process->gone.items[i] == mapping) {
-			add_again(swap, process, i, unix_ns);
+			process->gone.items[i] = process->gone.items[--process->gone.count];
+			(void)ARRAY_ADD(&process->mappings);
+			memmove(&process->mappings.items[process->mapped + 1],
+				&process->mappings.items[process->mapped],
+				(process->mappings.count - 1 - process->mapped) * sizeof(mapping));
+			process->mappings.items[process->mapped++] = mapping;
+			add_map(swap, process, mapping, unix_ns);
 			return;
 		}
-}
-
-/*
- * Removes the mappings that a new mapping overlaps: they must have been unmapped, even if the trace
- * has no ~unmap note for them.
- */
-static void drop_overlapped(struct swap *swap, struct swap_process *process,
-			    const struct trace_mapping *mapping, uint64_t unix_ns)
-{
-	for (size_t i = process->mapped; i-- > 0;) {
-		const struct trace_mapping *old = process->mappings.items[i];
-
-		if (old->to <= mapping->from || mapping->to <= old->from)
-			continue;
-		add_unmap(swap, process, old, unix_ns);
-		forget_mapping(process, i);
-	}
-	for (size_t i = process->gone.count; i-- > 0;)
-		if (process->gone.items[i]->to > mapping->from &&
-		    mapping->to > process->gone.items[i]->from)
-			process->gone.items[i] = process->gone.items[--process->gone.count];
 }
 
 void swap_process_maps(struct swap *swap, struct swap_process *process, uint64_t unix_ns)
@@ -263,7 +208,19 @@ void swap_process_maps(struct swap *swap, struct swap_process *process, uint64_t
 	while (process->mapped < process->mappings.count) {
 		const struct trace_mapping *mapping = process->mappings.items[process->mapped];
 
-		drop_overlapped(swap, process, mapping, unix_ns);
+		/* overlapped mappings must have been unmapped, even without an ~unmap note */
+		for (size_t i = process->mapped; i-- > 0;) {
+			const struct trace_mapping *old = process->mappings.items[i];
+
+			if (old->to <= mapping->from || mapping->to <= old->from)
+				continue;
+			add_unmap(swap, process, old, unix_ns);
+			forget_mapping(process, i);
+		}
+		for (size_t i = process->gone.count; i-- > 0;)
+			if (process->gone.items[i]->to > mapping->from &&
+			    mapping->to > process->gone.items[i]->from)
+				process->gone.items[i] = process->gone.items[--process->gone.count];
 		add_map(swap, process, mapping, unix_ns);
 		process->mapped++;
 	}

@@ -27,17 +27,6 @@ static bool has_used(const struct swap *swap, const char *path)
 			       path);
 }
 
-static void use_path(struct swap *swap, const char *path)
-{
-	uint64_t hash = hash_bytes(swap->shared.paths.seed, path, strlen(path));
-	char *kept;
-
-	if (has_used(swap, path))
-		return;
-	kept = pool_text(&swap->shared.pool, path, strlen(path));
-	hash_table_add(&swap->shared.paths, hash, kept);
-}
-
 void swap_shared_init(struct swap *swap)
 {
 	hash_table_init(&swap->shared.paths);
@@ -138,21 +127,6 @@ static void take_path(struct swap *swap, const struct swap_process *process,
 	path_clean(&swap->shared.path);
 }
 
-static void change_directory(struct swap *swap, struct swap_process *process,
-			     const struct event *event)
-{
-	const char *path = places_fd(&process->places, event->object);
-
-	if (!strcmp(event->function->name, "fchdir")) {
-		if (path)
-			places_set_directory(&process->places, path);
-		return;
-	}
-	take_path(swap, process, event);
-	if (swap->shared.path.length)
-		places_set_directory(&process->places, swap->shared.path.text);
-}
-
 void swap_shared_see(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	const char *name, *text;
@@ -174,29 +148,22 @@ void swap_shared_see(struct swap *swap, struct swap_process *process, const stru
 
 /* ---- calls ---- */
 
-/*
- * Returns the path of the file whose descriptor the call created, or NULL. For a dup, this is the
- * path of the old descriptor.
- */
-static const char *made_path(const struct swap *swap, const struct swap_process *process,
-			     const struct event *event)
-{
-	int64_t old = number_of(event, "oldfd", -1);
-
-	if (old >= 0)
-		return places_fd(&process->places, (uint64_t)old);
-	return swap->shared.path.length ? swap->shared.path.text : NULL;
-}
-
 void swap_shared_after(struct swap *swap, struct swap_process *process, const struct event *event,
 		       uint64_t fd)
 {
 	bool is_fd = event->resource->known == RESOURCE_FD;
+	int64_t old = number_of(event, "oldfd", -1);
+	const char *path;
 
 	if (!swap->is_merged || event->flags & (CALL_FAILED | CALL_OF_CHILD))
 		return;
 	if (!strcmp(event->function->name, "chdir") || !strcmp(event->function->name, "fchdir")) {
-		change_directory(swap, process, event);
+		take_path(swap, process, event);
+		path = event->function->name[0] == 'f' ? places_fd(&process->places, event->object)
+		       : swap->shared.path.length      ? swap->shared.path.text
+						       : NULL;
+		if (path)
+			places_set_directory(&process->places, path);
 		return;
 	}
 	/*
@@ -212,8 +179,11 @@ void swap_shared_after(struct swap *swap, struct swap_process *process, const st
 	if (event->operation != OPERATION_ALLOC || (!is_fd && fd == SWAP_FD_UNKNOWN))
 		return;
 	take_path(swap, process, event);
-	places_set_fd(&process->places, is_fd ? event->object : fd,
-		      made_path(swap, process, event));
+	/* for a dup, the path of the old descriptor */
+	path = old >= 0			  ? places_fd(&process->places, (uint64_t)old)
+	       : swap->shared.path.length ? swap->shared.path.text
+					  : NULL;
+	places_set_fd(&process->places, is_fd ? event->object : fd, path);
 }
 
 void swap_shared_path(struct swap *swap, struct swap_process *process, const struct event *event,
@@ -233,8 +203,11 @@ void swap_shared_path(struct swap *swap, struct swap_process *process, const str
 		*path = places_fd(&process->places, fd);
 	if (!*path || **path != '/')
 		*path = NULL;
-	if (*path && process->kin == SWAP_KIN_TARGET && !(event->flags & CALL_FAILED))
-		use_path(swap, *path);
+	if (*path && process->kin == SWAP_KIN_TARGET && !(event->flags & CALL_FAILED) &&
+	    !has_used(swap, *path))
+		hash_table_add(&swap->shared.paths,
+			       hash_bytes(swap->shared.paths.seed, *path, strlen(*path)),
+			       pool_text(&swap->shared.pool, *path, strlen(*path)));
 	if (process->kin != SWAP_KIN_DESCENDANT || !*path || !has_used(swap, *path))
 		*path = NULL;
 }

@@ -185,12 +185,12 @@ const struct compress_group *compress_at(const struct compress *compress, size_t
 /* ---- reading the calls again ---- */
 
 static int print_chunk(const unsigned char *bytes, size_t size,
-		       int (*print)(void *user, struct kept *kept), void *user)
+		       int (*print)(void *user, struct kept_call *kept), void *user)
 {
 	const unsigned char *end = bytes + size;
 
 	while (bytes < end) {
-		struct kept kept;
+		struct kept_call kept;
 		size_t length;
 		int rc;
 
@@ -213,7 +213,7 @@ struct links {
 };
 
 int compress_each(const struct compress *compress, const struct compress_group *group,
-		  int (*print)(void *user, struct kept *kept), void *user, struct error *err)
+		  int (*print)(void *user, struct kept_call *kept), void *user, struct error *err)
 {
 	struct link link = { .older = group->calls.older };
 	struct links links = { 0 };
@@ -254,9 +254,9 @@ void compress_destroy(struct compress *compress)
 
 size_t kept_size(const struct event *event, bool with_arguments)
 {
-	size_t size = sizeof(struct kept);
+	size_t size = sizeof(struct kept_call);
 
-	/* a copy of a call has at most UINT16_MAX arguments: see struct kept */
+	/* a copy of a call has at most UINT16_MAX arguments: see struct kept_call */
 	for (uint16_t i = 0; with_arguments && i < (uint16_t)event->argument_count; i++)
 		size += strlen(event->arguments[i].name) + strlen(event->arguments[i].value) + 2;
 	return size;
@@ -265,7 +265,7 @@ size_t kept_size(const struct event *event, bool with_arguments)
 /* After the struct, writes the texts of the arguments: name, NUL, value, NUL ... */
 void kept_put(unsigned char *bytes, const struct event *event, bool with_arguments)
 {
-	const struct kept kept = {
+	const struct kept_call kept = {
 		.index = event->index,
 		.object = event->object,
 		.size = event->size,
@@ -290,7 +290,7 @@ void kept_put(unsigned char *bytes, const struct event *event, bool with_argumen
 	}
 }
 
-void kept_get(const unsigned char *bytes, struct kept *kept, size_t *size)
+void kept_get(const unsigned char *bytes, struct kept_call *kept, size_t *size)
 {
 	const char *text = (const char *)bytes + sizeof(*kept);
 

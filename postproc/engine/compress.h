@@ -13,7 +13,6 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "account/keep.h"
 #include "trace/event.h"
 
 /*
@@ -31,7 +30,7 @@ void kept_put(unsigned char *bytes, const struct event *event, bool with_argumen
  * Reads a call that kept_put() wrote. *size: the number of bytes read. The caller frees
  * kept->arguments as one block; the texts in it point into `bytes`.
  */
-void kept_get(const unsigned char *bytes, struct kept *kept, size_t *size);
+void kept_get(const unsigned char *bytes, struct kept_call *kept, size_t *size);
 
 struct compress;
 
@@ -84,7 +83,7 @@ const struct compress_group *compress_at(const struct compress *compress, size_t
  * negative errno.
  */
 int compress_each(const struct compress *compress, const struct compress_group *group,
-		  int (*print)(void *user, struct kept *kept), void *user, struct error *err);
+		  int (*print)(void *user, struct kept_call *kept), void *user, struct error *err);
 
 void compress_destroy(struct compress *compress);
 

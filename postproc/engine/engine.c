@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "trace/inputs.h"
+#include "trace/bundle.h"
 #include "trace/merge.h"
 
 struct engine {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "account/keep.h"
 #include "base/spill_sort.h"
 #include "heap_range.h"
 #include "postproc/memory/leaks.h"
@@ -88,7 +87,7 @@ static int tell_held_back(struct fold *fold, struct error *err)
 	int rc = spill_sort_finish(&fold->sort, err);
 
 	while (rc == 0 && (rc = spill_sort_next(&fold->sort, &piece, err)) > 0) {
-		struct kept kept;
+		struct kept_call kept;
 		struct event event;
 		size_t size;
 
@@ -115,7 +114,7 @@ static int fold_finish_views(struct fold *fold, struct error *err)
 	}
 	for (size_t i = 0; rc == 0 && fold->compress && fold->leaks && i < leaks_count(fold->leaks);
 	     i++) {
-		struct kept kept;
+		struct kept_call kept;
 		struct event event;
 
 		leaks_at(fold->leaks, i, &kept);

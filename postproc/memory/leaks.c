@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "account/passed.h"
+#include "account/ledger.h"
 #include "base/array.h"
 #include "base/memory.h"
 #include "base/order.h"
@@ -163,13 +163,13 @@ size_t leaks_count(const struct leaks *leaks)
 	return leaks->results.count;
 }
 
-void leaks_at(const struct leaks *leaks, size_t i, struct kept *kept)
+void leaks_at(const struct leaks *leaks, size_t i, struct kept_call *kept)
 {
 	const struct result *result = &leaks->results.items[i];
 	const struct ledger_item *item = result->item;
 	const struct site *site = site_of(leaks, result);
 
-	*kept = (struct kept){
+	*kept = (struct kept_call){
 		.index = item->index,
 		.object = result->object,
 		.size = result->bytes,

@@ -8,7 +8,6 @@
  * them.
  */
 
-#include "account/keep.h"
 #include "base/error.h"
 #include "trace/event.h"
 
@@ -46,7 +45,7 @@ void leaks_finish(struct leaks *leaks);
 size_t leaks_count(const struct leaks *leaks);
 
 /* Sets *kept to the live object with index i. The caller must not free its arguments. */
-void leaks_at(const struct leaks *leaks, size_t i, struct kept *kept);
+void leaks_at(const struct leaks *leaks, size_t i, struct kept_call *kept);
 
 /*
  * Returns the sums of the i-th class, in the order of the first live object of each class; NULL

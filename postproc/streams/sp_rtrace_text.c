@@ -415,7 +415,7 @@ int write_sp_rtrace_text_event(void *state, const struct event *event, struct er
 
 /* ---- the end of the stream ---- */
 
-static int print_kept(void *user, struct kept *kept)
+static int print_kept(void *user, struct kept_call *kept)
 {
 	struct text_writer *writer = user;
 	struct event event;
@@ -488,7 +488,7 @@ int write_sp_rtrace_text_end(void *state, struct error *err)
 	if (views->compress)
 		rc = print_groups(writer, views->compress, err);
 	for (size_t i = 0; !views->compress && views->leaks && i < leaks_count(views->leaks); i++) {
-		struct kept kept;
+		struct kept_call kept;
 
 		leaks_at(views->leaks, i, &kept);
 		print_mappings_of(writer, kept.backtrace);

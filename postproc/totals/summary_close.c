@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "hook_table.h"
-#include "account/keep.h"
 #include "account/ledger.h"
 #include "allocators.h"
 #include "selection.h"

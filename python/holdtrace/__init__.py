@@ -174,77 +174,53 @@ _FRAMES_MAX = 1024
 # ---- the library ----
 
 
+_WORD, _LONG, _TEXT = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_char_p
+
+
+def _fields(*groups: Tuple[Any, Iterable[str]]) -> List[Tuple[str, Any]]:
+    """The members of a structure, in groups of one type each."""
+    return [(name, kind) for kind, names in groups for name in names]
+
+
 class _ErrorText(ctypes.Structure):
     _fields_ = [("number", ctypes.c_int), ("text", ctypes.c_char * 1020)]
 
 
 class _Options(ctypes.Structure):
-    _fields_ = [
-        ("flags", ctypes.c_uint32),
-        ("since", ctypes.c_char_p),
-        ("until", ctypes.c_char_p),
-        ("memory_max", ctypes.c_uint64),
-        ("root", ctypes.c_char_p),
-        ("debug_directory", ctypes.c_char_p),
-    ]
-
-
-class _Frame(ctypes.Structure):
-    _fields_ = [
-        ("address", ctypes.c_uint64),
-        ("offset", ctypes.c_uint64),
-        ("function", ctypes.c_char_p),
-        ("file", ctypes.c_char_p),
-        ("module", ctypes.c_char_p),
-        ("line", ctypes.c_uint32),
-        ("is_inlined", ctypes.c_uint32),
-    ]
-
-
-class _Object(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint64) for name in Object._fields[:5]] + [
-        (name, ctypes.c_uint32)
-        for name in ("process", "function", "resource", "backtrace", "thread", "count", "is_part")
-    ]
-
-
-class _Site(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint64) for name in Site._fields[:3]] + [
-        (name, ctypes.c_uint32) for name in Site._fields[3:]
-    ]
-
-
-class _Wait(ctypes.Structure):
-    _fields_ = (
-        [(name, ctypes.c_char_p) for name in Wait._fields[:2]]
-        + [(name, ctypes.c_uint64) for name in Wait._fields[2:7]]
-        + [(name, ctypes.c_uint32) for name in Wait._fields[7:]]
+    _fields_ = _fields(
+        (_WORD, ["flags"]), (_TEXT, ["since", "until"]), (_LONG, ["memory_max"]), (_TEXT, ["root", "debug_directory"])
     )
 
 
+class _Frame(ctypes.Structure):
+    _fields_ = _fields((_LONG, Frame._fields[:2]), (_TEXT, Frame._fields[2:5]), (_WORD, Frame._fields[5:]))
+
+
+class _Object(ctypes.Structure):
+    _fields_ = _fields(
+        (_LONG, Object._fields[:5]),
+        (_WORD, ["process", "function", "resource", "backtrace", "thread", "count", "is_part"]),
+    )
+
+
+class _Site(ctypes.Structure):
+    _fields_ = _fields((_LONG, Site._fields[:3]), (_WORD, Site._fields[3:]))
+
+
+class _Wait(ctypes.Structure):
+    _fields_ = _fields((_TEXT, Wait._fields[:2]), (_LONG, Wait._fields[2:7]), (_WORD, Wait._fields[7:]))
+
+
 class _Columns(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in Event._fields]
+    _fields_ = _fields((ctypes.c_void_p, Event._fields))
 
 
 class _Process(ctypes.Structure):
-    _fields_ = [
-        ("pid", ctypes.c_uint32),
-        ("parent_pid", ctypes.c_uint32),
-        ("start_ns", ctypes.c_uint64),
-        ("realtime_ns", ctypes.c_uint64),
-        ("name", ctypes.c_char_p),
-        ("arch", ctypes.c_char_p),
-    ]
+    _fields_ = _fields((_WORD, Process._fields[:2]), (_LONG, Process._fields[2:4]), (_TEXT, Process._fields[4:]))
 
 
 class _Tally(ctypes.Structure):
-    _fields_ = [
-        ("events", ctypes.c_uint64),
-        ("dropped", ctypes.c_uint64),
-        ("damages", ctypes.c_uint64),
-        ("damaged_bytes", ctypes.c_uint64),
-        ("is_complete", ctypes.c_uint32),
-    ]
+    _fields_ = _fields((_LONG, Tally._fields[:4]), (_WORD, Tally._fields[4:]))
 
 
 def _find_library() -> str:
@@ -500,57 +476,41 @@ class Trace:
             self._accounts = {at: found}
         return found
 
-    def _ask(self, question: Any, row: Any) -> Any:
-        """Calls a function of the library that returns an array, and returns the array."""
-        rows = ctypes.POINTER(row)()
+    def _rows(self, kind: Any, question: Any, structure: Any) -> "Rows[Any]":
+        """Calls a function of the library that returns an array, and returns its rows, with names in place of ids."""
+        meaning = {
+            "function": self.function,
+            "resource": self.resource,
+            "backtrace": _id,
+            "waker_backtrace": _id,
+            "waker_thread": lambda thread: thread or None,
+            "is_part": bool,
+            "kind": _text,
+            "ended": _text,
+        }
+        rows = ctypes.POINTER(structure)()
         error = _ErrorText()
         count = _check(question(self._open(), ctypes.byref(rows), ctypes.byref(error)), error)
-        return rows[:count]
+        return Rows(
+            (
+                kind._make(meaning.get(name, int)(getattr(row, name)) for name in kind._fields)
+                for row in rows[:count]
+            ),
+            kind._fields,
+            self,
+        )
 
     def live(self, at: Optional[str] = None) -> Rows[Object]:
         """All objects that are live at an instant, in the order of acquisition. at: seconds after the start ("1.5"),
         "250ms", or a time of day ("19:20:31"); None: the end of the trace, or `until`. If a process has ended by
         then, the objects that were live at its end are included. Reads the trace again from its start; iterating over
         this trace is not affected."""
-        account = self._account(at or self._until)
-        return Rows(
-            (
-                Object._make(
-                    (
-                        *(getattr(row, name) for name in Object._fields[:6]),
-                        account.function(row.function),
-                        account.resource(row.resource),
-                        _id(row.backtrace),
-                        row.thread,
-                        row.count,
-                        row.is_part != 0,
-                    )
-                )
-                for row in account._ask(_library.holdtrace_trace_live, _Object)
-            ),
-            Object._fields,
-            account,
-        )
+        return self._account(at or self._until)._rows(Object, _library.holdtrace_trace_live, _Object)
 
     def sites(self, at: Optional[str] = None) -> Rows[Site]:
         """Objects that are live at an instant (see live()), by call site, most bytes first. Objects that are part of
         another object, such as the descriptor of a stream, are left out."""
-        account = self._account(at or self._until)
-        return Rows(
-            (
-                Site._make(
-                    (
-                        *(getattr(row, name) for name in Site._fields[:4]),
-                        account.function(row.function),
-                        account.resource(row.resource),
-                        _id(row.backtrace),
-                    )
-                )
-                for row in account._ask(_library.holdtrace_trace_sites, _Site)
-            ),
-            Site._fields,
-            account,
-        )
+        return self._account(at or self._until)._rows(Site, _library.holdtrace_trace_sites, _Site)
 
     def leaks(self) -> Rows[Site]:
         """Objects that were never released, by call site, with the same numbers as `holdtrace report leaks
@@ -559,25 +519,7 @@ class Trace:
 
     def waits(self) -> Rows[Wait]:
         """Waits for locks, conditions and semaphores, with their holders or wakers, longest first."""
-        account = self._account(self._until)
-        return Rows(
-            (
-                Wait._make(
-                    (
-                        _text(row.kind) or "",
-                        _text(row.ended) or "",
-                        *(getattr(row, name) for name in Wait._fields[2:8]),
-                        row.waker_thread or None,
-                        row.process,
-                        _id(row.backtrace),
-                        _id(row.waker_backtrace),
-                    )
-                )
-                for row in account._ask(_library.holdtrace_trace_waits, _Wait)
-            ),
-            Wait._fields,
-            account,
-        )
+        return self._account(self._until)._rows(Wait, _library.holdtrace_trace_waits, _Wait)
 
     # -- the meaning of ids
 

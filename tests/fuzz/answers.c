@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "resolver/message.h"
+#include "resolver/worker.h"
 
 static volatile size_t seen;
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "resolver/lookup.h"
+#include "resolver/module.h"
 #include "resolver/resolve.h"
 #include "resolver/worker.h"
 #include "tests/lib/tap.h"
