@@ -187,8 +187,9 @@ struct scan_arguments {
 static bool list_runs(struct process *process, const struct pagemap *pagemap, uint64_t from,
 		      uint64_t to)
 {
-	struct page_runs *runs = &process->pages;
-	size_t first = runs->count;
+	struct page_runs *runs = &process->pages, *guards = &process->guards;
+	size_t first = runs->count, first_guard = guards->count;
+	uint64_t guard = pagemap->lacks_guards ? 0 : SCAN_GUARD;
 	cleanup_free struct scan_region *regions = memory_alloc(REGIONS * sizeof(*regions));
 	struct scan_arguments scan = {
 		.size = sizeof(scan),
@@ -196,10 +197,8 @@ static bool list_runs(struct process *process, const struct pagemap *pagemap, ui
 		.end = to,
 		.regions = (uintptr_t)regions,
 		.region_count = REGIONS,
-		.inverted = pagemap->lacks_guards ? 0 : SCAN_GUARD,
-		.all_of = pagemap->lacks_guards ? 0 : SCAN_GUARD,
-		.any_of = SCAN_PRESENT | SCAN_SWAPPED,
-		.wanted = SCAN_PRESENT | SCAN_SWAPPED | SCAN_FILE | SCAN_ZERO,
+		.any_of = SCAN_PRESENT | SCAN_SWAPPED | guard,
+		.wanted = SCAN_PRESENT | SCAN_SWAPPED | SCAN_FILE | SCAN_ZERO | guard,
 	};
 
 	while (scan.start < to) {
@@ -210,6 +209,10 @@ static bool list_runs(struct process *process, const struct pagemap *pagemap, ui
 		for (int i = 0; i < count; i++) {
 			uint64_t found = regions[i].categories;
 
+			if (found & guard) {
+				add_run(guards, first_guard, regions[i].start, regions[i].end, 0);
+				continue;
+			}
 			add_run(runs, first, regions[i].start, regions[i].end,
 				(found & SCAN_PRESENT ? PAGE_PRESENT : 0u) |
 					(found & SCAN_SWAPPED ? PAGE_SWAPPED : 0u) |
@@ -237,9 +240,9 @@ static bool list_runs(struct process *process, const struct pagemap *pagemap, ui
 static bool read_entries(struct process *process, const struct pagemap *pagemap, uint64_t from,
 			 uint64_t to)
 {
-	struct page_runs *runs = &process->pages;
+	struct page_runs *runs = &process->pages, *guards = &process->guards;
 	uint64_t entries[ENTRIES];
-	size_t first = runs->count;
+	size_t first = runs->count, first_guard = guards->count;
 
 	while (from < to) {
 		uint64_t left = (to - from) / WORDS_PAGE;
@@ -250,8 +253,9 @@ static bool read_entries(struct process *process, const struct pagemap *pagemap,
 		if (got < (ssize_t)sizeof(*entries))
 			return false;
 		for (size_t i = 0; i < (size_t)got / sizeof(*entries); i++, from += WORDS_PAGE)
-			if (entries[i] & (ENTRY_PRESENT | ENTRY_SWAPPED) &&
-			    !(entries[i] & ENTRY_GUARD))
+			if (entries[i] & ENTRY_GUARD)
+				add_run(guards, first_guard, from, from + WORDS_PAGE, 0);
+			else if (entries[i] & (ENTRY_PRESENT | ENTRY_SWAPPED))
 				add_run(runs, first, from, from + WORDS_PAGE,
 					(entries[i] & ENTRY_PRESENT ? PAGE_PRESENT : 0u) |
 						(entries[i] & ENTRY_SWAPPED ? PAGE_SWAPPED : 0u) |

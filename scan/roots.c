@@ -211,13 +211,12 @@ static bool is_listed(const struct process *process, uint64_t descriptor)
 }
 
 /*
- * Finds the stack in a mapping. libc places a thread's descriptor at the top of the thread's stack,
- * and when the thread ends, keeps both for a later thread.
+ * Finds the stack of a thread in a range that begins above a guard. libc places the thread's
+ * descriptor at the top of the stack, and when the thread ends, keeps both for a later thread.
  */
-static void find_stack_in(struct dead *dead, const struct process *process,
-			  const struct mapping *mapping)
+static void find_stack(struct dead *dead, const struct process *process, uint64_t from, uint64_t to)
 {
-	struct words_walk walk = words_begin(&process->words, mapping->from, mapping->to);
+	struct words_walk walk = words_begin(&process->words, from, to);
 	uint64_t at, word;
 
 	while (words_next(&walk, &at, &word)) {
@@ -229,7 +228,7 @@ static void find_stack_in(struct dead *dead, const struct process *process,
 		/* skip the first thread, whose descriptor is not above its stack */
 		if (thread ? thread->tracee.tid == process->pid : !is_listed(process, at))
 			continue;
-		*ARRAY_ADD(&dead->stacks) = (struct dead_stack){ mapping->from, at, thread };
+		*ARRAY_ADD(&dead->stacks) = (struct dead_stack){ from, at, thread };
 		return;
 	}
 }
@@ -281,7 +280,19 @@ static void dead_find(struct dead *dead, const struct process *process, const st
 		 */
 		if (is_nameless(mapping) && guard->to == mapping->from && !*guard->path &&
 		    !(guard->flags & MAPPING_ACCESS) && !ranges_have(&dead->heaps, mapping->from))
-			find_stack_in(dead, process, mapping);
+			find_stack(dead, process, mapping->from, mapping->to);
+	}
+	/* since glibc 2.43, a guard is a part of a mapping, which may contain several stacks */
+	for (size_t i = 0; i < process->guards.count; i++) {
+		const struct page_run *guard = &process->guards.items[i];
+		const struct mapping *mapping = maps_at(maps, guard->from);
+		uint64_t to = mapping ? mapping->to : 0;
+
+		if (i + 1 < process->guards.count && guard[1].from < to)
+			to = guard[1].from;
+		if (mapping && guard->to < to && is_nameless(mapping) &&
+		    !ranges_have(&dead->heaps, mapping->from))
+			find_stack(dead, process, guard->to, to);
 	}
 	for (size_t i = 0; i < dead->stacks.count; i++) {
 		const struct dead_stack *stack = &dead->stacks.items[i];
