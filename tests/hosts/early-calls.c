@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Allocates before main: in an ifunc resolver, when libc itself may not be ready, in preinit_array,
- * where getenv() still answers NULL, and in a constructor of the earliest priority.
+ * where getenv() still answers NULL, and in a constructor of the earliest priority. With
+ * WITHOUT_RESOLVER it has no resolver, because a resolver cannot call malloc() in glibc 2.43.
  */
 #include "made.h"
 
@@ -12,6 +13,13 @@ static int plain(void)
 	return 3;
 }
 
+#ifdef WITHOUT_RESOLVER
+static int chosen(void)
+{
+	make_silently(10, 1001);
+	return plain();
+}
+#else
 __attribute__((used)) static int (*choose(void))(void)
 {
 	make_silently(10, 1001);
@@ -19,6 +27,7 @@ __attribute__((used)) static int (*choose(void))(void)
 }
 
 int chosen(void) __attribute__((ifunc("choose")));
+#endif
 
 static void before(void)
 {
