@@ -227,6 +227,42 @@ static void say_functions(struct collector *collector, struct member *member)
 	}
 }
 
+static void beat(void *collector)
+{
+	collect_beat(collector);
+}
+
+/* Writes the names of the code that the process made at run time. */
+static void say_code(struct collector *collector, struct member *member)
+{
+	static const char *const runtimes[] = {
+#define JIT(name, prefix, option) [CODE_##name] = prefix,
+#include "base/jit.def"
+#undef JIT
+	};
+	struct code *code = &member->stream->code;
+	struct facts facts = { .count = 0 };
+
+	if (!code_read(code, beat, collector))
+		return;
+	for (size_t i = 0; i < code->addresses.count; i++) {
+		const char *name = code_name(code, &code->addresses.items[i]);
+
+		if (name)
+			stream_code(member->stream, code->addresses.items[i].address, name);
+	}
+	facts_number(&facts, "addresses", code->addresses.count);
+	facts_number(&facts, "named", code->named);
+	facts_number(&facts, "reused", code->reused);
+	if (code->runtime)
+		facts_add(&facts, "runtime", runtimes[code->runtime]);
+	if (*code->file)
+		facts_add(&facts, "file", code->file);
+	if (code->problem)
+		facts_add(&facts, "problem", code->problem);
+	say_now(collector, member, (struct encode_note){ .name = NOTE_CODE }, &facts);
+}
+
 /*
  * Why the next image was not traced. That image may have ended before it could be examined; then
  * the flags of the old image show which environment the next image got.
@@ -485,6 +521,7 @@ void collect_finish(struct collector *collector, struct member *member)
 			member->chunks[0]->head->lost[i] + merge_counts(member->process)->lost[i];
 	lost += say_lost(collector, member, NULL, nobody);
 	say_functions(collector, member);
+	say_code(collector, member);
 	collector->refused[REFUSED_SCANS] += member->is_scan_late;
 	collect_say_counts(collector, member);
 	collect_say_stalled(collector, member);

@@ -229,6 +229,10 @@ static void begin_stream(struct collector *collector, struct member *member)
 
 	sscanf(PACKAGE_VERSION, "%u.%u", &major, &minor);
 	start.version = major << 16 | minor;
+	code_begin(&member->stream->code, &member->watch, member->user->uid,
+		   member->user->bounds.is_owner,
+		   (time_t)((collector->realtime_ns + ticks_ns(&collector->ticks, hello->start)) /
+			    1000000000));
 	stream_begin(member->stream, &start);
 	collect_sample_begin(collector, member, hello->start);
 	/* the settings that select events, if any event is excluded */

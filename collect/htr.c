@@ -93,9 +93,18 @@ struct htr *htr_next(const struct htr *before)
 {
 	struct htr *htr = htr_create();
 
-	if (htr)
-		htr->header.first_call = htr_calls(before);
+	if (!htr)
+		return NULL;
+	htr->header.first_call = htr_calls(before);
+	htr->see = before->see;
+	htr->see_context = before->see_context;
 	return htr;
+}
+
+void htr_watch(struct htr *htr, void (*see)(void *context, uint64_t address), void *context)
+{
+	htr->see = see;
+	htr->see_context = context;
 }
 
 void htr_destroy(struct htr *htr)

@@ -58,6 +58,11 @@ void htr_destroy(struct htr *htr);
 /* Makes an htr without definitions, with the counts of `before`, whose blocks must be taken. */
 struct htr *htr_next(const struct htr *before);
 
+/*
+ * From now on, `see` is called with the address of each frame that is defined, also by later htrs.
+ */
+void htr_watch(struct htr *htr, void (*see)(void *context, uint64_t address), void *context);
+
 /* Number of calls that this htr and its predecessors have encoded. */
 uint64_t htr_calls(const struct htr *htr);
 

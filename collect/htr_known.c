@@ -196,6 +196,8 @@ uint32_t htr_find_node(struct htr *htr, uint32_t parent, uint64_t address)
 	uint32_t number = *node_place(htr, parent, address);
 
 	if (!number && make_node_room(htr)) {
+		if (htr->see)
+			htr->see(htr->see_context, address);
 		number = ++htr->node_count;
 		*node_place(htr, parent, address) = number;
 		htr->nodes[number] = (struct node){ .address = address, .parent = parent };

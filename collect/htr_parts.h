@@ -84,6 +84,9 @@ struct htr {
 	uint32_t block; /* number of the block, from 1 */
 	bool has_failed;
 	struct names functions, argument_names;
+	/* is called with the address of each new node; NULL: not called */
+	void (*see)(void *context, uint64_t address);
+	void *see_context;
 
 	struct node *nodes; /* indexed by number; node 0 is the root, not a frame */
 	uint32_t node_room, node_count;

@@ -4,9 +4,11 @@
 #include "base/lock.h"
 #include "collect/pack.h"
 #include "collect/shared.h"
+#include "terms.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -420,6 +422,7 @@ void stream_free(struct stream *stream)
 	bounds_know(stream->known, -1, 0);
 	output_destroy(stream->output);
 	free_encoder(&stream->encoder);
+	code_free(&stream->code);
 	free(stream);
 }
 
@@ -601,6 +604,8 @@ void stream_begin(struct stream *stream, const struct encode_process *process)
 	stream->output = output;
 	if (stream->sink.is_htr) {
 		encode_to(encoder, htr_create());
+		if (encoder->htr)
+			htr_watch(encoder->htr, code_see, &stream->code);
 		encoder->tails = true;
 	}
 	encoder->buffer = stream->sink.is_htr ? handed : malloc(OUTPUT_BUFFER);
@@ -622,14 +627,36 @@ void stream_event(struct stream *stream, const struct merge_event *event)
 	if (event->record->kind == RECORD_MODULE && event->record->more != MODULE_WITHOUT_NUMBER) {
 		uint64_t bit = 1ull << (event->record->more & 63);
 		uint64_t *word = &stream->modules[event->record->more >> 6];
+		const struct record_module *module = (const struct record_module *)event->record;
+		const char *path = (const char *)(module + 1);
 
 		/* several threads may report the same module */
 		if (*word & bit)
 			return;
 		*word |= bit;
+		code_module(&stream->code, module->base, module->end, path,
+			    strnlen(path, module->path_size));
 	}
 	make_room(stream);
 	encode_event(&stream->encoder, event);
+}
+
+void stream_code(struct stream *stream, uint64_t address, const char *name)
+{
+	struct {
+		struct record_module module;
+		char path[sizeof(CODE_MODULE) + CODE_NAME_MAX];
+	} record = { .module = { .record = { .kind = RECORD_MODULE, .more = MODULE_WITHOUT_NUMBER },
+				 .base = address - 1,
+				 .start = address - 1,
+				 .end = address } };
+	int length = snprintf(record.path, sizeof(record.path), "%s%s", CODE_MODULE, name);
+
+	if (stream->broken || length < 0)
+		return;
+	record.module.path_size = (uint16_t)(strlen(record.path) + 1);
+	make_room(stream);
+	encode_event(&stream->encoder, &(struct merge_event){ .record = &record.module.record });
 }
 
 bool stream_fast(struct stream *stream, const struct fast_call *fast)
@@ -695,6 +722,7 @@ void stream_close(struct stream *stream)
 	stream_flush(stream);
 	/* free the encoder now, since closing the output may have to wait for other writes */
 	free_encoder(&stream->encoder);
+	code_free(&stream->code);
 	set_known(stream, 0);
 	if (output) {
 		output->wake = stream->wake;

@@ -14,6 +14,7 @@
 
 #include "collect/bundle.h"
 #include "collect/bounds.h"
+#include "collect/code.h"
 #include "collect/encode.h"
 #include "collect/sink.h"
 
@@ -37,6 +38,7 @@ struct stream {
 	/* bytes of this stream's definitions that are counted in *known */
 	uint64_t known_bytes;
 	struct bounds_known *known; /* counts of the user's streams; NULL: not counted */
+	struct code code;	    /* of an .htr */
 	/* one bit for each module number: whether the module was written to the stream */
 	uint64_t modules[1024];
 };
@@ -54,6 +56,9 @@ void stream_break(struct stream *stream, const struct error *err);
 
 void stream_begin(struct stream *stream, const struct encode_process *process);
 void stream_event(struct stream *stream, const struct merge_event *event);
+
+/* Writes the name of the code before a return address outside of all modules. */
+void stream_code(struct stream *stream, uint64_t address, const char *name);
 
 /* Writes a call by the fast path. Returns false if the call must be passed to stream_event(). */
 bool stream_fast(struct stream *stream, const struct fast_call *fast);

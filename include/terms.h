@@ -131,6 +131,13 @@ enum call_flag {
 #define PYTHON_MODULE "[python]"
 
 /*
+ * The path of the module that describes code which the process made at run time. The name of the
+ * function follows. Such a module is one byte, before a return address.
+ */
+#define CODE_MODULE   "[code]"
+#define CODE_NAME_MAX 400u
+
+/*
  * With --locks=contended, this bit of `related` in a call that acquires a lock means that the lock
  * was busy. The lower bits are the thread id of the owner.
  */

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/memory.h"
+#include "terms.h"
 
 /*
  * The address map begins above all addresses of processes. An address outside of all mappings is
@@ -21,6 +22,7 @@ void space_init(struct address_space *space)
 	hash_table_init(&space->modules);
 	trace_nodes_init(&space->nodes, &space->pool);
 	hash_table_init(&space->programs);
+	hash_table_init(&space->codes);
 }
 
 void space_free(struct address_space *space)
@@ -33,6 +35,7 @@ void space_free(struct address_space *space)
 	hash_table_free(&space->modules);
 	trace_nodes_free(&space->nodes);
 	hash_table_free(&space->programs);
+	hash_table_free(&space->codes);
 	pool_free(&space->pool);
 }
 
@@ -40,6 +43,7 @@ void space_begin_process(struct address_space *space)
 {
 	space->mappings.count = 0;
 	space->python.count = 0;
+	space->code_base = 0;
 	space->age++;
 }
 
@@ -142,6 +146,61 @@ static size_t python_number(uint64_t address)
 	return (size_t)((address - PYTHON_BASE) >> PYTHON_LINE_BITS);
 }
 
+/* ---- code that a process made at run time ---- */
+
+struct space_code {
+	uint64_t address;
+	const char *name;
+};
+
+static bool is_code(const void *item, const void *key)
+{
+	return ((const struct space_code *)item)->address == *(const uint64_t *)key;
+}
+
+const char *space_code_name(const struct address_space *space, uint64_t address)
+{
+	const struct space_code *code = hash_table_find(
+		&space->codes, hash_two(space->codes.seed, address, 0), is_code, &address);
+
+	return code ? code->name : NULL;
+}
+
+/*
+ * The address in the map of an address outside of all mappings. In a trace without mappings, equal
+ * addresses of two processes remain equal: they are likely to be of one program.
+ */
+static uint64_t code_address(struct address_space *space, uint64_t address)
+{
+	if (address > SPACE_CODE_MASK || !space->mappings.count)
+		return address;
+	if (!space->code_base) {
+		if (space->code_processes >= SPACE_CODE_BASE >> SPACE_CODE_BITS)
+			return address;
+		space->code_base =
+			SPACE_CODE_BASE + ((uint64_t)space->code_processes++ << SPACE_CODE_BITS);
+	}
+	return space->code_base + address;
+}
+
+/* Adds the name of the code before the end of the mapping. Returns 0 or -ENOMEM. */
+static int add_code(struct address_space *space, const struct trace_mapping *mapping)
+{
+	const char *name = mapping->path + strlen(CODE_MODULE);
+	uint64_t address = code_address(space, mapping->to);
+	struct space_code *code;
+
+	if (!space_is_code(address) || space_code_name(space, address))
+		return 0;
+	code = pool_alloc(&space->pool, sizeof(*code));
+	if (!code)
+		return -ENOMEM;
+	*code = (struct space_code){ address, pool_text(&space->pool, name, strlen(name)) };
+	return code->name ? hash_table_add(&space->codes, hash_two(space->codes.seed, address, 0),
+					   code)
+			  : -ENOMEM;
+}
+
 int space_map(struct address_space *space, const struct trace_mapping *mapping)
 {
 	/* the id and addresses that the module gets if it is not in the map yet */
@@ -165,6 +224,8 @@ int space_map(struct address_space *space, const struct trace_mapping *mapping)
 	     (mapping->code < mapping->from || mapping->code >= mapping->to)) ||
 	    space->module_list.count >= SPACE_MODULES_MAX)
 		return 0;
+	if (!strncmp(mapping->path, CODE_MODULE, strlen(CODE_MODULE)))
+		return add_code(space, mapping);
 	module = find_or_keep(space, &described);
 	if (module && is_python_address(mapping->from)) {
 		uint64_t *python = ARRAY_AT(&space->python, python_number(mapping->from));
@@ -224,6 +285,16 @@ static uint64_t map_address(const struct address_space *space, uint64_t address,
 	return found ? address + found->move : address;
 }
 
+/* Like map_address(), for a frame: an address outside of all mappings gets the area of its process.
+ */
+static uint64_t map_frame(struct address_space *space, uint64_t address, uint64_t index,
+			  bool *is_certain)
+{
+	uint64_t to = map_address(space, address, index, is_certain);
+
+	return to == address ? code_address(space, address) : to;
+}
+
 /*
  * Returns the memo's entry for a frame: the number of the converted frame, or 0. NULL: no memory.
  */
@@ -277,7 +348,7 @@ const struct trace_node *space_backtrace(struct address_space *space,
 		const struct trace_node *from = space->pending.items[--space->pending.count];
 
 		to = trace_nodes_add(&space->nodes, to,
-				     map_address(space, from->address, index, &is_certain));
+				     map_frame(space, from->address, index, &is_certain));
 		if (to && is_certain)
 			*memo_of(space, from) = to->number;
 	}
@@ -291,7 +362,7 @@ const struct trace_node *space_frames(struct address_space *space, const uint64_
 
 	while (node && count)
 		node = trace_nodes_add(&space->nodes, node,
-				       map_address(space, frames[--count], index, NULL));
+				       map_frame(space, frames[--count], index, NULL));
 	return node;
 }
 

@@ -63,11 +63,35 @@ struct address_space {
 	 * module; 0: none
 	 */
 	ARRAY_OF(uint64_t) python;
+	/*
+	 * names of code that the processes made at run time (struct space_code), by the address in
+	 * the map, which space_code_address() makes of the process address
+	 */
+	struct hash_table codes;
+	uint64_t code_base; /* of the current process; 0: no address of it is outside of mappings */
+	uint32_t code_processes;
 	/* frames of the backtrace being converted that are not in the memo */
 	ARRAY_OF(const struct trace_node *) pending;
 	ARRAY_OF(struct space_memo) memo; /* caches of the current process */
 	uint32_t age; /* changes with each mapping; caches with another age are invalid */
 };
+
+/*
+ * Addresses outside of all mappings are those of code that a process made at run time. Each process
+ * has an area of its own for them, since its names follow when it has ended. SPACE_CODE_MASK: the
+ * address in the process.
+ */
+#define SPACE_CODE_BITS 47
+#define SPACE_CODE_BASE (1ull << 61)
+#define SPACE_CODE_MASK ((1ull << SPACE_CODE_BITS) - 1)
+
+static inline bool space_is_code(uint64_t address)
+{
+	return address - SPACE_CODE_BASE < SPACE_CODE_BASE;
+}
+
+/* The name of the code at an address of the map, or NULL. */
+const char *space_code_name(const struct address_space *space, uint64_t address);
 
 void space_init(struct address_space *space);
 void space_free(struct address_space *space);

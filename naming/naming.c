@@ -27,7 +27,11 @@ struct naming_frame {
 	/* classify_frame() sets the following members and symbol.is_runtime */
 	/* a function of the C library; only names without a leading underscore are public there */
 	bool is_c_library;
-	bool is_python; /* a Python function: its module is a PYTHON_MODULE */
+	/*
+	 * a function of Python (its module is a PYTHON_MODULE), or of a program that a JIT compiler
+	 * compiled: the call sites of such programs consist of these frames
+	 */
+	bool is_script;
 	/* a function of libholdtrace.so; after an attach, a trace has no names for it */
 	bool is_own;
 	/*
@@ -197,8 +201,18 @@ static void classify_frame(const struct naming *naming, struct naming_frame *fra
 {
 	struct naming_symbol *symbol = &frame->symbol;
 
+	if (space_is_code(symbol->address)) {
+		bool is_stub = symbol->function && runtime_has(RUNTIME_STUB, symbol->function);
+
+		frame->is_script = symbol->function && !is_stub;
+		symbol->is_runtime =
+			is_stub ||
+			(symbol->function && runtime_has(RUNTIME_CODE, symbol->function)) ||
+			(symbol->file && runtime_has(RUNTIME_CODE, symbol->file));
+		return;
+	}
 	if (is_python(frame->module)) {
-		frame->is_python = true;
+		frame->is_script = true;
 		symbol->is_runtime = symbol->file && runtime_has(RUNTIME_PYTHON, symbol->file) &&
 				     !strstr(symbol->file, "-packages/");
 		return;
@@ -234,7 +248,9 @@ static void fill_frame(struct naming *naming, struct naming_frame *frame, uint64
 	*frame = (struct naming_frame){
 		.module = module,
 		.symbol = { .address = address,
-			    .offset = address - (module ? module->from : 0),
+			    .offset = module		       ? address - module->from
+				      : space_is_code(address) ? address & SPACE_CODE_MASK
+							       : address,
 			    .function = symbol->is_missing ? NULL : symbol->function,
 			    .file = symbol->file,
 			    .line = symbol->line,
@@ -284,6 +300,63 @@ static const struct naming_found *find_python(struct naming *naming, uint64_t ad
 }
 
 /*
+ * Splits the name that a JIT compiler gave a function: V8 writes "JS:*name file:line:column", where
+ * the character before the name is the tier; HotSpot writes "type package.Class.method(types)".
+ */
+static bool split_code_name(struct naming *naming, const char *name, struct symbol *symbol)
+{
+	static const char *const scripts[] = { "JS:", "LazyCompile:", "Function:", "Script:",
+					       "Eval:" };
+	const char *end = strchr(name, '('), *blank = NULL;
+
+	for (size_t i = 0; i < sizeof(scripts) / sizeof(*scripts); i++)
+		if (!strncmp(name, scripts[i], strlen(scripts[i]))) {
+			name += strlen(scripts[i]);
+			name += strspn(name, "~^+*'");
+			blank = end = strchr(name, ' ');
+		}
+	if (blank) {
+		const char *last = strrchr(blank, ':'), *line = last;
+
+		/* "file:line:column" or "file:line" */
+		while (line && line > blank && isdigit((unsigned char)line[-1]))
+			line--;
+		line = line && line > blank && line < last && line[-1] == ':' ? line - 1 : last;
+		if (line) {
+			symbol->file =
+				pool_text(&naming->pool, blank + 1, (size_t)(line - blank - 1));
+			symbol->line = (unsigned)strtoul(line + 1, NULL, 10);
+		}
+	} else if (end && end > name && end[-1] != ' ') {
+		for (const char *at = name; at < end; at++)
+			name = *at == ' ' ? at + 1 : name;
+	}
+	if (!end || (!blank && (end == name || end[-1] == ' ')))
+		end = name + strlen(name);
+	symbol->function =
+		end == name ? "(anonymous)" : pool_text(&naming->pool, name, (size_t)(end - name));
+	return symbol->function;
+}
+
+/* Returns the function of code that a process made at run time, if it has a name. */
+static const struct naming_found *find_code(struct naming *naming, uint64_t address)
+{
+	const char *name = space_code_name(naming->space, address);
+	struct symbol symbol = { .is_missing = !name };
+	struct naming_found *found =
+		pool_alloc(&naming->pool, sizeof(*found) + sizeof(*found->frames));
+
+	if (!found || (name && !split_code_name(naming, name, &symbol)))
+		return NULL;
+	*found = (struct naming_found){ .address = address, .count = 1 };
+	fill_frame(naming, &found->frames[0], address, &symbol);
+	found->frames[0].symbol.module = name ? CODE_MODULE : NULL;
+	return hash_table_add(&naming->found, hash_two(naming->found.seed, address, 0), found)
+		       ? NULL
+		       : found;
+}
+
+/*
  * Looks up, only once, the functions at a return address: the function that contains it, and the
  * calls that are inlined there. NULL: no memory.
  */
@@ -300,6 +373,8 @@ static const struct naming_found *find_functions(struct naming *naming, uint64_t
 		return NULL;
 	if (is_python(space_module_at(naming->space, address - 1)))
 		return find_python(naming, address);
+	if (space_is_code(address))
+		return find_code(naming, address);
 	count = resolve_address(naming->resolve, address, false, symbols, RESOLVE_FRAMES_MAX);
 	if (count > RESOLVE_FRAMES_MAX)
 		count = RESOLVE_FRAMES_MAX;
@@ -318,7 +393,7 @@ static const struct naming_found *find_functions(struct naming *naming, uint64_t
 
 static void queue_address(struct naming *naming, uint64_t address)
 {
-	if (!known_functions(naming, address) && !map_modules(naming) &&
+	if (!space_is_code(address) && !known_functions(naming, address) && !map_modules(naming) &&
 	    !is_python(space_module_at(naming->space, address - 1)))
 		(void)resolve_ask(naming->resolve, address, false);
 }
@@ -402,7 +477,8 @@ size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 
 const char *naming_allocated(struct naming *naming, uint64_t address)
 {
-	return is_python(space_module_at(naming->space, address - 1)) || map_modules(naming)
+	return space_is_code(address) || is_python(space_module_at(naming->space, address - 1)) ||
+			       map_modules(naming)
 		       ? NULL
 		       : resolve_allocated(naming->resolve, address);
 }
@@ -427,10 +503,10 @@ static void write_frame(const struct naming *naming, char *text, const struct na
 		snprintf(text, NAMING_TEXT_MAX, "%.100s+0x%" PRIx64, base_name(frame->module->path),
 			 symbol->address - frame->module->from);
 	else if (!name)
-		snprintf(text, NAMING_TEXT_MAX, "0x%" PRIx64, symbol->address);
+		snprintf(text, NAMING_TEXT_MAX, "0x%" PRIx64, symbol->offset);
 	if (!name)
 		return;
-	if (!frame->is_python)
+	if (!frame->is_script)
 		shorten_name(name);
 	if (symbol->file && symbol->line && !symbol->is_runtime)
 		snprintf(text, NAMING_TEXT_MAX, "%.*s %.60s:%u", SHORTEN_MAX, name,
@@ -561,7 +637,7 @@ static size_t find_python_site(const struct naming_frame *const *frames, size_t 
 	size_t innermost = end;
 
 	for (size_t i = 0; i < end; i++) {
-		if (!frames[i]->is_python)
+		if (!frames[i]->is_script)
 			continue;
 		if (!frames[i]->symbol.is_runtime)
 			return i;
@@ -582,10 +658,10 @@ static void show_python_called(struct naming *naming, struct shown *shown,
 	const struct space_module *interpreter = NULL;
 
 	for (size_t i = site; i < end && !interpreter; i++)
-		if (!frames[i]->is_python)
+		if (!frames[i]->is_script)
 			interpreter = frames[i]->module;
 	for (size_t i = site; i--;) {
-		if (!frames[i]->is_python &&
+		if (!frames[i]->is_script &&
 		    (frames[i]->module == interpreter || frames[i]->symbol.is_runtime))
 			continue;
 		if (frames[i]->module)
@@ -606,7 +682,7 @@ static size_t write_lines(struct naming *naming, const struct trace_node *backtr
 	if (first < end) {
 		show_python_called(naming, &shown, frames, first, end);
 		for (size_t i = first; i < end && shown.count < max; i++)
-			if (frames[i]->is_python && (i == first || !frames[i]->symbol.is_runtime))
+			if (frames[i]->is_script && (i == first || !frames[i]->symbol.is_runtime))
 				add_line(naming, &shown, frames[i], NULL);
 		return shown.count;
 	}

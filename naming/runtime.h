@@ -17,6 +17,8 @@ enum runtime_kind {
 	RUNTIME_LIBRARY,  /* path of a system library */
 	RUNTIME_PROGRAM,  /* path of a system program */
 	RUNTIME_PYTHON,	  /* file of Python's standard library */
+	RUNTIME_CODE,	  /* function or file of the libraries of a language with a JIT compiler */
+	RUNTIME_STUB,	  /* function that is part of such a language's runtime */
 	RUNTIME_SCRIPTS,  /* file name of an interpreter of scripts, which is treated as the
 			     program's own code */
 	/*

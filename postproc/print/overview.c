@@ -455,6 +455,30 @@ static void print_modules(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 8);
 }
 
+/* Names of code that a runtime compiled. */
+static void print_code(struct overview *overview)
+{
+	static const struct {
+		const char *runtime, *option;
+	} rows[] = {
+#define JIT(name, prefix, option) { prefix, option },
+#include "base/jit.def"
+#undef JIT
+	};
+	const struct summary *summary = overview->summary;
+
+	if (summary->code.file && summary->code.problem)
+		screen_say(&overview->screen, 8,
+			   "UNSEEN  names of some functions that were compiled at run time: %s %s",
+			   summary->code.file, summary->code.problem);
+	for (size_t i = 0; summary->code.runtime && i < sizeof(rows) / sizeof(*rows); i++)
+		if (!strcmp(summary->code.runtime, rows[i].runtime))
+			screen_say(&overview->screen, 8,
+				   "UNSEEN  names of functions that were compiled at run time: %s "
+				   "makes the program list them",
+				   rows[i].option);
+}
+
 static void print_doubts(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -478,6 +502,7 @@ static void print_doubts(struct overview *overview)
 		screen_say(&overview->screen, 8,
 			   "UNSEEN  Python objects of up to 512 bytes: they are parts of larger "
 			   "blocks; --python=malloc records each of them");
+	print_code(overview);
 	print_modules(overview);
 	/* without this line, a screen without waits would seem to say that no thread waited */
 	if (coverage_is_low(&summary->blocked_time))

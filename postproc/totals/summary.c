@@ -560,6 +560,27 @@ static void note_python(struct summary *summary, const struct event *event)
 		summary->python.version = pool_text(&summary->pool, version, strlen(version));
 }
 
+static const char *keep_argument(struct summary *summary, const struct event *event,
+				 const char *name)
+{
+	const char *text = event_argument(event, name);
+
+	return text ? pool_text(&summary->pool, text, strlen(text)) : NULL;
+}
+
+static void note_code(struct summary *summary, const struct event *event)
+{
+	const char *named = event_argument(event, "named");
+
+	if (event_argument(event, "problem")) {
+		summary->code.file = keep_argument(summary, event, "file");
+		summary->code.problem = keep_argument(summary, event, "problem");
+	} else if (named && !strcmp(named, "0") && event_argument(event, "runtime")) {
+		summary->code.unnamed++;
+		summary->code.runtime = keep_argument(summary, event, "runtime");
+	}
+}
+
 static void on_note(struct summary *summary, const struct event *event)
 {
 	static const struct {
@@ -572,6 +593,7 @@ static void on_note(struct summary *summary, const struct event *event)
 		{ NOTE_FUNCTIONS, allocators_note },
 		{ NOTE_ALLOCATOR, allocators_function },
 		{ NOTE_PYTHON, note_python },
+		{ NOTE_CODE, note_code },
 		{ NOTE_BYPASS, note_bypass },
 		{ NOTE_OPEN, note_open },
 		{ NOTE_ATTACHED, note_attached },

@@ -469,6 +469,13 @@ struct summary {
 			*version; /* version of Python in the first such process; NULL: unknown */
 		bool is_full;	  /* a process had more Python functions than can be recorded */
 	} python;
+	struct {
+		/* number of processes with code that a runtime compiled, and the runtime of one */
+		uint64_t unnamed;
+		const char *runtime;
+		/* the file with its names that was not read, or not whole, and why; NULL: none */
+		const char *file, *problem;
+	} code;
 	struct coverage coverage;	  /* times of the threads of the current process */
 	struct coverage_sum blocked_time; /* times of the threads of all processes of the run */
 	struct causes *causes;		  /* NULL: not requested */

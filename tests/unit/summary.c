@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The numbers of the summary, from events made by hand. */
+#include "terms.h"
 #include "postproc/totals/summary.h"
 
 #include <math.h>
@@ -674,8 +675,22 @@ static void test_space(void)
 	space_map(&space, &moved);
 	ok(space_backtrace(&space, &far, 5) == before,
 	   "a module has one place at whatever addresses processes map it");
-	number(space_backtrace(&space, &near, 5)->address, 0x1010,
-	       "an address outside all mappings stays as it is");
+	before = space_backtrace(&space, &near, 5);
+	ok(space_is_code(before->address),
+	   "an address outside all mappings has a place of its own");
+	number(before->address & SPACE_CODE_MASK, 0x1010, "which shows the address");
+	ok(!space_code_name(&space, before->address), "and has no name at first");
+	space_map(&space, &(struct trace_mapping){ .from = 0x100f,
+						   .to = 0x1010,
+						   .path = CODE_MODULE "compiled",
+						   .since = 20 });
+	ok_text(space_code_name(&space, before->address), "compiled",
+		"code outside all mappings gets its name after the call");
+	space_begin_process(&space);
+	space_map(&space, &moved);
+	after = space_backtrace(&space, &near, 5);
+	ok(after != before && !space_code_name(&space, after->address),
+	   "the same address in another process is other code");
 	space_free(&space);
 }
 
