@@ -36,8 +36,8 @@ uint64_t estimate_count_error(uint64_t count, double variance);
 
 /*
  * An upper bound on estimate_error() for a sum of bytes or blocks whose variance is unknown: a
- * sampled block of n bytes and weight w adds w * (w - 1) * n * n to the variance, and this number
- * is less than w * n * sample.
+ * sampled block of n bytes and weight w adds w * (w - 1) * n * n to the variance, which is
+ * less than w * n * sample.
  */
 uint64_t estimate_error_most(uint64_t sample, uint64_t amount);
 

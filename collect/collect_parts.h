@@ -381,7 +381,7 @@ void collect_tell_failure(struct collector *collector, const struct stream *stre
 /* The options for opening a sink. Their member `first` is set if no process has attached yet. */
 struct sink_options collect_options(const struct collector *collector);
 
-/* Writes for how long the member's stream could not be written, if that has happened. */
+/* Adds a note to the trace: how long the member's stream was stalled, if it was. */
 void collect_say_stalled(struct collector *collector, struct member *member);
 
 /* For a snapshot: writes what each thread of the member is waiting for. */

@@ -89,7 +89,7 @@ void encode_init(struct encoder *encoder, void *buffer, size_t room, enum settin
 /* Writes the start of a stream: handshake, PINF and MINF. A class follows when it is first used. */
 void encode_start(struct encoder *encoder, const struct encode_process *process);
 
-/* Encodes a call by the fast path. Returns false if encode_event() must encode the call. */
+/* Encodes a call on the fast path. Returns false if encode_event() must encode the call. */
 bool encode_fast(struct encoder *encoder, const struct fast_call *fast);
 
 /* Continues with a new htr, which has none of the definitions of the previous htr. */

@@ -16,7 +16,7 @@
 #define PATH_MAX_FRAMES WIRE_FRAMES_MAX
 #define HTR_OTHERS_FULL \
 	(192u << 10) /* a block ends when its column `others` or its definitions are this large */
-/* maximum bytes that one event, or one piece of packets, adds to a column */
+/* maximum number of bytes that one event, or one chunk of packets, adds to a column */
 #define HTR_EVENT_MOST (320u << 10)
 
 /*

@@ -53,7 +53,7 @@
 #define EVENTS_MOST   16      /* maximum number of events that one epoll_wait() returns */
 #define PAUSE_NS      2000000 /* pause between two turns of the thread */
 #define NOBODY	      65534 /* uid of all users without a mapping in this user namespace (overflowuid) */
-/* with a lower limit of descriptors, the listener opens only the necessary descriptors */
+/* if the descriptor limit is below this, the listener opens only the necessary descriptors */
 #define LIMIT_COMFORT 64
 
 /*

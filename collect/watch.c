@@ -328,8 +328,8 @@ static bool is_dead(struct watch *watch)
 	known = read_stat(watch->our_pid, &state, &code, &flags);
 	if (known && state != 'Z' && state != 'X') {
 		/*
-		 * Without a pidfd, the process counts as alive. With a pidfd, the pidfd has
-		 * reported that the process is dead, so the process that is alive is a new process
+		 * Without a pidfd, the process counts as alive. If there is a pidfd, it has
+		 * reported the death of the process, so the process that is alive now is a new one
 		 * with the same pid.
 		 */
 		if (watch->pidfd < 0)

@@ -415,9 +415,9 @@ void naming_expect(struct naming *naming, const struct trace_node *backtrace)
 
 /*
  * Looks up the frames of a backtrace, innermost first. Fills at most `max` frames and returns their
- * number. *end: number of frames, not counting the outermost ones, which lead from the start of the
- * program or thread to its own code. *main: index of the unnamed frame that must be main(), or the
- * returned number.
+ * number. *end: number of frames without the outermost ones, which lead from the start of the
+ * program or thread to its own code. *main: index of the unnamed frame that must be main(); if
+ * there is none, equal to the returned number.
  */
 static size_t look_up_backtrace(struct naming *naming, const struct trace_node *backtrace,
 				const struct naming_frame **frames, size_t max, size_t *end,

@@ -122,8 +122,8 @@ size_t naming_site(struct naming *naming, const struct trace_node *backtrace,
 		   struct naming_line *lines, size_t max, size_t *length);
 
 /*
- * Writes the call site as a text by which call sites can be compared. Returns false if the text is
- * longer than `size` bytes.
+ * Writes the call site as a string that can be used to compare call sites. Returns false if the
+ * string is longer than `size` bytes.
  */
 #define NAMING_SITE_MAX 768
 bool naming_read_site(struct naming *naming, const struct trace_node *backtrace, char *text,

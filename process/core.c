@@ -454,7 +454,7 @@ static void take_notes(struct core *core, struct subject *subject)
 	take_auxv(core, subject, maps, &auxv);
 
 	/*
-	 * Name the heap of brk: the first mapping without a file above the mappings of
+	 * Name the brk heap: the first anonymous mapping that is above the mappings of
 	 * the program. A mapping that directly follows those of the program is its
 	 * zeroed data (.bss), not the heap.
 	 */

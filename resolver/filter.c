@@ -512,8 +512,8 @@ static int check_start(const struct filter *filter, struct error *err)
 	if (size && (bytes[0] >= 0x7f || (bytes[0] < ' ' && !strchr("\t\r\n", bytes[0])) ||
 		     memchr(bytes, 0, newline ? (size_t)(newline - bytes) : size)))
 		return error_set(err, EBADMSG,
-				 "%s: line 1: not an sp-rtrace text: holdtrace-postproc makes one "
-				 "from a trace",
+				 "%s: line 1: not sp-rtrace text: use holdtrace-postproc to make "
+				 "it from a trace",
 				 filter->options->input_name);
 	return 0;
 }

@@ -92,7 +92,7 @@ static char *debug_symbols(const struct entry *entry, const char *build_id,
 				     *build_id ? servers : "");
 	if (*build_id && !has_lists)
 		return memory_format("install /usr/lib/debug/.build-id/%.2s/%s.debug (dnf and "
-				     "zypper install it by this path)%s",
+				     "zypper take this path as a package)%s",
 				     build_id, build_id + 2, servers);
 	return memory_format("build it with -g%s",
 			     *build_id ? ", or name the directory of its "

@@ -356,7 +356,7 @@ static void read_mapping(struct process *process, char *bytes, const struct mapp
 	for (; i < pages->count && pages->items[i].from < mapping->to; i++) {
 		const struct page_run *run = &pages->items[i];
 
-		/* of memory that is not writable, read only the pages that were written earlier */
+		/* if the memory is not writable, read just the pages that were written earlier */
 		if (!(run->state & PAGE_ZERO) && (is_written || !(run->state & PAGE_OF_FILE)))
 			read_range(process, bytes, run->from, run->to);
 	}

@@ -94,7 +94,8 @@ void waits_add_sure(struct waits_class *class, uint64_t calls, uint64_t waits, u
 		    uint64_t longest_ns);
 
 /*
- * The object whose waits of at least least_ns took longest in total; NULL: no wait took that long.
+ * The object with the longest total wait time, counting only waits of at least least_ns; NULL: none
+ * was that long.
  */
 const struct waits_object *waits_hottest(const struct waits *waits, uint32_t class,
 					 uint64_t least_ns);

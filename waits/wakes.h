@@ -181,8 +181,8 @@ void wakes_finish(struct wakes *wakes, uint64_t end_ns);
 bool wakes_is_call(const struct event *event);
 
 /*
- * Whether the call site is that of an event loop. If so, its waits that no thread of the process
- * ended are idle. site: its sums over all processes.
+ * Whether the call site is that of an event loop. If so, its waits count as idle, except those that
+ * a thread of the process ended. site: the call site's sums over all processes.
  */
 bool wakes_is_loop(const struct hook *hook, const struct wakes_site *site);
 

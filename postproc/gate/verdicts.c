@@ -71,7 +71,7 @@ static const char *beneath(const char *path, const char *root)
 
 /*
  * For a file that does not exist here, because the program was built elsewhere or with
- * -ffile-prefix-map: returns the longest end of the path that exists below `root`, or NULL.
+ * -ffile-prefix-map: returns the longest suffix of the path that exists below `root`, or NULL.
  */
 static const char *find_elsewhere(const char *path, const char *root)
 {

@@ -55,8 +55,8 @@ void tables_print_gcc(const struct tables_job *job)
 /* ---- GitHub ---- */
 
 /*
- * Replaces the characters in `encoded` by percent codes. GitHub's runner decodes %25 everywhere,
- * but %3A and %2C only in properties.
+ * Writes the text; each character that is in `encoded` is percent-encoded. GitHub's runner decodes
+ * %25 everywhere, but %3A and %2C only in properties.
  */
 static void put_encoded(struct out *out, const char *text, const char *encoded)
 {

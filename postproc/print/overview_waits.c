@@ -195,7 +195,8 @@ static void print_notify(struct overview *overview, const struct summary_blocked
 
 	if (blocked->vain_backtrace) {
 		snprintf(text, sizeof(text),
-			 "the last signal came %s before this wait, when no thread waited: thread "
+			 "the last signal came %s before this wait, while no thread was waiting: "
+			 "thread "
 			 "%" PRIu32 " at ",
 			 DURATION(blocked->vain_ns), blocked->vain_thread);
 		print_frames(overview, 6, 8, 3, text, blocked->vain_backtrace);

@@ -98,8 +98,8 @@ static void print_table(struct walk *walk, const struct table *table)
 		bool is_first = !group;
 
 		/*
-		 * rows are in pre-order, so the callers of a row are the last rows at smaller
-		 * depths
+		 * rows are in pre-order, so a row's caller at each smaller depth is the most recent
+		 * row of that depth
 		 */
 		if (!row[column].is_set || branch->depth > walk->above.count)
 			continue;

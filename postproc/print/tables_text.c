@@ -542,7 +542,7 @@ static const char *word_of_nothing(const struct tables_job *job, const struct ta
 	for (unsigned i = 0; i < table->facts.column_count; i++)
 		has_estimates |= table->facts.columns[i].kind == TABLE_ERROR;
 	return job->run->summary->sample && has_estimates
-		       ? "nothing, except memory without a sample"
+		       ? "nothing, except memory that was not sampled"
 		       : "nothing";
 }
 

@@ -258,7 +258,8 @@ static int wait_for_child(struct output *output, struct error *err)
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE)
 		return 0;
 	if (WIFSIGNALED(status))
-		return error_set(err, EIO, RESOLVER " died of signal %d: run again without -r",
+		return error_set(err, EIO,
+				 RESOLVER " was killed by signal %d: run again without -r",
 				 WTERMSIG(status));
 	if (WEXITSTATUS(status))
 		return error_set(err, EIO, RESOLVER " failed with status %d: run again without -r",

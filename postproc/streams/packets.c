@@ -7,7 +7,7 @@
 #include "collect/packet.h"
 
 #define ROOM	  (256u << 10)
-#define TEXT_CLIP 3800u /* maximum size in bytes of a text in a packet that cannot be split */
+#define TEXT_CLIP 3800u /* maximum size in bytes of a text; its packet cannot be split */
 #define TEXT_ROOM (TEXT_CLIP + 8 + PACKET_NAME_COPY)
 
 void packets_open(struct packets *packets, bool has_asides)

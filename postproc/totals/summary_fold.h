@@ -4,7 +4,7 @@
 
 /*
  * The summary's state of the current process. summary.c processes the events, and summary_close.c
- * makes the sums at the end of a process and of the run; only these two files include this one.
+ * computes the sums at the end of a process and of the run; only these two files include this one.
  */
 
 #include "base/array.h"

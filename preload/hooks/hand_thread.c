@@ -11,7 +11,8 @@ static size_t stack_size_of(const pthread_attr_t *attributes)
 	return size;
 }
 
-/* The stack size without attributes; read only once, because reading it allocates memory. */
+/* The stack size of a thread without attributes; read only once, because reading it allocates
+ * memory. */
 static size_t default_stack_size(void)
 {
 	static size_t known;

@@ -113,7 +113,7 @@ extern bool python_is_found;
 struct call;
 struct module;
 
-/* In a child of fork, or at another attach: the collector knows no Python function. */
+/* Called in a child of fork, and on a later attach: the collector knows no Python function yet. */
 void python_renew(bool is_child);
 
 /* A thread reports a module with an interpreter. Only the first interpreter is used. */

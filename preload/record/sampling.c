@@ -3,9 +3,9 @@
 
 /*
  * Two probes, otel_memory:alloc(block, bytes, weight) and otel_memory:free(block), pass the sampled
- * blocks to a profiler of the whole system. OpenTelemetry's design document 00003, "Memory
- * Profiling", defines them. A probe is one nop until a profiler replaces it by a breakpoint, and
- * only calls for sampled blocks reach it. If realloc fails, its block was already reported as
+ * blocks to a system-wide profiler. OpenTelemetry's design document 00003, "Memory Profiling",
+ * defines them. A probe is a single nop until a profiler replaces it with a breakpoint, and only
+ * calls for sampled blocks reach it. If realloc fails, its block has already been reported as
  * freed.
  */
 #if __has_include(<sys/sdt.h>)
