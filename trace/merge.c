@@ -15,8 +15,9 @@
 #include "trace/bundle.h"
 #include "trace/state.h"
 
-#define SAME_CLOCK_NS 1000000000ull /* realtime offsets that are closer than this count as equal \
-				     */
+#define SAME_CLOCK_NS                                                              \
+	1000000000ull /* realtime offsets that are closer than this count as equal \
+		       */
 
 struct part {
 	char *path;

@@ -69,7 +69,8 @@ void waiting_forget(struct waiting *waiting, const struct event *event)
 		return;
 	for (size_t i = waiting->count; i-- > 0;) {
 		const struct event *call = &waiting->items[i];
-		/* the call returned, or its thread began another call outside it */
+		/* the call returned, or its thread has since begun a call that is not nested in it
+		 */
 		bool is_over = event->leave_ns > call->leave_ns &&
 			       (event->call == call->call ||
 				(event->call > call->call && event->depth <= call->depth));

@@ -72,7 +72,7 @@ void locks_clear(struct locks *locks)
 
 /* ---- numbers ---- */
 
-/* Returns the index of a thread, which is added if it is new. */
+/* Returns the index of a thread; adds the thread if it is new. */
 static uint32_t thread_of(struct locks *locks, uint32_t id)
 {
 	struct map_entry *entry = map_put(&locks->index, OF_THREAD, id);
@@ -96,7 +96,7 @@ static struct locks_site *stats_of(struct locks *locks, uint32_t site)
 
 /* ---- locks ---- */
 
-/* Returns the index of the lock at an address, which is added if it is new. */
+/* Returns the index of the lock at an address; adds the lock if it is new. */
 static uint32_t lock_of(struct locks *locks, uint64_t object)
 {
 	uint32_t index = map_get(&locks->index, OF_LOCK, object);
