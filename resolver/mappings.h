@@ -41,7 +41,7 @@ bool layout_offset_address(const struct layout *layout, uint64_t offset, uint64_
  * Finds the load bias (address in memory minus address in the file) of code for which a trace has
  * only this range. Writers of traces begin the range at different points, but all end it at the end
  * of the code or of its last page. So the file shows which rule the writer used. Returns false if
- * no rule fits; then another file was mapped.
+ * no rule fits, which means that another file was mapped.
  */
 bool layout_bias(const struct layout *layout, uint64_t from, uint64_t to, uint64_t *bias);
 
