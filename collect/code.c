@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "collect/ticks.h"
 #include "process/proc.h"
 #include "terms.h"
 
@@ -116,14 +117,6 @@ void code_module(struct code *code, uint64_t from, uint64_t to, const char *path
 	items[at] = (struct code_range){ from, to };
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Whether the process sees the same files as the collector. */
 static bool is_in_our_namespace(const struct code *code)
 {
@@ -154,19 +147,13 @@ static int open_tmp(const struct code *code)
 	return fd;
 }
 
-static int open_file(int directory, const char *path)
-{
-	struct open_how how = { .flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-
-	return (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
-}
-
 /* Finds the jitdump that the process has mapped, as perf does. Returns a descriptor or -1. */
 static int open_mapped_dump(const struct code *code)
 {
 	cleanup_free char *maps = NULL;
 	cleanup_fd int root = -1;
+	struct open_how how = { .flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	char name[64], path[64];
 	char *found, *end;
 
@@ -184,7 +171,7 @@ static int open_mapped_dump(const struct code *code)
 	found = strchr(found, '/');
 	snprintf(path, sizeof(path), "/proc/%d/root", code->watch->our_pid);
 	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return found && root >= 0 ? open_file(root, found) : -1;
+	return found && root >= 0 ? (int)syscall(SYS_openat2, root, found, &how, sizeof(how)) : -1;
 }
 
 static void map_name(const struct code *code, char name[64])
@@ -243,7 +230,7 @@ void code_see(void *context, uint64_t address)
 	place = ARRAY_ADD(&code->addresses);
 	if (place)
 		*place = (struct code_address){ .address = address,
-						.seen_ns = now_ns(),
+						.seen_ns = ticks_clock_ns(),
 						.map_bytes = map_bytes(code) };
 }
 

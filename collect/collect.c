@@ -682,18 +682,6 @@ static const char usage[] =
 	"      --help     print this text and exit\n"
 	"      --version  print the version and exit\n";
 
-/* Parses the number of a descriptor, or -1 for no descriptor. Returns false for any other text. */
-static bool parse_descriptor(const char *text, int *fd)
-{
-	char *end;
-	long number;
-
-	errno = 0;
-	number = strtol(text, &end, 10);
-	*fd = (int)number;
-	return end != text && !*end && !errno && number >= -1 && number <= INT_MAX;
-}
-
 static int refuse(const char *why, const char *what)
 {
 	print_message(stderr, "holdtrace-collect: %s%s", why, what);
@@ -713,9 +701,16 @@ int main(int argc, char **argv)
 		return about;
 	if (argc < 2 || argc > 4)
 		return refuse("expected one to three descriptors", "");
-	for (int i = 1; i < argc; i++)
-		if (!parse_descriptor(argv[i], &fds[i - 1]))
+	for (int i = 1; i < argc; i++) {
+		char *end;
+		long number;
+
+		errno = 0;
+		number = strtol(argv[i], &end, 10);
+		if (end == argv[i] || *end || errno || number < -1 || number > INT_MAX)
 			return refuse("not a descriptor: ", argv[i]);
+		fds[i - 1] = (int)number; /* -1: no descriptor */
+	}
 	if (ttyname_r(STDERR_FILENO, terminal, sizeof(terminal)))
 		terminal[0] = 0;
 	collector = collect_start(fds, &err);

@@ -651,32 +651,28 @@ static int link_next(const struct sink *sink, struct sink_next *next)
 	return -1;
 }
 
-/*
- * Opens the file again by its name. The file may have been created without a name; /proc would
- * always show the original descriptor's file as deleted.
- */
-static void open_next(const struct sink *sink, struct sink_next *next)
-{
-	int opened =
-		openat(sink->directory, next->name, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
-	struct stat made, named;
-	bool is_same = opened >= 0 && fstat(next->fd, &made) == 0 && fstat(opened, &named) == 0 &&
-		       made.st_ino == named.st_ino && made.st_dev == named.st_dev;
-
-	if (opened >= 0)
-		close(is_same ? next->fd : opened);
-	if (is_same)
-		next->fd = opened;
-}
-
 static int replace_file(struct sink *sink, struct sink_next *next, uint64_t size, bool lock,
 			struct error *err)
 {
+	struct stat made, named;
+	bool is_same;
+	int opened;
+
 	if (!has_its_name(sink, AT_SYMLINK_NOFOLLOW))
 		return error_set(err, ESTALE, "%s was moved or removed", sink->name);
 	if (link_next(sink, next))
 		return error_system(err, errno, "cannot replace %s", sink->name);
-	open_next(sink, next);
+	/*
+	 * Open the file again by its name. The file may have been created without a name; /proc
+	 * would always show the original descriptor's file as deleted.
+	 */
+	opened = openat(sink->directory, next->name, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+	is_same = opened >= 0 && fstat(next->fd, &made) == 0 && fstat(opened, &named) == 0 &&
+		  made.st_ino == named.st_ino && made.st_dev == named.st_dev;
+	if (opened >= 0)
+		close(is_same ? next->fd : opened);
+	if (is_same)
+		next->fd = opened;
 	/* cannot fail: no other process has opened the file yet */
 	if (lock && flock(next->fd, LOCK_EX | LOCK_NB) < 0)
 		return error_system(err, errno, "cannot lock the shortened trace that replaces %s",

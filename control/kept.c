@@ -116,24 +116,6 @@ static bool end_stream(int to, uint32_t stream, uint64_t next)
 	return write_all(to, bytes, sizeof(bytes));
 }
 
-/* Creates "t.kept-1.htr" for "t.htr", or a file with the next unused number. */
-static int open_free(const char *path, char **name)
-{
-	size_t length = strlen(path);
-	bool is_htr = length > 4 && !strcmp(path + length - 4, ".htr");
-	int fd = -1;
-
-	for (int number = 1; fd < 0 && number < NUMBERS_MAX; number++) {
-		free(*name);
-		*name = memory_format("%.*s.kept-%d%s", (int)(is_htr ? length - 4 : length), path,
-				      number, is_htr ? ".htr" : "");
-		fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		if (fd < 0 && errno != EEXIST)
-			break;
-	}
-	return fd;
-}
-
 /*
  * Copies a trace in its current state. The collector may continue to write the trace; the copy does
  * not change. The copy of a flight recorder's trace ends with the most recent events. to: path of
@@ -144,10 +126,11 @@ static int kept_copy(const char *path, const char *to, char **name, struct error
 {
 	/* the collector that named the path may belong to another user */
 	cleanup_fd int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
+	size_t length = strlen(path);
+	bool is_htr = length > 4 && !strcmp(path + length - 4, ".htr"), is_whole;
 	struct places places = { 0 };
 	cleanup_fd int output = -1;
 	struct stat facts;
-	bool is_whole;
 	int rc = 0;
 
 	*name = NULL;
@@ -162,7 +145,15 @@ static int kept_copy(const char *path, const char *to, char **name, struct error
 		*name = memory_text(to);
 		output = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	} else {
-		output = open_free(path, name);
+		/* create "t.kept-1.htr" for "t.htr", or a file with the next unused number */
+		for (int number = 1; output < 0 && number < NUMBERS_MAX; number++) {
+			free(*name);
+			*name = memory_format("%.*s.kept-%d%s", (int)(is_htr ? length - 4 : length),
+					      path, number, is_htr ? ".htr" : "");
+			output = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+			if (output < 0 && errno != EEXIST)
+				break;
+		}
 	}
 	if (output < 0)
 		return error_system(err, errno, "cannot create %s", *name);
