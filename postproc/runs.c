@@ -48,22 +48,10 @@ struct parallel_worker {
 	size_t used;
 };
 
-/* Works on every `step`th item, from item `first` on. */
-static int work_on(const struct parallel *parallel, size_t first, size_t step, int fd)
-{
-	struct out out;
-
-	out_open(&out, fd);
-	for (size_t i = first; i < parallel->count && !out_error(&out); i += step)
-		out_char(&out, (char)parallel->work(parallel->user, i, &out));
-	if (parallel->end)
-		parallel->end(parallel->user);
-	return out_close(&out) ? 1 : 0;
-}
-
 static int start_worker(struct parallel_worker *worker, const struct parallel *parallel,
 			size_t first, size_t step, struct error *err)
 {
+	struct out out;
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
@@ -76,8 +64,14 @@ static int start_worker(struct parallel_worker *worker, const struct parallel *p
 		close(ends[1]);
 		return error_system(err, number, "cannot start a process");
 	}
-	if (!worker->pid)
-		_exit(work_on(parallel, first, step, ends[1]));
+	if (!worker->pid) {
+		out_open(&out, ends[1]);
+		for (size_t i = first; i < parallel->count && !out_error(&out); i += step)
+			out_char(&out, (char)parallel->work(parallel->user, i, &out));
+		if (parallel->end)
+			parallel->end(parallel->user);
+		_exit(out_close(&out) ? 1 : 0);
+	}
 	close(ends[1]);
 	return 0;
 }

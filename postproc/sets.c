@@ -463,15 +463,6 @@ static void keep_columns(struct table *table, const struct table_column *columns
 	table->facts.column_count = (unsigned)count;
 }
 
-/* The kind of a column for the value of one run: such values cannot be added up. */
-static enum table_kind kind_of_value(enum table_kind kind)
-{
-	return kind == TABLE_AMOUNT || kind == TABLE_CHANGE ? TABLE_PART
-	       : kind == TABLE_COUNT			    ? TABLE_PART_COUNT
-	       : kind == TABLE_BYTES			    ? TABLE_SIZE
-							    : TABLE_NS;
-}
-
 /*
  * Sets the columns of the table: those of a table about one run and, before the last call site,
  * those about the runs. map: receives the column of the runs for each of them. Returns their
@@ -482,7 +473,12 @@ static size_t plan_columns(const struct set *set, struct table *table, int map[C
 	struct table_column all[COLUMNS_MAX], kept[COLUMNS_MAX];
 	unsigned count = table->facts.column_count, used = 0;
 	enum table_id id = table->id;
-	enum table_kind value = kind_of_value(table->facts.columns[value_column(set, id)].kind);
+	enum table_kind kind = table->facts.columns[value_column(set, id)].kind;
+	/* the values of single runs cannot be added up */
+	enum table_kind value = kind == TABLE_AMOUNT || kind == TABLE_CHANGE ? TABLE_PART
+				: kind == TABLE_COUNT			     ? TABLE_PART_COUNT
+				: kind == TABLE_BYTES			     ? TABLE_SIZE
+									     : TABLE_NS;
 	const struct table_column own[] = {
 		{ "runs", TABLE_NUMBER, "runs", "" },
 		{ "median", value, "median", "" },

@@ -200,43 +200,6 @@ static uint64_t age_of(const struct fds_state *state, uint64_t opened_ns)
 	return end_ns > opened_ns ? end_ns - opened_ns : 0;
 }
 
-static void keep_rest(struct fds_state *state, const struct descriptor *descriptor)
-{
-	*ARRAY_ADD(&state->rests) = (struct rest){
-		.pid = summary_current(state->run->summary)->pid,
-		.number = descriptor->number,
-		.stream_object = descriptor->stream_object,
-		.kind = descriptor->kind,
-		.what = pool_copy(&state->pool, descriptor->what),
-		.stream = descriptor->stream,
-		.opened_ns = descriptor->opened.time_ns,
-		.age_ns = age_of(state, descriptor->opened.time_ns),
-		.backtrace =
-			space_backtrace(&state->run->summary->space, descriptor->opened.backtrace,
-					descriptor->opened.index),
-	};
-}
-
-/*
- * If the process executed another program, marks the descriptors that the executed program
- * inherited (those without FD_CLOEXEC) as closed, because they are counted for that program.
- */
-static void pass_on(struct fds_state *state)
-{
-	struct ledger_held held;
-
-	for (size_t at = 0; ledger_passed(state->run->ledger, &at, &held);) {
-		struct descriptor *descriptor = descriptors_find(&state->descriptors, held.object);
-		struct entry *entry = tally_entry(state->tally, held.site);
-
-		entry->now--;
-		if (descriptor && descriptor->is_open) {
-			descriptor->is_open = false;
-			state->descriptors.open--;
-		}
-	}
-}
-
 /* For each site, chooses the oldest descriptor that is still open as the example. */
 static void look_at_places(struct fds_state *state)
 {
@@ -277,16 +240,42 @@ static void fds_process(void *user)
 	struct fds_state *state = user;
 	const struct summary_process *current = summary_current(state->run->summary);
 	struct total *total = ARRAY_ADD(&state->totals);
+	struct ledger_held held;
 
 	look_at_places(state);
-	pass_on(state);
+	/*
+	 * if the process executed another program, mark the descriptors that the executed program
+	 * inherited (those without FD_CLOEXEC) as closed, because they are counted for that program
+	 */
+	for (size_t at = 0; ledger_passed(state->run->ledger, &at, &held);) {
+		struct descriptor *descriptor = descriptors_find(&state->descriptors, held.object);
+		struct entry *entry = tally_entry(state->tally, held.site);
+
+		entry->now--;
+		if (descriptor && descriptor->is_open) {
+			descriptor->is_open = false;
+			state->descriptors.open--;
+		}
+	}
 	for (size_t i = 0; i < state->descriptors.list.count; i++) {
 		const struct descriptor *descriptor = &state->descriptors.list.items[i];
 
 		if (descriptor->is_inherited)
 			keep_inherited(state, descriptor);
 		else if (descriptor->is_open)
-			keep_rest(state, descriptor);
+			*ARRAY_ADD(&state->rests) = (struct rest){
+				.pid = current->pid,
+				.number = descriptor->number,
+				.stream_object = descriptor->stream_object,
+				.kind = descriptor->kind,
+				.what = pool_copy(&state->pool, descriptor->what),
+				.stream = descriptor->stream,
+				.opened_ns = descriptor->opened.time_ns,
+				.age_ns = age_of(state, descriptor->opened.time_ns),
+				.backtrace = space_backtrace(&state->run->summary->space,
+							     descriptor->opened.backtrace,
+							     descriptor->opened.index),
+			};
 	}
 	*total = state->total;
 	total->pid = current->pid;

@@ -120,14 +120,21 @@ bool source_line(const struct source_style *style, const struct naming_symbol *s
 	return shorten_path(style, line->path);
 }
 
-/*
- * If the backtrace has frames of Python, marks those of the interpreter as frames of a runtime:
- * their lines are not the user's, even if the interpreter has debug information.
- */
-static void mark_interpreter(struct verdict_error *error)
+/* Finds the innermost frame of the site in the user's source. error->site may be NULL. */
+static void find_line(struct naming *naming, const struct source_style *style,
+		      struct verdict_error *error)
 {
+	const struct verdict_site *site = error->site;
 	bool has_python = false;
 
+	error->has_line = false;
+	error->count = site && site->backtrace ? naming_symbols(naming, site->backtrace,
+								error->symbols, VERDICT_FRAMES_MAX)
+					       : 0;
+	/*
+	 * if the backtrace has frames of Python, mark those of the interpreter as frames of a
+	 * runtime: their lines are not the user's, even if the interpreter has debug information
+	 */
 	for (size_t i = 0; i < error->count; i++)
 		has_python |= error->symbols[i].module &&
 			      !strcmp(error->symbols[i].module, PYTHON_MODULE);
@@ -138,19 +145,6 @@ static void mark_interpreter(struct verdict_error *error)
 		error->symbols[i].is_runtime |=
 			!strncmp(name, "python", 6) || !strncmp(name, "libpython", 9);
 	}
-}
-
-/* Finds the innermost frame of the site in the user's source. error->site may be NULL. */
-static void find_line(struct naming *naming, const struct source_style *style,
-		      struct verdict_error *error)
-{
-	const struct verdict_site *site = error->site;
-
-	error->has_line = false;
-	error->count = site && site->backtrace ? naming_symbols(naming, site->backtrace,
-								error->symbols, VERDICT_FRAMES_MAX)
-					       : 0;
-	mark_interpreter(error);
 	for (size_t i = 0; !error->has_line && i < error->count; i++) {
 		error->has_line = source_line(style, &error->symbols[i], &error->line);
 		error->line.frame = i;

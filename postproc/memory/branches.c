@@ -87,30 +87,10 @@ static bool is_continued(const struct branch *branch)
 	return parent->depth && !branch->next && parent->children == branch && !parent->self;
 }
 
-/*
- * Sets is_left_out in all branches except those of the first `top` lines. A parent is sorted before
- * its children, so the remaining branches form a tree.
- */
-static void leave_out(struct branches *branches, struct branch **sorted, size_t top)
-{
-	size_t lines = 0;
-
-	for (uint64_t i = 0; i < branches->count; i++) {
-		struct branch *branch = sorted[i];
-
-		branch->is_left_out = branch->parent->is_left_out;
-		if (branch->is_left_out || is_continued(branch))
-			continue;
-		branch->is_left_out = lines == top;
-		lines += !branch->is_left_out;
-		branches->left_out += branch->is_left_out;
-	}
-}
-
 void branches_finish(struct branches *branches, size_t top)
 {
 	struct branch **sorted = memory_alloc((branches->count + 1) * sizeof(*sorted));
-	size_t at = 0;
+	size_t at = 0, lines = 0;
 
 	for (size_t i = 0; branches->table.slots && i <= branches->table.mask; i++)
 		if (branches->table.slots[i].item)
@@ -127,8 +107,20 @@ void branches_finish(struct branches *branches, size_t top)
 		sorted[i - 1]->next = sorted[i - 1]->parent->children;
 		sorted[i - 1]->parent->children = sorted[i - 1];
 	}
-	if (top)
-		leave_out(branches, sorted, top);
+	/*
+	 * leave out all branches except those of the first `top` lines: a parent is sorted before
+	 * its children, so the remaining branches form a tree
+	 */
+	for (size_t i = 0; top && i < at; i++) {
+		struct branch *branch = sorted[i];
+
+		branch->is_left_out = branch->parent->is_left_out;
+		if (branch->is_left_out || is_continued(branch))
+			continue;
+		branch->is_left_out = lines == top;
+		lines += !branch->is_left_out;
+		branches->left_out += branch->is_left_out;
+	}
 	free(sorted);
 }
 

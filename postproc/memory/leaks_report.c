@@ -283,18 +283,6 @@ static void leaks_report_process(void *user)
 	scanned_clear(scanned);
 }
 
-/*
- * Whether the scans found a result for some blocks of the call site, and all results are certain.
- */
-static bool is_judged(const struct found *found)
-{
-	uint64_t looked_at = 0;
-
-	for (unsigned fate = SCANNED_NOT + 1; found && fate < FATES; fate++)
-		looked_at += found->fates[fate];
-	return looked_at && !found->fates[UNSURE];
-}
-
 static void put_leak(struct leaks_state *state, struct table *table, uint32_t index,
 		     const struct leak *leak)
 {
@@ -303,6 +291,7 @@ static void put_leak(struct leaks_state *state, struct table *table, uint32_t in
 	const struct curve *curve = state->curves ? tally_of_place(state->curves, index) : NULL;
 	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
 	struct table_cell *row = report_add(state->run, table, place->class);
+	uint64_t looked_at = 0;
 
 	table_amount(CELL(row, leaks, amount), has_bytes ? leak->bytes : leak->count, has_bytes);
 	table_error(CELL(row, leaks, amount_error), leak->variance, true);
@@ -310,7 +299,10 @@ static void put_leak(struct leaks_state *state, struct table *table, uint32_t in
 	table_number(CELL(row, leaks, count), leak->count);
 	table_count(CELL(row, leaks, age), leak->oldest_ns);
 	table_number(CELL(row, leaks, processes), leak->processes);
-	if (is_judged(found)) {
+	for (unsigned fate = SCANNED_NOT + 1; found && fate < FATES; fate++)
+		looked_at += found->fates[fate];
+	/* show the results of the scans only if all of them are certain */
+	if (looked_at && !found->fates[UNSURE]) {
 		table_number(CELL(row, leaks, unreachable),
 			     found->fates[SCANNED_LOST] + found->fates[SCANNED_INDIRECT]);
 		table_count(CELL(row, leaks, weak), found->fates[SCANNED_WEAK]);

@@ -253,21 +253,6 @@ static int by_units(const void *one, const void *two)
 	return (a > b) - (a < b);
 }
 
-/* Decides, by the live amounts at the ends of the runs, whether a call site grows. */
-static void judge_runs(const struct units_state *state, struct entry *entry)
-{
-	size_t count = state->labelled_count;
-
-	for (size_t i = 0; i < count; i++) {
-		entry->points[i].units = state->labelled[i].units;
-		entry->points[i].most /= state->labelled[i].runs;
-	}
-	qsort(entry->points, count, sizeof(*entry->points), by_units);
-	entry->growth = unit_growth_decide(entry->points, count, true);
-	entry->amount = entry->points[count - 1].most;
-	entry->units = (uint64_t)entry->points[count - 1].units;
-}
-
 static void units_put(void *user, struct table *table, const struct tally_place *place,
 		      const void *of_place)
 {
@@ -275,6 +260,7 @@ static void units_put(void *user, struct table *table, const struct tally_place 
 	struct units_state *state = user;
 	struct entry entry = *(const struct entry *)of_place;
 	struct unit_point points[UNIT_POINTS];
+	size_t count = state->labelled_count;
 	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
 	struct table_cell *row;
 
@@ -283,7 +269,14 @@ static void units_put(void *user, struct table *table, const struct tally_place 
 	if (entry.points) {
 		memcpy(points, entry.points, sizeof(points));
 		entry.points = points;
-		judge_runs(state, &entry);
+		for (size_t i = 0; i < count; i++) {
+			points[i].units = state->labelled[i].units;
+			points[i].most /= state->labelled[i].runs;
+		}
+		qsort(points, count, sizeof(*points), by_units);
+		entry.growth = unit_growth_decide(points, count, true);
+		entry.amount = points[count - 1].most;
+		entry.units = (uint64_t)points[count - 1].units;
 	}
 	if (!entry.units ||
 	    (entry.growth.verdict != UNIT_GROWS && entry.points && entry.amount <= 0))

@@ -11,17 +11,6 @@
 
 #define FRAMES_MAX 256
 
-static void print_text(struct out *out, const char *text)
-{
-	bool is_quoted = text[strcspn(text, ",\"\r\n")] || *text == ' ';
-
-	if (is_quoted)
-		out_char(out, '"');
-	out_cell(out, text, strlen(text), true);
-	if (is_quoted)
-		out_char(out, '"');
-}
-
 /* Prints a frame in a cell. begins: the frame is the first one of the cell. */
 static void print_frame(struct out *out, const struct naming_symbol *frame, bool begins)
 {
@@ -55,31 +44,33 @@ static void print_backtrace(const struct tables_job *job, const struct trace_nod
 	out_char(job->out, '"');
 }
 
-static void print_branch(struct out *out, const struct table_branch *branch)
-{
-	out_char(out, '"');
-	for (uint32_t i = 0; i < branch->count; i++) {
-		if (i)
-			out_text(out, branch->is_outwards ? " <- " : " -> ");
-		print_frame(out, branch->frames[i], i == 0);
-	}
-	out_char(out, '"');
-}
-
 static void print_cell(const struct tables_job *job, enum table_kind kind,
 		       const struct table_cell *cell)
 {
+	bool is_quoted;
+
 	if (!cell->is_set)
 		return;
 	switch (tables_shape(kind)) {
 	case SHAPE_TEXT:
-		print_text(job->out, cell->text);
+		is_quoted = cell->text[strcspn(cell->text, ",\"\r\n")] || *cell->text == ' ';
+		if (is_quoted)
+			out_char(job->out, '"');
+		out_cell(job->out, cell->text, strlen(cell->text), true);
+		if (is_quoted)
+			out_char(job->out, '"');
 		break;
 	case SHAPE_BACKTRACE:
 		print_backtrace(job, cell->backtrace);
 		break;
 	case SHAPE_BRANCH:
-		print_branch(job->out, cell->branch);
+		out_char(job->out, '"');
+		for (uint32_t i = 0; i < cell->branch->count; i++) {
+			if (i)
+				out_text(job->out, cell->branch->is_outwards ? " <- " : " -> ");
+			print_frame(job->out, cell->branch->frames[i], i == 0);
+		}
+		out_char(job->out, '"');
 		break;
 	case SHAPE_SIGNED:
 		out_format(job->out, "%" PRId64, (int64_t)cell->number);

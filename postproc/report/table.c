@@ -51,22 +51,15 @@ static const char *unit_of_kind(enum table_kind kind)
 	return "";
 }
 
-/*
- * Whether the last word of the name is the unit: "bytes" and "live_bytes" end with "bytes", but
- * "joins" does not end with the word "ns".
- */
-static bool names_unit(const char *name, const char *unit)
-{
-	size_t length = strlen(name), unit_length = strlen(unit);
-
-	return length >= unit_length && !strcmp(name + length - unit_length, unit) &&
-	       (length == unit_length || name[length - unit_length - 1] == '_');
-}
-
 struct table_key table_key(const struct table_column *column)
 {
 	const char *unit = unit_of_kind(column->kind);
-	bool has_suffix = *unit && !names_unit(column->name, unit);
+	size_t length = strlen(column->name), unit_length = strlen(unit);
+	/* "bytes" and "live_bytes" end with the word "bytes", but "joins" does not with "ns" */
+	bool names_unit = length >= unit_length &&
+			  !strcmp(column->name + length - unit_length, unit) &&
+			  (length == unit_length || column->name[length - unit_length - 1] == '_');
+	bool has_suffix = *unit && !names_unit;
 	struct table_key key;
 
 	snprintf(key.text, sizeof(key.text), "%s%s%s", column->name, has_suffix ? "_" : "",

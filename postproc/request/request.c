@@ -228,44 +228,12 @@ static void name_reports(struct options *options)
 	}
 }
 
-/*
- * Splits the format NAME:WORD,WORD. The words `names` and `no-args` have the same effect as the
- * options -r and -a.
- */
-static void split_format(struct options *options)
-{
-	size_t length = options->format ? strcspn(options->format, ":") : 0;
-
-	if (options->format && options->format[length] && length < sizeof(options->format_name)) {
-		options->words = options->format + length + 1;
-		memcpy(options->format_name, options->format, length);
-		options->format = options->format_name;
-	}
-	options->resolve |= format_has_word(options->words, "names");
-	options->remove_args |= format_has_word(options->words, "no-args");
-}
-
-/*
- * Checks the combination of options. If a command of holdtrace started this program, errors say
- * "report NAME" instead of "--report=NAME".
- */
-static int check_use(struct options *options, struct error *err)
-{
-	static const char option[] = "--report=", word[] = "report ";
-	int rc = options_check(&table, options, err);
-
-	for (char *at = err->text; rc && options->command && (at = strstr(at, option));) {
-		memmove(at + strlen(word), at + strlen(option), strlen(at + strlen(option)) + 1);
-		memcpy(at, word, strlen(word));
-	}
-	return rc;
-}
-
 int request_read(struct options *options, int argc, char **argv, struct error *err)
 {
+	static const char option[] = "--report=", word[] = "report ";
 	size_t prefix = strlen(INVOCATION_COMMAND);
 	const char *format = NULL;
-	size_t after = 0;
+	size_t after = 0, length;
 	int at, rc = 0;
 
 	if (argc > 1 && !strncmp(argv[1], INVOCATION_COMMAND, prefix)) {
@@ -289,7 +257,15 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 	for (int i = 1; i < argc && !after; i++)
 		after = strcmp(argv[i], "--") ? 0 : (size_t)(argc - i - 1);
 	at = options_read(&table, options, argc, argv, err);
-	split_format(options);
+	/* split NAME:WORD,WORD; `names` and `no-args` have the same effect as -r and -a */
+	length = options->format ? strcspn(options->format, ":") : 0;
+	if (options->format && options->format[length] && length < sizeof(options->format_name)) {
+		options->words = options->format + length + 1;
+		memcpy(options->format_name, options->format, length);
+		options->format = options->format_name;
+	}
+	options->resolve |= format_has_word(options->words, "names");
+	options->remove_args |= format_has_word(options->words, "no-args");
 	options->are_tables_named = options->tables != NULL;
 	if (at > 0 && options->command)
 		rc = command_take(options->command, options, argv + at, after, err);
@@ -322,7 +298,14 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 			"--max-memory=%s: the minimum is 1MiB. A number without a unit is "
 			"in bytes: write 512MiB or 2GiB",
 			*options_given(&table, options, "max-memory", strlen("max-memory")));
-	return check_use(options, err);
+	rc = options_check(&table, options, err);
+	/* if a command of holdtrace started this program, errors say "report NAME" */
+	for (char *text = err->text; rc && options->command && (text = strstr(text, option));) {
+		memmove(text + strlen(word), text + strlen(option),
+			strlen(text + strlen(option)) + 1);
+		memcpy(text, word, strlen(word));
+	}
+	return rc;
 }
 
 void request_print_help(FILE *file, enum option_form form)

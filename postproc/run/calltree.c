@@ -218,22 +218,6 @@ int calltree_finish(struct calltree *tree, struct error *err)
 
 /* ---- one thread: converts pre-order to a queue for each level ---- */
 
-static void put_node(struct calltree *tree, uint32_t depth, const struct calltree_node *node)
-{
-	struct calltree_level *level = &tree->levels[depth];
-
-	if (depth >= tree->levels_used)
-		tree->levels_used = depth + 1;
-	if (depth >= tree->level_count)
-		tree->level_count = depth + 1;
-	if (!level->nodes)
-		level->nodes = memory_alloc(CALLTREE_BLOCK * sizeof(*level->nodes));
-	level->nodes[level->count++ % CALLTREE_BLOCK] = *node;
-	if (level->count % CALLTREE_BLOCK == 0)
-		*ARRAY_ADD(&level->blocks) = spill_append(&tree->spill, level->nodes,
-							  CALLTREE_BLOCK * sizeof(*level->nodes));
-}
-
 /*
  * Closes the innermost open call. On each level, calls are closed in the order in which they began.
  * now_ns: when the thread entered its next call; CALLTREE_NEVER: there is none. A call without a
@@ -244,6 +228,7 @@ static void close_call(struct calltree *tree, uint64_t now_ns)
 	struct calltree_open *open = &tree->open[--tree->open_count];
 	struct calltree_node *node = &open->node;
 	uint64_t most = tree->open_count ? open[-1].node.leave_ns : CALLTREE_NEVER;
+	struct calltree_level *level = &tree->levels[tree->open_count];
 
 	if (open->is_inferred)
 		node->leave_ns = open->newest_ns;
@@ -253,7 +238,16 @@ static void close_call(struct calltree *tree, uint64_t now_ns)
 		node->leave_ns = within(now_ns, node->leave_ns, most);
 	if (tree->open_count && open[-1].newest_ns < node->leave_ns)
 		open[-1].newest_ns = node->leave_ns;
-	put_node(tree, tree->open_count, node);
+	if (tree->open_count >= tree->levels_used)
+		tree->levels_used = tree->open_count + 1;
+	if (tree->open_count >= tree->level_count)
+		tree->level_count = tree->open_count + 1;
+	if (!level->nodes)
+		level->nodes = memory_alloc(CALLTREE_BLOCK * sizeof(*level->nodes));
+	level->nodes[level->count++ % CALLTREE_BLOCK] = *node;
+	if (level->count % CALLTREE_BLOCK == 0)
+		*ARRAY_ADD(&level->blocks) = spill_append(&tree->spill, level->nodes,
+							  CALLTREE_BLOCK * sizeof(*level->nodes));
 }
 
 static bool contains(const struct calltree_open *open, const struct calltree_record *record)

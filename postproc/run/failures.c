@@ -71,16 +71,6 @@ static struct failure *find_name(struct failures_state *state, const char *path)
 	return find(state, &(struct failure){ .path = slash ? slash + 1 : path, .function = "" });
 }
 
-static bool has_failed(const struct event *event)
-{
-	unsigned may_fail = 1u << OPERATION_ALLOC | 1u << OPERATION_BEGIN | 1u << OPERATION_END |
-			    1u << OPERATION_USE;
-
-	return event->flags & CALL_FAILED && event->error && may_fail >> event->operation & 1 &&
-	       !event->part && event->moment != MOMENT_HALF &&
-	       event->resource->known != RESOURCE_CALL;
-}
-
 static void end_search(struct failure *name, const char *found)
 {
 	if (!name->error && name->count > name->most) {
@@ -98,8 +88,13 @@ static void on_event(void *user, const struct event *event)
 				.function = event->function->name,
 				.error = event->error },
 		       *name;
+	unsigned may_fail = 1u << OPERATION_ALLOC | 1u << OPERATION_BEGIN | 1u << OPERATION_END |
+			    1u << OPERATION_USE;
+	bool has_failed = event->flags & CALL_FAILED && event->error &&
+			  may_fail >> event->operation & 1 && !event->part &&
+			  event->moment != MOMENT_HALF && event->resource->known != RESOURCE_CALL;
 
-	if (!has_failed(event)) {
+	if (!has_failed) {
 		name = path && state->list.count && !(event->flags & CALL_FAILED)
 			       ? find_name(state, path)
 			       : NULL;

@@ -95,24 +95,16 @@ static struct stat *find_stat(struct stats_state *state, const struct event *eve
 
 /* ---- events ---- */
 
-/*
- * Whether the call has failed. free(NULL) is flagged as failed because it releases nothing, but it
- * is not a failure.
- */
-static bool has_failed(const struct event *event)
+static void add_call(struct stat *stat, const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
+	/* free(NULL) is flagged as failed because it releases nothing, but it is not a failure */
 	bool frees_memory =
 		event->operation == OPERATION_FREE && hook && hook->resource == RESOURCE_MEMORY;
 
-	return event->flags & CALL_FAILED && !frees_memory &&
-	       (event->error || event->operation != OPERATION_FREE);
-}
-
-static void add_call(struct stat *stat, const struct event *event)
-{
 	stat->calls++;
-	if (has_failed(event)) {
+	if (event->flags & CALL_FAILED && !frees_memory &&
+	    (event->error || event->operation != OPERATION_FREE)) {
 		size_t i = 0;
 
 		stat->failed++;

@@ -66,12 +66,15 @@ static void widen(struct highs *highs, unsigned shift)
 	highs->shift = shift;
 }
 
-/* Extends the range of steps to a time. Returns the step that contains this time. */
-static uint64_t reach(struct highs *highs, uint64_t time_ns)
+void highs_change(struct highs *highs, uint32_t class, uint32_t process, uint64_t time_ns,
+		  int64_t count, int64_t bytes)
 {
 	uint64_t step = time_ns >> highs->shift;
+	int64_t *live = highs->live[class];
+	struct high *high;
 	unsigned by = 0;
 
+	/* extend the range of steps to the time */
 	if (highs->first > highs->last)
 		highs->first = highs->last = step;
 	if (step < highs->first)
@@ -81,17 +84,8 @@ static uint64_t reach(struct highs *highs, uint64_t time_ns)
 	while ((highs->last >> by) - (highs->first >> by) >= SPANS_STEPS)
 		by++;
 	widen(highs, highs->shift + by);
-	return time_ns >> highs->shift;
-}
-
-void highs_change(struct highs *highs, uint32_t class, uint32_t process, uint64_t time_ns,
-		  int64_t count, int64_t bytes)
-{
-	uint64_t step = reach(highs, time_ns);
-	int64_t *live = highs->live[class];
-	size_t newest = highs->newest[class];
-	struct high *high = newest ? &highs->list.items[newest - 1] : NULL;
-
+	step = time_ns >> highs->shift;
+	high = highs->newest[class] ? &highs->list.items[highs->newest[class] - 1] : NULL;
 	if (!high || high->step < step) {
 		high = ARRAY_ADD(&highs->list);
 		*high = (struct high){ .step = step, .class = class, .process = process };

@@ -61,23 +61,11 @@ static void add_pair(struct text_header *header, const char *key, const char *va
 			(struct text_pair){ slice_of(key), slice_of(value) };
 }
 
-/* Writes the name of the process. Escapes commas, because they separate the pairs of the header. */
-static void make_name(const char *name, struct header_words *words)
-{
-	size_t used = 0;
-
-	for (; *name && used < sizeof(words->name) - 5; name++) {
-		if (*name == ',')
-			used += (size_t)sprintf(words->name + used, "\\x2c");
-		else
-			words->name[used++] = *name;
-	}
-}
-
 static void header_of_packets(const struct trace_process *process, struct header_words *words)
 {
 	struct text_header *header = &words->header;
 	time_t seconds = process->seconds;
+	size_t used = 0;
 	struct tm tm;
 
 	add_pair(header, "version", "2.0");
@@ -91,7 +79,12 @@ static void header_of_packets(const struct trace_process *process, struct header
 		add_pair(header, "timestamp", words->time);
 	}
 	if (process->name) {
-		make_name(process->name, words);
+		/* escape commas, because they separate the pairs of the header */
+		for (const char *at = process->name; *at && used < sizeof(words->name) - 5; at++)
+			if (*at == ',')
+				used += (size_t)sprintf(words->name + used, "\\x2c");
+			else
+				words->name[used++] = *at;
 		add_pair(header, "process", words->name);
 	}
 	if (process->has_process) {
@@ -339,23 +332,6 @@ static const struct trace_mapping *last_printed(const struct text_writer *writer
 }
 
 /*
- * Prints a mapping a second time. Removes the mappings that this mapping covers from the list, to
- * keep the list short.
- */
-static void print_again(struct text_writer *writer, const struct trace_mapping *mapping)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < writer->again.count; i++)
-		if (writer->again.items[i]->from < mapping->from ||
-		    writer->again.items[i]->to > mapping->to)
-			writer->again.items[kept++] = writer->again.items[i];
-	writer->again.count = kept;
-	*ARRAY_ADD(&writer->again) = mapping;
-	print_mapping(writer, mapping);
-}
-
-/*
  * Prints the mappings of a backtrace a second time if necessary. Programs that read the text use
  * the last printed mapping of an address. So if another mapping was at the address when the
  * backtrace was taken, prints that mapping again.
@@ -370,8 +346,18 @@ static void print_mappings_of(struct text_writer *writer, const struct backtrace
 		const struct trace_mapping *mapping =
 			trace_mapping_of(writer->trace, backtrace, at->address);
 
-		if (mapping && mapping != last_printed(writer, at->address - 1))
-			print_again(writer, mapping);
+		size_t kept = 0;
+
+		if (!mapping || mapping == last_printed(writer, at->address - 1))
+			continue;
+		/* remove the mappings that this mapping covers, to keep the list short */
+		for (size_t i = 0; i < writer->again.count; i++)
+			if (writer->again.items[i]->from < mapping->from ||
+			    writer->again.items[i]->to > mapping->to)
+				writer->again.items[kept++] = writer->again.items[i];
+		writer->again.count = kept;
+		*ARRAY_ADD(&writer->again) = mapping;
+		print_mapping(writer, mapping);
 	}
 }
 

@@ -646,13 +646,6 @@ static void on_process(struct summary *summary, const struct event *event)
 	summary->has_times |= facts->has_tails;
 }
 
-static uint64_t count_descriptors(const struct summary *summary)
-{
-	uint32_t class = ledger_class_of(summary->ledger, RESOURCE_FD);
-
-	return ledger_sum(summary->ledger, class)->count + ledger_inherited(summary->ledger);
-}
-
 void summary_event(struct summary *summary, const struct event *event)
 {
 	switch (event->kind) {
@@ -701,7 +694,10 @@ void summary_event(struct summary *summary, const struct event *event)
 		return;
 	case EVENT_HEAP:
 		/* at exit, just before the library asks the kernel for the number of descriptors */
-		summary->fold->process.counted = count_descriptors(summary);
+		summary->fold->process.counted =
+			ledger_sum(summary->ledger, ledger_class_of(summary->ledger, RESOURCE_FD))
+				->count +
+			ledger_inherited(summary->ledger);
 		return;
 	case EVENT_TRACER:
 	case EVENT_CONTEXT:
@@ -761,42 +757,36 @@ static bool is_damaged(const struct trace_tally *tally)
 	return (tally->damages || tally->is_truncated) && !only_ends;
 }
 
-/*
- * Reads the number of skipped calls from the index. Sets wants_calls if this number differs from
- * the number at the end of the stream, or if facts are missing that only calls have: which thread
- * created which, which program the process executed, and which earlier blocks it freed.
- */
-static void take_skipped(struct summary *summary, const struct trace_tally *tally)
+void summary_close(struct summary *summary, const struct trace_tally *tally, uint64_t until_ns)
 {
 	struct summary_fold *fold = summary->fold;
 	struct summary_process *process = &fold->process;
 
-	process->events += tally->skipped;
-	if (process->events != fold->told_events || tally->sections != 1 || fold->thread_count ||
-	    tally->skipped_threads != 1 || tally->skipped_makers || process->end == SUMMARY_EXEC ||
-	    process->is_attached)
-		summary->wants_calls = true;
-	fold->thread_count = 1;
-	if (tally->skipped_last_ns > process->end_ns)
-		process->end_ns = tally->skipped_last_ns;
-}
-
-void summary_close(struct summary *summary, const struct trace_tally *tally, uint64_t until_ns)
-{
-	struct summary_process *process = &summary->fold->process;
-
 	/* zombies were counted at the end of the process, which is after until_ns */
 	if (until_ns < process->ended_ns)
 		process->has_no_zombie = process->has_zombie = false;
-	if (tally && tally->skipped)
-		take_skipped(summary, tally);
+	if (tally && tally->skipped) {
+		process->events += tally->skipped;
+		/*
+		 * the calls are wanted if the number of events differs from the number at the end
+		 * of the stream, or if facts are missing that only calls have: which thread created
+		 * which, which program the process executed, and which earlier blocks it freed
+		 */
+		if (process->events != fold->told_events || tally->sections != 1 ||
+		    fold->thread_count || tally->skipped_threads != 1 || tally->skipped_makers ||
+		    process->end == SUMMARY_EXEC || process->is_attached)
+			summary->wants_calls = true;
+		fold->thread_count = 1;
+		if (tally->skipped_last_ns > process->end_ns)
+			process->end_ns = tally->skipped_last_ns;
+	}
 	if (tally && is_damaged(tally)) {
 		process->is_damaged = true;
 		process->damages = tally->damages;
 		process->damage = copy(summary, tally->damages ? tally->damage_text
 							       : "ends in the middle of a packet");
 	}
-	if (summary->fold->is_begun)
+	if (fold->is_begun)
 		summary_close_process(summary);
 }
 

@@ -24,12 +24,6 @@ void *tally_make(struct tally *tally, int whose, uint32_t index)
 
 /* ---- places of the run ---- */
 
-static bool is_place(const struct tally_place *place, const struct site *site)
-{
-	return place->class == site->class && place->is_part == site->is_part &&
-	       (place->backtrace->count || !strcmp(place->function, site->function->name));
-}
-
 /*
  * Finds or adds the place (call site of the run) of a site of the process. Returns its index + 1.
  */
@@ -52,10 +46,14 @@ static uint32_t place_of(struct tallies *tallies, const struct site *site)
 		tallies->first_count = count;
 	}
 	found = tallies->first[backtrace->number];
-	while (found && !is_place(&tallies->places.items[found - 1], site))
-		found = tallies->places.items[found - 1].next;
-	if (found)
-		return found;
+	while (found) {
+		const struct tally_place *place = &tallies->places.items[found - 1];
+
+		if (place->class == site->class && place->is_part == site->is_part &&
+		    (place->backtrace->count || !strcmp(place->function, site->function->name)))
+			return found;
+		found = place->next;
+	}
 	*ARRAY_ADD(&tallies->places) = (struct tally_place){
 		.backtrace = backtrace,
 		.function = pool_text_again(&tallies->pool, &tallies->recent, site->function->name),

@@ -33,32 +33,28 @@ void touched_event(struct touched *touched, const struct event *event)
 	item->index = event->index;
 }
 
-static void look_at(struct touched *touched, const struct address_space *space,
-		    const struct touched_backtrace *item)
-{
-	const struct trace_node *at = item->backtrace->node;
-
-	touched->looked++;
-	for (unsigned i = 0; at->count && i < FRAMES_MAX; i++, at = at->caller) {
-		const struct space_module *found = space_module_of(space, at->address, item->index);
-		struct touched_module *module = found ? &touched->modules.items[found->id] : NULL;
-
-		if (!module || module->last == touched->looked)
-			continue;
-		module->last = touched->looked;
-		module->events += item->events;
-	}
-}
-
 void touched_process(struct touched *touched, const struct address_space *space)
 {
 	while (touched->modules.count < space->module_list.count)
 		*ARRAY_ADD(&touched->modules) = (struct touched_module){ 0 };
 	for (size_t i = touched->met.count; i; i--) {
-		uint32_t number = touched->met.items[i - 1];
+		struct touched_backtrace *item =
+			&touched->backtraces.items[touched->met.items[i - 1]];
+		const struct trace_node *at = item->backtrace->node;
 
-		look_at(touched, space, &touched->backtraces.items[number]);
-		touched->backtraces.items[number].events = 0;
+		touched->looked++;
+		for (unsigned k = 0; at->count && k < FRAMES_MAX; k++, at = at->caller) {
+			const struct space_module *found =
+				space_module_of(space, at->address, item->index);
+			struct touched_module *module =
+				found ? &touched->modules.items[found->id] : NULL;
+
+			if (!module || module->last == touched->looked)
+				continue;
+			module->last = touched->looked;
+			module->events += item->events;
+		}
+		item->events = 0;
 	}
 	/* clear the array only if most of it was used; the next process has new backtrace ids */
 	if (touched->met.count > touched->backtraces.count / 2)

@@ -173,23 +173,6 @@ static void put_values(struct callgrind *file, const char *before, const uint64_
 	out_char(file->out, '\n');
 }
 
-static void put_head(struct callgrind *file)
-{
-	const char *command = viewer_command(summary_process_at(file->profile->run->summary, 0));
-	char samples[SUMMARY_SAMPLES_MAX];
-
-	out_text(file->out, "# callgrind format\nversion: 1\ncreator: holdtrace " PACKAGE_VERSION
-			    "\npart: 1\ncmd: ");
-	out_name(file->out, command, strlen(command), ESCAPE_ALL);
-	if (*summary_say_samples(file->profile->run->summary, samples))
-		out_format(file->out, "\ndesc: Samples: %s", samples);
-	out_text(file->out, "\n\npositions: line\nevents:");
-	for (size_t i = 0; i < file->columns; i++)
-		out_format(file->out, " %s", file->profile->columns.items[column_at(i)].title);
-	out_char(file->out, '\n');
-	put_values(file, "summary:", file->sum);
-}
-
 static void put_cells(struct callgrind *file)
 {
 	uint32_t function = 0;
@@ -219,6 +202,9 @@ static int callgrind_print(void *state, struct out *out, struct error *err)
 {
 	struct callgrind file = { .profile = state, .out = out };
 	const struct wait_sums *waits = &file.profile->waits;
+	const struct summary *run = file.profile->run->summary;
+	const char *command = viewer_command(summary_process_at(run, 0));
+	char samples[SUMMARY_SAMPLES_MAX];
 	struct costs_place place;
 	uint32_t at = 0;
 
@@ -236,7 +222,16 @@ static int callgrind_print(void *state, struct out *out, struct error *err)
 			      profile_wait_values(state, waits->list.items[i]));
 	file.has_name =
 		memory_zalloc(file.profile->stacks.function_list.count + 1, sizeof(*file.has_name));
-	put_head(&file);
+	out_text(out, "# callgrind format\nversion: 1\ncreator: holdtrace " PACKAGE_VERSION
+		      "\npart: 1\ncmd: ");
+	out_name(out, command, strlen(command), ESCAPE_ALL);
+	if (*summary_say_samples(run, samples))
+		out_format(out, "\ndesc: Samples: %s", samples);
+	out_text(out, "\n\npositions: line\nevents:");
+	for (size_t i = 0; i < file.columns; i++)
+		out_format(out, " %s", file.profile->columns.items[column_at(i)].title);
+	out_char(out, '\n');
+	put_values(&file, "summary:", file.sum);
 	put_cells(&file);
 	free(file.has_name);
 	free(file.sum);

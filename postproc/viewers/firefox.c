@@ -65,17 +65,6 @@ static void sift_down(struct firefox *file, size_t at)
 	items[at] = item;
 }
 
-static void sift_up(struct firefox *file, size_t at)
-{
-	struct firefox_wait *items = file->waits.items, item = items[at];
-
-	while (at && is_shorter(&item, &items[(at - 1) / 2])) {
-		items[at] = items[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	items[at] = item;
-}
-
 static bool is_text(const void *item, const void *key)
 {
 	return !strcmp(item, key);
@@ -99,6 +88,8 @@ static void firefox_on_wait(void *user, const struct lane_wait *facts)
 	struct firefox *file = user;
 	struct firefox_wait wait = { .facts = *facts,
 				     .pid = summary_current(file->run->summary)->pid };
+	struct firefox_wait *items;
+	size_t at;
 
 	wait.facts.function = keep_text(file, facts->function);
 	if (file->waits.count == WAITS_MOST) {
@@ -113,7 +104,11 @@ static void firefox_on_wait(void *user, const struct lane_wait *facts)
 		return;
 	}
 	*ARRAY_ADD(&file->waits) = wait;
-	sift_up(file, file->waits.count - 1);
+	at = file->waits.count - 1;
+	items = file->waits.items;
+	for (; at && is_shorter(&wait, &items[(at - 1) / 2]); at = (at - 1) / 2)
+		items[at] = items[(at - 1) / 2];
+	items[at] = wait;
 }
 
 /* ---- the fold ---- */

@@ -334,23 +334,6 @@ static void put_thread(struct firefox *file, const struct firefox_wait *waits, s
 	free(stacks);
 }
 
-static void put_threads(struct firefox *file)
-{
-	size_t from = 0;
-
-	ARRAY_SORT(&file->waits, by_thread_and_time);
-	for (size_t i = 1; i <= file->waits.count; i++) {
-		const struct firefox_wait *first = &file->waits.items[from],
-					  *wait = first + (i - from);
-
-		if (i < file->waits.count && wait->pid == first->pid &&
-		    wait->facts.thread == first->facts.thread)
-			continue;
-		put_thread(file, first, i - from);
-		from = i;
-	}
-}
-
 /* ---- the thread of memory ---- */
 
 static int by_time(const void *a, const void *b)
@@ -531,6 +514,7 @@ void firefox_write(struct firefox *file, struct out *out)
 {
 	static const char *const lists[] = { "libs", "pages", "profilingLog",
 					     "profileGatheringLog" };
+	size_t from = 0;
 
 	ARRAY_SORT(&file->names, by_number);
 	json_start(&file->json, out, false);
@@ -542,7 +526,17 @@ void firefox_write(struct firefox *file, struct out *out)
 	}
 	json_open(&file->json, "threads", '[');
 	put_memory(file);
-	put_threads(file);
+	ARRAY_SORT(&file->waits, by_thread_and_time);
+	for (size_t i = 1; i <= file->waits.count; i++) {
+		const struct firefox_wait *first = &file->waits.items[from],
+					  *wait = first + (i - from);
+
+		if (i < file->waits.count && wait->pid == first->pid &&
+		    wait->facts.thread == first->facts.thread)
+			continue;
+		put_thread(file, first, i - from);
+		from = i;
+	}
 	/*
 	 * a counter must belong to a thread, so write an empty one for each process with a counter
 	 * but without a thread that waited

@@ -157,24 +157,6 @@ static void heaptrack_destroy(void *state)
 /* ---- the file ---- */
 
 /*
- * Writes a string. Replaces control characters by question marks, because a line break would end
- * the string.
- */
-static void put_string(struct heaptrack *file, const char *text)
-{
-	size_t length = strnlen(text, NAME_MOST);
-	char *copy = memory_text_part(text, length);
-
-	for (size_t i = 0; i < length; i++)
-		if ((unsigned char)copy[i] < 0x20 || copy[i] == 0x7f)
-			copy[i] = '?';
-	packed_format(&file->packed, "%zx ", length);
-	packed_bytes(&file->packed, copy, length);
-	packed_bytes(&file->packed, "\n", 1);
-	free(copy);
-}
-
-/*
  * Returns the number of a string, from 1. Writes the string when it is first used. The number of ""
  * is 0. Strings are compared by address.
  */
@@ -182,12 +164,22 @@ static uint32_t string_of(struct heaptrack *file, const char *text)
 {
 	struct map_entry *entry =
 		*text ? map_put(&file->numbers, OF_STRING, (uintptr_t)text) : NULL;
+	cleanup_free char *copy = NULL;
+	size_t length;
 
 	if (!entry || entry->value)
 		return entry ? entry->value : 0;
 	entry->value = ++file->string_count;
-	packed_bytes(&file->packed, "s ", 2);
-	put_string(file, text);
+	/* replace control characters by question marks, because a line break would end the string
+	 */
+	length = strnlen(text, NAME_MOST);
+	copy = memory_text_part(text, length);
+	for (size_t i = 0; i < length; i++)
+		if ((unsigned char)copy[i] < 0x20 || copy[i] == 0x7f)
+			copy[i] = '?';
+	packed_format(&file->packed, "s %zx ", length);
+	packed_bytes(&file->packed, copy, length);
+	packed_bytes(&file->packed, "\n", 1);
 	return entry->value;
 }
 
@@ -226,25 +218,6 @@ static uint32_t trace_of(struct heaptrack *file, const struct heap_info *info)
 		trace = entry->value;
 	}
 	return trace;
-}
-
-/*
- * Writes the infos of allocations. No allocation uses info 0: heaptrack stores the info of the last
- * allocation, and 0 if there is none, so it would report each free of info 0 as temporary. Info 0
- * repeats the first backtrace, because heaptrack lists every backtrace that an info refers to.
- */
-static void put_infos(struct heaptrack *file)
-{
-	for (size_t i = 0; file->run->naming && i < file->infos.count; i++)
-		naming_expect(file->run->naming, file->infos.items[i].backtrace);
-	for (size_t i = 0; i < file->infos.count; i++) {
-		uint32_t trace = trace_of(file, &file->infos.items[i]);
-
-		if (i == 0)
-			packed_format(&file->packed, "a 0 %x\n", trace);
-		packed_format(&file->packed, "a %" PRIx64 " %x\n", file->infos.items[i].size,
-			      trace);
-	}
 }
 
 static int put_steps(struct heaptrack *file, struct error *err)
@@ -289,7 +262,21 @@ static int heaptrack_print(void *state, struct out *out, struct error *err)
 			*at = '?';
 	packed_bytes(&file->packed, command, strlen(command));
 	packed_bytes(&file->packed, "\n", 1);
-	put_infos(file);
+	/*
+	 * No allocation uses info 0: heaptrack stores the info of the last allocation, and 0 if
+	 * there is none, so it would report each free of info 0 as temporary. Info 0 repeats the
+	 * first backtrace, because heaptrack lists every backtrace that an info refers to.
+	 */
+	for (size_t i = 0; file->run->naming && i < file->infos.count; i++)
+		naming_expect(file->run->naming, file->infos.items[i].backtrace);
+	for (size_t i = 0; i < file->infos.count; i++) {
+		uint32_t trace = trace_of(file, &file->infos.items[i]);
+
+		if (i == 0)
+			packed_format(&file->packed, "a 0 %x\n", trace);
+		packed_format(&file->packed, "a %" PRIx64 " %x\n", file->infos.items[i].size,
+			      trace);
+	}
 	rc = put_steps(file, err);
 	packed_format(&file->packed, "c %" PRIx64 "\n",
 		      report_time(file->run, run->end_ns) / 1000000);

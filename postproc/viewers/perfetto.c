@@ -166,16 +166,24 @@ static void put_slice(struct perfetto *file, const struct lane_wait *wait, uint6
 	perfetto_event_end(packets, until_ns, RANK_END);
 }
 
-/*
- * Draws an arrow from the thread that released the lock, or woke the waiting thread, to a time just
- * after the wait. An arrow to the end of the slice itself would be drawn backwards.
- */
-static void put_flow(struct perfetto *file, const struct lane_wait *wait, uint64_t track,
-		     uint64_t until_ns)
+static void perfetto_on_wait(void *user, const struct lane_wait *wait)
 {
-	uint64_t waker = thread_track(file, wait->waker_thread), flow = ++file->flows;
+	struct perfetto *file = user;
+	uint64_t track = thread_track(file, wait->thread);
+	/* a wait without duration gets 1 ns: at equal times its end would precede its beginning */
+	uint64_t until_ns = wait->until_ns > wait->since_ns ? wait->until_ns : wait->since_ns + 1;
 	struct perfetto_packets *packets = &file->packets;
+	uint64_t waker, flow;
 
+	put_slice(file, wait, track, until_ns);
+	if (!wait->waker_thread || !wait->woken_ns || wait->woken_ns > until_ns)
+		return;
+	/*
+	 * draw an arrow from the thread that released the lock, or woke the waiting thread, to a
+	 * time just after the wait: an arrow to the end of the slice would be drawn backwards
+	 */
+	waker = thread_track(file, wait->waker_thread);
+	flow = ++file->flows;
 	perfetto_event(packets, TYPE_INSTANT, waker);
 	put_name(file, wait->kind == LANE_LOCK ? "releases " : "wakes at ", wait);
 	proto_text(&packets->body, EVENT_CATEGORY, "wake");
@@ -186,18 +194,6 @@ static void put_flow(struct perfetto *file, const struct lane_wait *wait, uint64
 	proto_text(&packets->body, EVENT_CATEGORY, "woken");
 	proto_fixed64(&packets->body, EVENT_FLOW_END, flow);
 	perfetto_event_end(packets, until_ns, RANK_WOKEN);
-}
-
-static void perfetto_on_wait(void *user, const struct lane_wait *wait)
-{
-	struct perfetto *file = user;
-	uint64_t track = thread_track(file, wait->thread);
-	/* a wait without duration gets 1 ns: at equal times its end would precede its beginning */
-	uint64_t until_ns = wait->until_ns > wait->since_ns ? wait->until_ns : wait->since_ns + 1;
-
-	put_slice(file, wait, track, until_ns);
-	if (wait->waker_thread && wait->woken_ns && wait->woken_ns <= until_ns)
-		put_flow(file, wait, track, until_ns);
 }
 
 static void perfetto_on_hold(void *user, const struct lane_hold *hold)
@@ -369,30 +365,24 @@ static void dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint
 	end_dump(file, ledger_class(file->run->ledger, class)->type, pid, time_ns);
 }
 
-/*
- * Returns the time of a process's dumps: the end of the process, but later than the dumps of
- * earlier programs with the same pid: viewers treat these programs as one process, and show only
- * the last dump.
- */
-static uint64_t time_of_dumps(struct perfetto *file, const struct summary_process *process)
-{
-	struct map_entry *entry = map_put(&file->images, 0, process->pid);
-	uint64_t *last;
-
-	if (!entry->value) {
-		*ARRAY_ADD(&file->last_dumps) = 0;
-		entry->value = (uint32_t)file->last_dumps.count;
-	}
-	last = &file->last_dumps.items[entry->value - 1];
-	return *last = process->end_ns > *last ? process->end_ns : *last + 1;
-}
-
 static void dump_process(struct perfetto *file, const struct summary_process *process)
 {
-	uint64_t time_ns = time_of_dumps(file, process);
+	struct map_entry *image = map_put(&file->images, 0, process->pid);
 	struct ledger_held held;
+	uint64_t *last, time_ns;
 	size_t at = 0;
 
+	/*
+	 * the dumps have the time of the end of the process, but later than the dumps of earlier
+	 * programs with the same pid: viewers treat these programs as one process, and show only
+	 * the last dump
+	 */
+	if (!image->value) {
+		*ARRAY_ADD(&file->last_dumps) = 0;
+		image->value = (uint32_t)file->last_dumps.count;
+	}
+	last = &file->last_dumps.items[image->value - 1];
+	time_ns = *last = process->end_ns > *last ? process->end_ns : *last + 1;
 	while (ledger_held(file->run->ledger, &at, &held)) {
 		struct heap_entry *entry = tally_entry(file->heap, held.site);
 

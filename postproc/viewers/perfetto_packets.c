@@ -147,23 +147,6 @@ void perfetto_dump(struct perfetto_packets *packets, uint64_t time_ns)
 	sort_in(packets, PIECE_DUMP, time_ns, RANK_END);
 }
 
-/*
- * Writes a packet of the temporary file to the trace. Sets the index of each dump, in the order of
- * time, because programs that read the trace skip dumps whose index is out of order.
- */
-static void put_piece(const struct spill_piece *piece, uint64_t *dumps, struct out *out)
-{
-	unsigned char *number = (unsigned char *)piece->bytes + piece->size - NUMBER_SIZE;
-
-	if (*piece->bytes == PIECE_DUMP) {
-		for (unsigned i = 0; i < NUMBER_SIZE; i++)
-			number[i] = (unsigned char)((*dumps >> 7 * i & 0x7f) |
-						    (i + 1 < NUMBER_SIZE ? 0x80 : 0));
-		++*dumps;
-	}
-	out_bytes(out, piece->bytes + 1, piece->size - 1);
-}
-
 /* ---- interned data ---- */
 
 struct interned {
@@ -345,8 +328,21 @@ int perfetto_print(struct perfetto_packets *packets, struct stacks *stacks,
 		add_stack(&interned, i + 1, packets->stack_list.items[i]);
 	flush_interned(&interned);
 	out_bytes(out, packets->head.bytes, packets->head.used);
-	while ((rc = spill_sort_next(&packets->sort, &piece, err)) == 1)
-		put_piece(&piece, &dumps, out);
+	while ((rc = spill_sort_next(&packets->sort, &piece, err)) == 1) {
+		unsigned char *number = (unsigned char *)piece.bytes + piece.size - NUMBER_SIZE;
+
+		/*
+		 * set the index of each dump, in the order of time, because programs that read the
+		 * trace skip dumps whose index is out of order
+		 */
+		if (*piece.bytes == PIECE_DUMP) {
+			for (unsigned i = 0; i < NUMBER_SIZE; i++)
+				number[i] = (unsigned char)((dumps >> 7 * i & 0x7f) |
+							    (i + 1 < NUMBER_SIZE ? 0x80 : 0));
+			dumps++;
+		}
+		out_bytes(out, piece.bytes + 1, piece.size - 1);
+	}
 	map_clear(&interned.numbers);
 	proto_free(&interned.data);
 	return rc;

@@ -169,23 +169,6 @@ static uint32_t mapping_of(struct pprof *pprof, const struct space_module *modul
 	return entry->value;
 }
 
-static void put_location(struct pprof *pprof, const struct stacks_frame *frame)
-{
-	const struct address_space *space = &pprof->profile->run->summary->space;
-	uint32_t mapping =
-		mapping_of(pprof, frame->address ? space_module_at(space, frame->address) : NULL);
-
-	proto_clear(&pprof->label);
-	proto_unsigned(&pprof->label, LINE_FUNCTION, frame->function->number);
-	proto_unsigned(&pprof->label, LINE_LINE, frame->line);
-	proto_clear(&pprof->sample);
-	proto_unsigned(&pprof->sample, LOCATION_ID, frame->number);
-	proto_unsigned(&pprof->sample, LOCATION_MAPPING, mapping);
-	proto_unsigned(&pprof->sample, LOCATION_ADDRESS, mapping ? frame->address : 0);
-	proto_message(&pprof->sample, LOCATION_LINE, &pprof->label);
-	put_field(pprof, PROFILE_LOCATION, &pprof->sample);
-}
-
 static void put_number(struct pprof *pprof, unsigned field, uint64_t number)
 {
 	proto_clear(&pprof->outer);
@@ -206,8 +189,22 @@ static void put_rest(struct pprof *pprof)
 			mapping_of(pprof, run->space.module_list.items[i]);
 			break;
 		}
-	for (size_t i = 0; i < stacks->frame_list.count; i++)
-		put_location(pprof, stacks->frame_list.items[i]);
+	for (size_t i = 0; i < stacks->frame_list.count; i++) {
+		const struct stacks_frame *frame = stacks->frame_list.items[i];
+		uint32_t mapping = mapping_of(
+			pprof,
+			frame->address ? space_module_at(&run->space, frame->address) : NULL);
+
+		proto_clear(&pprof->label);
+		proto_unsigned(&pprof->label, LINE_FUNCTION, frame->function->number);
+		proto_unsigned(&pprof->label, LINE_LINE, frame->line);
+		proto_clear(&pprof->sample);
+		proto_unsigned(&pprof->sample, LOCATION_ID, frame->number);
+		proto_unsigned(&pprof->sample, LOCATION_MAPPING, mapping);
+		proto_unsigned(&pprof->sample, LOCATION_ADDRESS, mapping ? frame->address : 0);
+		proto_message(&pprof->sample, LOCATION_LINE, &pprof->label);
+		put_field(pprof, PROFILE_LOCATION, &pprof->sample);
+	}
 	for (size_t i = 0; i < stacks->function_list.count; i++) {
 		const struct stacks_function *function = stacks->function_list.items[i];
 		uint64_t name = text_of(pprof, function->name);

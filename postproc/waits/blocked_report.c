@@ -53,23 +53,6 @@ static bool find_holder(const struct blocked_state *state, struct blocked *block
 	return true;
 }
 
-static const struct trace_node *read_frames(const struct blocked_state *state,
-					    const struct event *note)
-{
-	const char *at = event_argument(note, "frames");
-	uint64_t frames[FRAMES_MAX];
-	size_t count = 0;
-	char *end;
-
-	for (; at && count < FRAMES_MAX; at = end) {
-		frames[count] = strtoull(at, &end, 16);
-		if (end == at)
-			break;
-		count++;
-	}
-	return space_frames(&state->run->summary->space, frames, count, note->index);
-}
-
 static void add_blocked(struct blocked_state *state, const struct event *note)
 {
 	uint64_t futex = event_number(note, "futex");
@@ -80,7 +63,11 @@ static void add_blocked(struct blocked_state *state, const struct event *note)
 				   .object = futex };
 	/* the futex of a lock is its first word, or one of two words of glibc's rwlock */
 	static const unsigned offsets[] = { 0, 8, 12 };
+	const char *at = event_argument(note, "frames");
+	uint64_t frames[FRAMES_MAX];
 	bool is_found = false;
+	size_t count = 0;
+	char *end;
 
 	for (size_t i = 0; i < (holder ? 1 : 3) && !is_found; i++)
 		is_found = find_holder(state, &blocked, futex - offsets[i], holder, note->index);
@@ -88,7 +75,13 @@ static void add_blocked(struct blocked_state *state, const struct event *note)
 		state->others++;
 		return;
 	}
-	blocked.waits_at = read_frames(state, note);
+	for (; at && count < FRAMES_MAX; at = end) {
+		frames[count] = strtoull(at, &end, 16);
+		if (end == at)
+			break;
+		count++;
+	}
+	blocked.waits_at = space_frames(&state->run->summary->space, frames, count, note->index);
 	*ARRAY_ADD(&state->list) = blocked;
 	map_set(&state->by_thread, 0, blocked.thread, (uint32_t)state->list.count);
 }

@@ -114,19 +114,6 @@ static struct chains_thread *make_thread(struct chains *chains, uint32_t tid)
 	return thread;
 }
 
-static void add_part(struct chains_thread *thread, const struct chains_part *part)
-{
-	struct chains_part *place = &thread->parts[(thread->first + thread->count) % CHAINS_PARTS];
-
-	if (thread->count == CHAINS_PARTS) {
-		thread->forgotten_ns = place->to_ns;
-		thread->first = (thread->first + 1) % CHAINS_PARTS;
-	} else {
-		thread->count++;
-	}
-	*place = *part;
-}
-
 /* ---- waits ---- */
 
 /*
@@ -137,10 +124,20 @@ static void put_part(struct chains *chains, const struct lane_wait *wait, uint32
 		     struct chains_part part, uint32_t next)
 {
 	uint64_t ns = part.to_ns - part.from_ns;
+	struct chains_thread *thread;
+	struct chains_part *place;
 	struct chains_link *link;
 
 	part.link = link_of(chains, wait, next, part.is_cycle);
-	add_part(make_thread(chains, wait->thread), &part);
+	thread = make_thread(chains, wait->thread);
+	place = &thread->parts[(thread->first + thread->count) % CHAINS_PARTS];
+	if (thread->count == CHAINS_PARTS) {
+		thread->forgotten_ns = place->to_ns;
+		thread->first = (thread->first + 1) % CHAINS_PARTS;
+	} else {
+		thread->count++;
+	}
+	*place = part;
 	if (wait->kind != LANE_LOCK)
 		return;
 	link = &chains->links.items[part.link];

@@ -126,18 +126,6 @@ static uint32_t number_of(struct chains_state *state, uint32_t kind, uint64_t ke
 ORDER_FUNCTION(compare, struct lane_wait,
 	       ORDER(a->thread, b->thread) ?: ORDER(a->until_ns, b->until_ns))
 
-/* Returns the thread's last wait that ended no later than until_ns; NULL: none. */
-static const struct lane_wait *last_wait(const struct critical *critical, uint32_t thread,
-					 uint64_t until_ns)
-{
-	const struct lane_wait key = { .thread = thread, .until_ns = until_ns };
-	size_t low = ARRAY_SEARCH(critical->waits.count, at,
-				  compare(&critical->waits.items[at], &key) <= 0);
-	const struct lane_wait *found = low ? &critical->waits.items[low - 1] : NULL;
-
-	return found && found->thread == thread ? found : NULL;
-}
-
 /* Finds or adds the row for a part of the path. Returns its index. */
 static uint32_t step_of(struct chains_state *state, const struct critical_part *part)
 {
@@ -252,11 +240,15 @@ static const struct thread_life *maker_of(const struct walk *walk, uint64_t *bor
 static bool step_back(struct walk *walk)
 {
 	const struct critical *critical = &walk->state->critical;
-	const struct lane_wait *wait = last_wait(critical, walk->ran.thread, walk->ran.until_ns);
+	const struct lane_wait key = { .thread = walk->ran.thread, .until_ns = walk->ran.until_ns };
+	size_t low = ARRAY_SEARCH(critical->waits.count, at,
+				  compare(&critical->waits.items[at], &key) <= 0);
+	/* the thread's last wait that ended no later than until_ns */
+	const struct lane_wait *wait = low ? &critical->waits.items[low - 1] : NULL;
 	const struct thread_life *maker;
 	uint64_t born_ns;
 
-	if (wait && wait->until_ns > critical->first_ns) {
+	if (wait && wait->thread == key.thread && wait->until_ns > critical->first_ns) {
 		ran_since(walk, wait->until_ns);
 		pass_wait(walk, wait);
 		return true;

@@ -304,22 +304,6 @@ static void put_calls(const struct wakes_report *state, struct table *table, boo
 	}
 }
 
-/* Joins the idle waits of an event loop: those that no thread of the process ended. */
-static void join_idle(struct wakes_report *state)
-{
-	for (size_t i = 1, count = state->pairs.count; i < count; i++) {
-		const struct wakes_ends ends = state->pairs.items[i];
-		const struct wakes_place *place = &state->places.items[ends.waiter];
-		uint32_t idle;
-
-		if (ends.end == WAKES_WOKEN || !wakes_is_loop(place->hook, &place->wakes))
-			continue;
-		idle = ends_of(state, ends.waiter, 0, WAKES_IDLE);
-		add_sum(&state->pairs.items[idle].sum, &ends.sum);
-		state->pairs.items[i].sum.count = 0;
-	}
-}
-
 /* Adds the calls that had not returned when their process ended. */
 static void put_open_calls(struct wakes_report *state, struct table *table)
 {
@@ -365,7 +349,18 @@ static void end_calls(void *user, struct tables *tables)
 	_Static_assert(COLUMN_call_waits_backtrace - FIRST_call_waits ==
 			       COLUMN_idle_waits_backtrace - FIRST_idle_waits,
 		       "both tables have the same columns");
-	join_idle(state);
+	/* join the idle waits of an event loop: those that no thread of the process ended */
+	for (size_t i = 1, count = state->pairs.count; i < count; i++) {
+		const struct wakes_ends ends = state->pairs.items[i];
+		const struct wakes_place *place = &state->places.items[ends.waiter];
+		uint32_t idle;
+
+		if (ends.end == WAKES_WOKEN || !wakes_is_loop(place->hook, &place->wakes))
+			continue;
+		idle = ends_of(state, ends.waiter, 0, WAKES_IDLE);
+		add_sum(&state->pairs.items[idle].sum, &ends.sum);
+		state->pairs.items[i].sum.count = 0;
+	}
 	put_open_calls(state, table);
 	put_calls(state, table, false);
 	put_calls(state, tables_begin(tables, TABLE_idle_waits), true);
