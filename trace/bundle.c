@@ -92,6 +92,11 @@ static int take_piece(struct search *search, const struct htr_piece *piece, uint
 	return 0;
 }
 
+static int no_memory(struct error *err, const char *what)
+{
+	return error_system(err, ENOMEM, "cannot store the list of %s", what);
+}
+
 /*
  * Moves to the next position that looks like a piece, or to the end. Returns 0 or a negative errno.
  */
@@ -99,7 +104,7 @@ static int search_piece(struct search *search, struct error *err)
 {
 	static const char magic[] = { 'H', 'T', 'R', 'P' };
 	uint8_t *window = memory_alloc(WINDOW);
-	int rc = window ? 0 : error_system(err, ENOMEM, "cannot store the list of streams");
+	int rc = window ? 0 : no_memory(err, "streams");
 
 	for (search->offset++; rc == 0 && search->offset < search->size;) {
 		ssize_t got = pread(search->fd, window, WINDOW, (off_t)search->offset);
@@ -143,7 +148,7 @@ static int search_file(struct search *search, struct error *err)
 			return 0;
 		size = piece.size < left ? piece.size : left;
 		if (size && take_piece(search, &piece, size))
-			return error_system(err, ENOMEM, "cannot store the list of streams");
+			return no_memory(err, "streams");
 		search->offset += HTR_SIZE_piece + size;
 	}
 	return 0;
@@ -164,7 +169,7 @@ static int bundle_make(struct bundle *bundle, struct search *search, struct erro
 	bundle->extents = memory_zalloc(count, sizeof(*bundle->extents));
 	bundle->streams = memory_zalloc(search->places.count, sizeof(*bundle->streams));
 	if (!bundle->extents || !bundle->streams)
-		return error_system(err, ENOMEM, "cannot store the list of streams");
+		return no_memory(err, "streams");
 	for (size_t i = 0; i < count; i++) {
 		const struct found *found = &search->pieces.items[i];
 		struct bundle_stream *stream;
@@ -274,14 +279,13 @@ int bundles_find(struct bundles *bundles, int fd, bool is_live, const struct bun
 		}
 	}
 	known = memory_zalloc(1, sizeof(*known));
-	rc = known ? bundle_read(&known->bundle, fd, is_live, err)
-		   : error_system(err, ENOMEM, "cannot store the list of streams");
+	rc = known ? bundle_read(&known->bundle, fd, is_live, err) : no_memory(err, "streams");
 	place = rc == 0 ? ARRAY_ADD(bundles) : NULL;
 	if (!place) {
 		if (rc == 0)
 			bundle_free(&known->bundle);
 		free(known);
-		return rc ? rc : error_system(err, ENOMEM, "cannot store the list of streams");
+		return rc ? rc : no_memory(err, "streams");
 	}
 	known->device = facts.st_dev;
 	known->inode = facts.st_ino;
@@ -292,17 +296,12 @@ int bundles_find(struct bundles *bundles, int fd, bool is_live, const struct bun
 
 /* ---- the inputs of a command ---- */
 
-static int no_memory(struct error *err)
-{
-	return error_system(err, ENOMEM, "cannot store the list of inputs");
-}
-
 static int inputs_add(struct inputs *inputs, const char *path, struct error *err)
 {
 	const char **place = ARRAY_ADD(inputs);
 
 	if (!place)
-		return no_memory(err);
+		return no_memory(err, "inputs");
 	*place = path;
 	return 0;
 }
@@ -357,7 +356,7 @@ int inputs_expand(struct inputs *inputs, const char *const *paths, size_t count,
 					continue;
 				}
 				inputs->made.count -= name != NULL;
-				rc = no_memory(err);
+				rc = no_memory(err, "inputs");
 			}
 	}
 	return rc;

@@ -112,6 +112,12 @@ static const struct resource_class *merge_resource(struct trace *trace, struct p
 
 /* ---- inputs ---- */
 
+/* Whether the rest of a part that failed with this error is reported and left out. */
+static bool may_leave_out(const struct merge *merge, int rc)
+{
+	return rc && merge->options.failed && rc != -EINTR && rc != -ENOMEM;
+}
+
 static bool ends_in(const char *name, const char *ending)
 {
 	size_t length = strlen(name), size = strlen(ending);
@@ -167,10 +173,8 @@ static int add_directory(struct merge *merge, const char *path, struct error *er
 		char *file = NULL;
 
 		if (rc == 0 && is_trace_name(names[i]->d_name)) {
-			rc = asprintf(&file, "%s/%s", path, names[i]->d_name) < 0 ? -ENOMEM : 0;
-			if (rc)
-				file = NULL;
-			rc = rc ? error_system(err, ENOMEM, "merge") : add_file(merge, file, err);
+			file = memory_format("%s/%s", path, names[i]->d_name);
+			rc = file ? add_file(merge, file, err) : error_system(err, ENOMEM, "merge");
 			free(file);
 		}
 		free(names[i]);
@@ -273,7 +277,7 @@ static int look_at_all(struct merge *merge, struct error *err)
 		struct part *part = merge->parts.items[i];
 
 		rc = rc ? rc : look_at(merge, part, err);
-		if (rc && merge->options.failed && rc != -EINTR && rc != -ENOMEM) {
+		if (may_leave_out(merge, rc)) {
 			merge->options.failed(merge->options.user, part->path, err);
 			rc = 0;
 		} else {
@@ -375,7 +379,7 @@ static int go_on_with(struct trace *trace, struct part *part, struct error *err)
 		sink_part(merge);
 		return 0;
 	}
-	if (rc == -EINTR || rc == -ENOMEM || (rc && !merge->options.failed))
+	if (rc && !may_leave_out(merge, rc))
 		return err ? error_prefix(err, "%s", part->path) : rc;
 	if (rc)
 		merge->options.failed(merge->options.user, part->path, err);
@@ -405,7 +409,7 @@ static int begin_parts(struct trace *trace, struct error *err)
 			rc = part_advance(merge, part, err);
 		if (rc > 0)
 			rc = put_live(merge, part, err);
-		else if (rc < 0 && merge->options.failed && rc != -EINTR && rc != -ENOMEM) {
+		else if (may_leave_out(merge, rc)) {
 			merge->options.failed(merge->options.user, part->path, err);
 			rc = 0;
 		}

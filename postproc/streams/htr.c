@@ -37,13 +37,12 @@ int write_htr_begin(void **state, const struct trace *trace, const struct writer
 	struct pack_piece start;
 
 	(void)trace;
+	(void)err;
 	writer->htr = htr_create();
 	writer->pack = pack_create(LEVEL);
 	packets_open(&writer->packets, false);
-	if (!writer->htr || !writer->pack) {
-		write_htr_destroy(writer);
-		return error_system(err, ENOMEM, "container");
-	}
+	if (!writer->htr || !writer->pack)
+		memory_none();
 	writer->out = options->out;
 	start = pack_start(writer->pack);
 	out_bytes(writer->out, start.bytes, start.size);
@@ -61,7 +60,7 @@ static int write_block(struct htr_writer *writer, struct error *err)
 		return 0;
 	parts = htr_has_failed(writer->htr) ? NULL : htr_take(writer->htr);
 	if (!parts)
-		return error_system(err, ENOMEM, "container");
+		memory_none();
 	rc = pack_block(writer->pack, parts, &piece, err);
 	free(parts);
 	if (rc == 0)
@@ -103,9 +102,10 @@ static bool put_event(struct htr_writer *writer, const struct event *event)
 int write_htr_event(void *state, const struct event *event, struct error *err)
 {
 	struct htr_writer *writer = state;
+	int rc = htr_is_full(writer->htr) ? write_block(writer, err) : 0;
 
-	if (htr_is_full(writer->htr) && write_block(writer, err))
-		return -ENOMEM;
+	if (rc)
+		return rc;
 	if (!put_event(writer, event))
 		encode_hand_over(writer->htr, writer->packets.bytes,
 				 packets_of(&writer->packets, event));
