@@ -442,23 +442,6 @@ void collect_say_stalled(struct collector *collector, struct member *member)
 
 /* ---- reports of parents ---- */
 
-static void hear_end(struct collector *collector, const struct member *parent, uint64_t told)
-{
-	uint32_t pid = (uint32_t)(told >> 32);
-	struct member *member = NULL;
-
-	while ((member = collect_find(collector, BY_PID, pid, member))) {
-		/* a process in another pid namespace may have this pid, so the parent must match */
-		if (member->phase == PHASE_CLOSING ||
-		    member->hello.parent_pid != parent->hello.pid ||
-		    (parent->user != member->user &&
-		     !listener_is_owner(collector->listener, parent->user->uid)))
-			continue;
-		member->told_status = (int32_t)told;
-		member->is_told = true;
-	}
-}
-
 static void hear(struct collector *collector, struct member *parent)
 {
 	const struct arena *head;
@@ -474,9 +457,25 @@ static void hear(struct collector *collector, struct member *parent)
 	begun = ticks_clock_ns();
 	if (count - parent->told > ARENA_TOLD)
 		parent->told = count - ARENA_TOLD;
-	for (; parent->told != count; parent->told++)
-		hear_end(collector, parent,
-			 __atomic_load_n(&head->told[parent->told % ARENA_TOLD], __ATOMIC_ACQUIRE));
+	for (; parent->told != count; parent->told++) {
+		uint64_t told =
+			__atomic_load_n(&head->told[parent->told % ARENA_TOLD], __ATOMIC_ACQUIRE);
+		struct member *member = NULL;
+
+		while ((member = collect_find(collector, BY_PID, (uint32_t)(told >> 32), member))) {
+			/*
+			 * a process in another pid namespace may have this pid, so the parent must
+			 * match
+			 */
+			if (member->phase == PHASE_CLOSING ||
+			    member->hello.parent_pid != parent->hello.pid ||
+			    (parent->user != member->user &&
+			     !listener_is_owner(collector->listener, parent->user->uid)))
+				continue;
+			member->told_status = (int32_t)told;
+			member->is_told = true;
+		}
+	}
 	collect_charge(collector, parent->user, begun);
 }
 

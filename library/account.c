@@ -119,23 +119,6 @@ void library_account_destroy(struct library_account *account)
 
 /* ---- events ---- */
 
-static void add_process(struct library_account *account, const struct trace_process *of)
-{
-	struct library_process **place = ARRAY_ADD(&account->processes), *process;
-	struct map_entry *entry;
-
-	*place = NULL;
-	*place = process = memory_zalloc(1, sizeof(*process));
-	process->of = of;
-	process->section = of->section - 1;
-	locks_init(&process->locks);
-	wakes_init(&process->conditions, RESOURCE_CONDITION);
-	wakes_init(&process->semaphores, RESOURCE_SEMAPHORE);
-	entry = map_put(&account->by_section, 0, process->section);
-	entry->value = (uint32_t)account->processes.count;
-	process->ledger = ledger_create(false);
-}
-
 /* Adds a call that has not returned: a call for a lock, or a wait for a semaphore. */
 static void on_open(struct library_account *account, const struct event *event)
 {
@@ -165,10 +148,21 @@ static void on_event(struct library_account *account, const struct event *event)
 	if (account->of != event->process) {
 		uint32_t number = map_get(&account->by_section, 0, event->process->section - 1);
 
-		if (!number)
-			add_process(account, event->process);
-		account->current =
-			account->processes.items[(number ? number : account->processes.count) - 1];
+		if (!number) {
+			struct library_process **place = ARRAY_ADD(&account->processes);
+
+			*place = NULL;
+			*place = process = memory_zalloc(1, sizeof(*process));
+			process->of = event->process;
+			process->section = event->process->section - 1;
+			locks_init(&process->locks);
+			wakes_init(&process->conditions, RESOURCE_CONDITION);
+			wakes_init(&process->semaphores, RESOURCE_SEMAPHORE);
+			number = (uint32_t)account->processes.count;
+			map_put(&account->by_section, 0, process->section)->value = number;
+			process->ledger = ledger_create(false);
+		}
+		account->current = account->processes.items[number - 1];
 		account->of = event->process;
 	}
 	process = account->current;

@@ -42,23 +42,19 @@ static void remove_hash(char *name)
 }
 
 /*
- * Whether the bracket is part of an operator's name (operator<, operator->), and so does not
- * enclose parameters.
- */
-static bool is_operator(const char *name, const char *at)
-{
-	for (int i = 0; i < 3 && at > name && strchr("<>-=(", at[-1]); i++)
-		at--;
-	return at - name >= 8 && !strncmp(at - 8, "operator", 8);
-}
-
-/*
  * Returns 1 if the character opens an angle bracket, -1 if it closes one, else 0, for example for
  * the arrow of Fn() -> T.
  */
 static int bracket_at(const char *name, const char *at)
 {
-	if ((*at != '<' && *at != '>') || is_operator(name, at))
+	const char *before = at;
+
+	if (*at != '<' && *at != '>')
+		return 0;
+	/* part of an operator's name (operator<, operator->), so it does not enclose parameters */
+	for (int i = 0; i < 3 && before > name && strchr("<>-=(", before[-1]); i++)
+		before--;
+	if (before - name >= 8 && !strncmp(before - 8, "operator", 8))
 		return 0;
 	if (*at == '>' && at > name && at[-1] == '-')
 		return 0;

@@ -590,25 +590,6 @@ static void put_ranks(struct set *set, struct tables *tables)
 	}
 }
 
-/* Adds a row for each limit, because runs that could not be read may break it. */
-static void put_unread(struct table *table, const struct limits *limits,
-		       struct reporting_result *result)
-{
-	for (size_t i = 0; result->reading.unread && i < limits->count; i++) {
-		const struct limit *limit = &limits->items[i];
-		/* the columns about the runs follow those that are set here */
-		struct table_cell *row = table_add(table);
-
-		table_format(table, CELL(row, limits, limit), "%.*s", (int)limit->length,
-			     limit->text);
-		table_text(table, CELL(row, limits, result), "unknown");
-		table_text(table, CELL(row, limits, meaning), limit->row->meaning);
-		table_text(table, CELL(row, limits, why), "these runs could not be read");
-		table_number(&row[table_column(&table->facts, "runs")], result->reading.unread);
-		result->unknown++;
-	}
-}
-
 /* Adds the rows of a table, of limits those that are broken first. limits: may be NULL. */
 static void put_table(struct set *set, struct tables *tables, enum table_id id,
 		      const struct limits *limits, struct reporting_result *result)
@@ -634,8 +615,23 @@ static void put_table(struct set *set, struct tables *tables, enum table_id id,
 			result->broken += pass == 0;
 			result->unknown += pass == 1;
 		}
-		if (id == TABLE_limits && pass == 1)
-			put_unread(table, limits, result);
+		if (id != TABLE_limits || pass != 1 || !result->reading.unread)
+			continue;
+		/* add a row for each limit, because runs that could not be read may break it */
+		for (size_t i = 0; i < limits->count; i++) {
+			const struct limit *limit = &limits->items[i];
+			/* the columns about the runs follow those that are set here */
+			struct table_cell *row = table_add(table);
+
+			table_format(table, CELL(row, limits, limit), "%.*s", (int)limit->length,
+				     limit->text);
+			table_text(table, CELL(row, limits, result), "unknown");
+			table_text(table, CELL(row, limits, meaning), limit->row->meaning);
+			table_text(table, CELL(row, limits, why), "these runs could not be read");
+			table_number(&row[table_column(&table->facts, "runs")],
+				     result->reading.unread);
+			result->unknown++;
+		}
 	}
 }
 

@@ -69,20 +69,6 @@ static void complain(const char *format, ...)
 	va_end(args);
 }
 
-static int print_help(void)
-{
-	printf("Usage: %s [OPTION]... < TEXT\n"
-	       "Adds names to the addresses in an sp-rtrace text, line by line.\n\n",
-	       PROGRAM);
-	options_print(stdout, &table, OPTION_FULL);
-	printf("\nExit status: 0 all read and written; 1 a file could not be read or written, is "
-	       "not an\n"
-	       "sp-rtrace text, or --require was not met; 2 wrong usage. Modules whose names were "
-	       "not found are reported\n"
-	       "on standard error.\n");
-	return fflush(stdout) == 0 ? 0 : STATUS_FAILURE;
-}
-
 /*
  * Sets the environment variable with the servers, which libdebuginfod reads. asked: argument of
  * --debuginfod; known: the value of DEBUGINFOD_URLS before main() removed it.
@@ -331,8 +317,18 @@ int main(int argc, char **argv)
 		at = error_set(&err, EINVAL, "--jobs: expected a number from 0 to 64");
 	if (at < 0)
 		return report_usage(&err);
-	if (asked->help)
-		return print_help();
+	if (asked->help) {
+		printf("Usage: %s [OPTION]... < TEXT\n"
+		       "Adds names to the addresses in an sp-rtrace text, line by line.\n\n",
+		       PROGRAM);
+		options_print(stdout, &table, OPTION_FULL);
+		printf("\nExit status: 0 all read and written; 1 a file could not be read or "
+		       "written, is not an\n"
+		       "sp-rtrace text, or --require was not met; 2 wrong usage. Modules whose "
+		       "names were not found are reported\n"
+		       "on standard error.\n");
+		return fflush(stdout) == 0 ? 0 : STATUS_FAILURE;
+	}
 	if (asked->version) {
 		printf("%s (holdtrace) %s\n", PROGRAM, PACKAGE_VERSION);
 		return fflush(stdout) == 0 ? 0 : STATUS_FAILURE;

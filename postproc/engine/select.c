@@ -381,23 +381,10 @@ static void parse_modules(struct select *select, const char *text)
 	globs_parse(&select->modules.globs, select->module ? select->module : text);
 }
 
-static void parse_classes(struct select *select, const char *text)
-{
-	char *end = NULL;
-	bool is_name = !text;
-
-	/* compare with names first: "fd" is the name of a class, but also a hexadecimal number */
-	for (size_t i = 1; i < RESOURCE_COUNT && !is_name; i++)
-		is_name = !strcmp(resource_table[i].type, text);
-	if (!is_name)
-		select->mask = strtoull(text, &end, 16);
-	if (!end || *end)
-		globs_parse(&select->classes, text);
-}
-
 int select_create(struct select **result, const struct select_options *options, struct error *err)
 {
 	struct select *select = memory_zalloc(1, sizeof(*select));
+	bool is_name = !options->classes;
 	char *end;
 	int rc;
 
@@ -409,7 +396,13 @@ int select_create(struct select **result, const struct select_options *options, 
 		select->pid = strtoull(options->process, NULL, 10);
 	else
 		globs_parse(&select->programs, options->process);
-	parse_classes(select, options->classes);
+	/* compare with names first: "fd" is the name of a class, but also a hexadecimal number */
+	for (size_t i = 1; i < RESOURCE_COUNT && !is_name; i++)
+		is_name = !strcmp(resource_table[i].type, options->classes);
+	if (!is_name)
+		select->mask = strtoull(options->classes, &end, 16);
+	if (is_name || *end)
+		globs_parse(&select->classes, options->classes);
 	parse_modules(select, options->modules);
 	globs_parse(&select->functions.globs, options->functions);
 	globs_parse(&select->paths, options->paths);

@@ -300,24 +300,20 @@ const char *findings_report(const struct summary *summary, const struct findings
 
 /* ---- how many call sites are shown ---- */
 
-/*
- * Whether the i-th call site is too small to be shown. For a peak: it has less than 1 % of the
- * bytes of the first call site. For other findings: its count is less than 10 % of the first call
- * site's count.
- */
-static bool is_little(const struct causes_top *top, size_t i, enum finding finding)
-{
-	if (finding == FINDING_PEAK)
-		return top->places.items[i].bytes < top->places.items[0].bytes / 100;
-	return i && top->places.items[i].count < top->places.items[0].count / 10;
-}
-
 size_t findings_places(const struct causes_top *top, enum finding finding, size_t most)
 {
 	size_t count = 0;
 
-	while (count < top->places.count && count < most && !is_little(top, count, finding))
-		count++;
+	/*
+	 * skip the call sites that are too small: for a peak, those with less than 1 % of the bytes
+	 * of the first call site; for other findings, with less than 10 % of its count
+	 */
+	for (; count < top->places.count && count < most; count++)
+		if (finding == FINDING_PEAK
+			    ? top->places.items[count].bytes < top->places.items[0].bytes / 100
+			    : count && top->places.items[count].count <
+					       top->places.items[0].count / 10)
+			break;
 	return count;
 }
 

@@ -37,15 +37,6 @@ struct rank {
 	uint64_t held;
 };
 
-static unsigned trouble_of(const struct summary_process *process)
-{
-	if (process->lost || process->is_damaged)
-		return 3;
-	if (process->end == SUMMARY_KILLED)
-		return 2;
-	return process->end == SUMMARY_EXITED && process->status;
-}
-
 ORDER_FUNCTION(compare_held, struct rank, ORDER(b->held, a->held) ?: ORDER(a->process, b->process))
 
 static int compare_trouble(const void *left, const void *right)
@@ -80,7 +71,10 @@ void images_choose(const struct summary *summary, size_t room, bool *is_chosen)
 	for (size_t i = 0; i < count; i++)
 		ranks[i] = (struct rank){
 			.process = &first[i],
-			.trouble = trouble_of(&first[i]),
+			.trouble = first[i].lost || first[i].is_damaged ? 3
+				   : first[i].end == SUMMARY_KILLED
+					   ? 2
+					   : first[i].end == SUMMARY_EXITED && first[i].status,
 			.held = first[i].end == SUMMARY_EXEC ? 0 : first[i].held_bytes,
 		};
 	is_chosen[images_last(summary) - first] = true;

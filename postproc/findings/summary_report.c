@@ -154,10 +154,10 @@ static void say_waits(struct sentence *sentence, const struct summary_class *cla
 	say_site(sentence, class->hot.other);
 }
 
-/* The word for a release of the class, as in "never freed". */
-static const char *release_of(const struct summary_class *class)
+static void say_live(struct sentence *sentence, const struct summary_class *class)
 {
-	static const char *const words[RESOURCE_COUNT] = {
+	/* the words for a release of the class, as in "never freed" */
+	static const char *const releases[RESOURCE_COUNT] = {
 		[RESOURCE_MEMORY] = "freed",	  [RESOURCE_FD] = "closed",
 		[RESOURCE_FILE] = "closed",	  [RESOURCE_DIRECTORY] = "closed",
 		[RESOURCE_SHM_FD] = "closed",	  [RESOURCE_THREAD] = "joined",
@@ -166,12 +166,6 @@ static const char *release_of(const struct summary_class *class)
 		[RESOURCE_RWLOCK] = "destroyed",  [RESOURCE_CONDITION] = "destroyed",
 		[RESOURCE_BARRIER] = "destroyed", [RESOURCE_SEMAPHORE] = "destroyed",
 	};
-
-	return words[class->known] ? words[class->known] : "released";
-}
-
-static void say_live(struct sentence *sentence, const struct summary_class *class)
-{
 	const struct summary *summary = sentence->run->summary;
 	const struct live_row *first = NULL;
 	uint64_t count = 0, bytes = 0, rows = 0;
@@ -199,15 +193,16 @@ static void say_live(struct sentence *sentence, const struct summary_class *clas
 						   : "s");
 	if (count > 1)
 		say(sentence, " from %s call site%s", COUNT(rows), PLURAL(rows));
-	say(sentence, " %s never %s, %sat ", count == 1 ? "was" : "were", release_of(class),
+	say(sentence, " %s never %s, %sat ", count == 1 ? "was" : "were",
+	    releases[class->known] ?: "released",
 	    count == 1	? ""
 	    : rows == 1 ? "all "
 			: "most ");
 	say_site(sentence, first->site->backtrace);
 }
 
-/* The kind of a finding as the table shows it. */
-static const char *word_of(const struct findings_item *item)
+static void put_item(struct table *table, const struct report_run *run, const struct live *live,
+		     const struct findings_item *item)
 {
 	static const char *const kinds[] = {
 		[FINDINGS_DEADLOCK] = "deadlock", [FINDINGS_HANG] = "hang",
@@ -219,13 +214,6 @@ static const char *word_of(const struct findings_item *item)
 		[FINDING_PEAK] = "peak",       [FINDING_SIGNALS] = "signals",
 		[FINDING_SHORT] = "temporary",
 	};
-
-	return item->kind == FINDINGS_WRONG ? wrongs[item->finding] : kinds[item->kind];
-}
-
-static void put_item(struct table *table, const struct report_run *run, const struct live *live,
-		     const struct findings_item *item)
-{
 	struct sentence sentence = { .run = run, .live = live };
 	struct table_cell *row;
 
@@ -257,31 +245,14 @@ static void put_item(struct table *table, const struct report_run *run, const st
 	if (!sentence.length)
 		return;
 	row = table_add(table);
-	table_text(table, CELL(row, findings, kind), word_of(item));
+	table_text(table, CELL(row, findings, kind),
+		   item->kind == FINDINGS_WRONG ? wrongs[item->finding] : kinds[item->kind]);
 	if (item->class)
 		table_text(table, CELL(row, findings, class), item->class->type);
 	table_text(table, CELL(row, findings, finding), sentence.text);
 	table_text(table, CELL(row, findings, report), item->report);
 	if (sentence.backtrace)
 		table_backtrace(CELL(row, findings, backtrace), sentence.backtrace);
-}
-
-/* Adds each class that has live objects and is not among the items, in the order of the screen. */
-static size_t add_live(const struct summary *summary, const struct live *live,
-		       struct findings_item *items, size_t count)
-{
-	for (size_t i = 0; i < live->count; i++) {
-		const struct summary_class *class = &summary->classes[live->items[i].site->class];
-		bool is_listed = false;
-
-		for (size_t k = 0; k < count; k++)
-			is_listed |= items[k].kind == FINDINGS_LIVE && items[k].class == class;
-		if (!is_listed)
-			items[count++] = (struct findings_item){ .kind = FINDINGS_LIVE,
-								 .class = class,
-								 .report = "leaks" };
-	}
-	return count;
 }
 
 static void summary_report_put(struct table *table, const struct summary_class *class)
@@ -335,7 +306,20 @@ static void summary_report_end(void *state, struct tables *tables)
 	if (summary->processes.count && suppress_fill(&suppress, run->options, &err) == 0) {
 		live_collect(&live, summary, run->naming, &suppress);
 		count = findings_list(summary, &live.leaks, items);
-		count = add_live(summary, &live, items, count);
+		/* add each class that has live objects and is not among the items */
+		for (size_t i = 0; i < live.count; i++) {
+			const struct summary_class *class =
+				&summary->classes[live.items[i].site->class];
+			bool is_listed = false;
+
+			for (size_t k = 0; k < count; k++)
+				is_listed |=
+					items[k].kind == FINDINGS_LIVE && items[k].class == class;
+			if (!is_listed)
+				items[count++] = (struct findings_item){ .kind = FINDINGS_LIVE,
+									 .class = class,
+									 .report = "leaks" };
+		}
 		for (size_t i = 0; i < count; i++)
 			put_item(table, run, &live, &items[i]);
 		live_free(&live);

@@ -324,25 +324,6 @@ static void add_site(const struct judge *judge, const struct table *table,
 	}
 }
 
-/* Adds the numbers of the baseline that the part is compared with. */
-static void add_base(const struct baseline *baseline, const struct part *part,
-		     const struct table *table, struct value *value)
-{
-	cleanup_free char *start =
-		memory_format("%s.%s\t", part->row->name, table->facts.columns[part->column].name);
-
-	for (size_t i = 0; baseline && i < baseline->entries.count; i++) {
-		const struct baseline_entry *entry = baseline->entries.items[i];
-
-		if (strncmp(entry->key, start, strlen(start)) != 0)
-			continue;
-		if (source_of(part->row)->how != LIMIT_LARGEST)
-			value->base += entry->number;
-		else if (entry->number > value->base)
-			value->base = entry->number;
-	}
-}
-
 /*
  * Returns the numbers of all rows, without what the baseline has for the same paths. Records them
  * for a new baseline. pool: for the keys.
@@ -390,6 +371,7 @@ static void measure_part(const struct judge *judge, struct paths *paths, const s
 	const struct table *one = table_of(judge->one, part->table);
 	const struct table *table = one ? one : table_of(judge->other, part->table);
 	cleanup_free struct counted *rows = NULL;
+	cleanup_free char *start = NULL;
 	struct pool pool = { 0 };
 	bool group_counts = false, has_error;
 	int last;
@@ -399,7 +381,18 @@ static void measure_part(const struct judge *judge, struct paths *paths, const s
 	last = (int)table->facts.column_count - 1;
 	has_error =
 		part->column < last && table->facts.columns[part->column + 1].kind == TABLE_ERROR;
-	add_base(judge->baseline, part, table, value);
+	/* add the numbers of the baseline that the part is compared with */
+	start = memory_format("%s.%s\t", part->row->name, table->facts.columns[part->column].name);
+	for (size_t i = 0; judge->baseline && i < judge->baseline->entries.count; i++) {
+		const struct baseline_entry *entry = judge->baseline->entries.items[i];
+
+		if (strncmp(entry->key, start, strlen(start)) != 0)
+			continue;
+		if (how != LIMIT_LARGEST)
+			value->base += entry->number;
+		else if (entry->number > value->base)
+			value->base = entry->number;
+	}
 	rows = count_rows(judge, paths, part, table, &pool);
 	for (size_t i = 0; i < table->rows.count; i++) {
 		struct counted *row = &rows[i];

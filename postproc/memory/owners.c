@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "postproc/report/report.h"
@@ -254,29 +255,21 @@ static int by_bytes(const void *one, const void *two)
 	return ORDER(b->bytes, a->bytes) ?: ORDER(a->holder, b->holder);
 }
 
-/* Returns an array, to be freed, with the rank of each holder; rank 0 retains the most. */
-static uint32_t *rank_holders(const struct holders_state *state)
+static void owners_end(void *user, struct tables *tables)
 {
+	struct holders_state *state = user;
+	struct table *table = tables_begin(tables, TABLE_owners);
 	size_t count = state->holders.count;
-	struct ranked *ranked = memory_alloc((count + 1) * sizeof(*ranked));
-	uint32_t *ranks = memory_alloc((count + 1) * sizeof(*ranks));
+	cleanup_free struct ranked *ranked = memory_alloc((count + 1) * sizeof(*ranked));
+	cleanup_free uint32_t *ranks = memory_alloc((count + 1) * sizeof(*ranks));
+	struct table_cell *row;
 
+	/* rank 0 retains the most */
 	for (size_t i = 0; i < count; i++)
 		ranked[i] = (struct ranked){ state->holders.items[i].bytes, (uint32_t)i };
 	qsort(ranked, count, sizeof(*ranked), by_bytes);
 	for (size_t i = 0; i < count; i++)
 		ranks[ranked[i].holder] = (uint32_t)i;
-	free(ranked);
-	return ranks;
-}
-
-static void owners_end(void *user, struct tables *tables)
-{
-	struct holders_state *state = user;
-	struct table *table = tables_begin(tables, TABLE_owners);
-	uint32_t *ranks = rank_holders(state);
-	struct table_cell *row;
-
 	if (state->scans)
 		table_note(table,
 			   "%" PRIu64 " blocks were scanned; %" PRIu64 " of them (%" PRIu64
@@ -285,7 +278,7 @@ static void owners_end(void *user, struct tables *tables)
 	else
 		table_note(table, "memory was not scanned: record with --scan=exit, or run "
 				  "`holdtrace report leaks --scan PID`");
-	for (size_t i = 0; i < state->holders.count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct holder *holder = &state->holders.items[i];
 
 		if (!holder->count)
@@ -314,7 +307,6 @@ static void owners_end(void *user, struct tables *tables)
 		table_number(CELL(row, retained, count), below->count);
 		table_backtrace(CELL(row, retained, backtrace), below->backtrace);
 	}
-	free(ranks);
 }
 
 const struct report report_owners = {

@@ -532,27 +532,12 @@ static void drop_result(struct resident_state *state)
 	}
 }
 
-static void find_pinner(struct resident_state *state, struct resident_process *process)
-{
-	const struct sites *sites = ledger_sites(state->run->ledger);
-	const struct site *found = NULL;
-
-	for (uint32_t i = 1; i < sites->list.count; i++) {
-		const struct resident_site *entry = tally_find(state->tally, TALLY_OF_PROCESS, i);
-
-		if (!entry || entry->pinned_free <= process->pinner.pinned_free)
-			continue;
-		process->pinner = *entry;
-		found = sites_at(sites, i);
-	}
-	if (found && found->backtrace)
-		process->backtrace = report_site(state->run, found);
-}
-
 static void join(struct resident_state *state)
 {
 	const struct summary_process *current = summary_current(state->run->summary);
 	const struct residence *residence = &state->residence;
+	const struct sites *sites = ledger_sites(state->run->ledger);
+	const struct site *pinner = NULL;
 	struct resident_process *process;
 
 	drop_result(state);
@@ -587,7 +572,16 @@ static void join(struct resident_state *state)
 		process->resident += mapping->resident;
 		process->swapped += mapping->swapped;
 	}
-	find_pinner(state, process);
+	for (uint32_t i = 1; i < sites->list.count; i++) {
+		const struct resident_site *entry = tally_find(state->tally, TALLY_OF_PROCESS, i);
+
+		if (!entry || entry->pinned_free <= process->pinner.pinned_free)
+			continue;
+		process->pinner = *entry;
+		pinner = sites_at(sites, i);
+	}
+	if (pinner && pinner->backtrace)
+		process->backtrace = report_site(state->run, pinner);
 	map_clear(&state->page_of);
 	state->pages.count = 0;
 	free(state->uses);

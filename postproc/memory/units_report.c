@@ -55,22 +55,6 @@ struct units_state {
 	struct map threads; /* key: thread; value: the same, of its last call */
 };
 
-/* Joins the points in pairs, so that each point covers twice as many marks. */
-static void merge_points(struct unit_point *points)
-{
-	for (size_t i = 0; i < UNIT_POINTS / 2; i++) {
-		struct unit_point from = points[2 * i], next = points[2 * i + 1];
-
-		if (next.units > 0) {
-			from.units = next.units;
-			from.most = next.most > from.most ? next.most : from.most;
-			from.low = next.low < from.low ? next.low : from.low;
-		}
-		points[i] = from;
-	}
-	memset(points + UNIT_POINTS / 2, 0, UNIT_POINTS / 2 * sizeof(*points));
-}
-
 static struct unit_point *new_points(struct pool *pool)
 {
 	return pool_zalloc(pool, UNIT_POINTS * sizeof(struct unit_point));
@@ -82,10 +66,24 @@ static struct unit_point *new_points(struct pool *pool)
  */
 static void reach(struct units_state *state, struct entry *entry, uint64_t marks, unsigned shift)
 {
-	if (!entry->points)
-		entry->points = new_points(&state->pool);
-	for (; entry->shift < shift; entry->shift++)
-		merge_points(entry->points);
+	struct unit_point *points = entry->points;
+
+	if (!points)
+		points = entry->points = new_points(&state->pool);
+	for (; entry->shift < shift; entry->shift++) {
+		/* join the points in pairs, so that each point covers twice as many marks */
+		for (size_t i = 0; i < UNIT_POINTS / 2; i++) {
+			struct unit_point from = points[2 * i], next = points[2 * i + 1];
+
+			if (next.units > 0) {
+				from.units = next.units;
+				from.most = next.most > from.most ? next.most : from.most;
+				from.low = next.low < from.low ? next.low : from.low;
+			}
+			points[i] = from;
+		}
+		memset(points + UNIT_POINTS / 2, 0, UNIT_POINTS / 2 * sizeof(*points));
+	}
 	while (entry->marks < marks) {
 		uint64_t at = entry->marks >> shift, end = (at + 1) << shift;
 		struct unit_point *point = &entry->points[at];

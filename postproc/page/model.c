@@ -612,19 +612,6 @@ static void split_processes(struct model_state *state, struct folding *folding)
 				       state->numbers.items[i].process % state->processes;
 }
 
-static void put_owners(const struct model_state *state, struct table *table)
-{
-	const struct summary *summary = state->run->summary;
-
-	for (size_t i = 0; i < summary->processes.count; i++) {
-		const struct summary_process *process = &summary->processes.items[i];
-		struct table_cell *row = table_add(table);
-
-		table_text(table, CELL(row, process_list, program), process->name);
-		table_number(CELL(row, process_list, pid), process->pid);
-	}
-}
-
 static void model_end(void *user, struct tables *tables)
 {
 	struct model_state *state = user;
@@ -662,11 +649,18 @@ static void model_end(void *user, struct tables *tables)
 	put_places(state, &folding, tables_begin(tables, TABLE_sites));
 	put_spans(state, tables_begin(tables, TABLE_spans));
 	put_highs(state, tables_begin(tables, TABLE_highs));
-	put_owners(state, tables_begin(tables, TABLE_process_list));
+
+	struct table *table = tables_begin(tables, TABLE_process_list);
+
+	for (size_t i = 0; i < state->run->summary->processes.count; i++) {
+		const struct summary_process *process = &state->run->summary->processes.items[i];
+		struct table_cell *row = table_add(table);
+
+		table_text(table, CELL(row, process_list, program), process->name);
+		table_number(CELL(row, process_list, pid), process->pid);
+	}
 	put_waits(state, tables_begin(tables, TABLE_waits_by_step));
-
-	struct table *table = tables_begin(tables, TABLE_marks);
-
+	table = tables_begin(tables, TABLE_marks);
 	for (size_t i = 0; i < state->marks.count; i++) {
 		struct table_cell *row = table_add(table);
 

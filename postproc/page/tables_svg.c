@@ -300,26 +300,6 @@ static void put_graph(struct out *out, struct graph *graph, const char *title, d
 
 /* ---- the file ---- */
 
-/*
- * Draws the graphs of a group below each other, beginning at `top`. out NULL: draws nothing, but
- * adds up heights. Returns the position below the last graph.
- */
-static double walk_group(struct graph *graph, const struct table *table, struct out *out,
-			 double top)
-{
-	const char *name = graph->group->name ? graph->group->name : table->facts.name;
-
-	for (int run = 0; run <= graph->is_comparison; run++) {
-		graph->run = (enum tables_run)run;
-		if (!read_group(graph, table))
-			break;
-		if (out)
-			put_graph(out, graph, name, top);
-		top += HEAD + (double)(graph->height * ROW);
-	}
-	return top;
-}
-
 static bool is_drawn(const struct table *table)
 {
 	return column_of(&table->facts, TABLE_BRANCH) >= 0 || tables_is_comparison(&table->facts);
@@ -339,8 +319,17 @@ static double walk_graphs(struct graph *graph, struct out *out)
 
 		graph->is_comparison = tables_is_comparison(&table->facts);
 		for (size_t g = 0; is_drawn(table) && g < table->groups.count; g++) {
+			const char *name = table->groups.items[g].name ?: table->facts.name;
+
 			graph->group = &table->groups.items[g];
-			top = walk_group(graph, table, out, top);
+			for (int run = 0; run <= graph->is_comparison; run++) {
+				graph->run = (enum tables_run)run;
+				if (!read_group(graph, table))
+					break;
+				if (out)
+					put_graph(out, graph, name, top);
+				top += HEAD + (double)(graph->height * ROW);
+			}
 		}
 	}
 	return top + ROW;

@@ -219,35 +219,37 @@ int calltree_finish(struct calltree *tree, struct error *err)
 /* ---- one thread: converts pre-order to a queue for each level ---- */
 
 /*
- * Closes the innermost open call. On each level, calls are closed in the order in which they began.
- * now_ns: when the thread entered its next call; CALLTREE_NEVER: there is none. A call without a
- * recorded return ends at that time.
+ * Closes the innermost open calls until `count` are left. On each level, calls are closed in the
+ * order in which they began. now_ns: when the thread entered its next call, or CALLTREE_NEVER if it
+ * entered no other. A call without a recorded return ends at that time.
  */
-static void close_call(struct calltree *tree, uint64_t now_ns)
+static void close_down_to(struct calltree *tree, uint32_t count, uint64_t now_ns)
 {
-	struct calltree_open *open = &tree->open[--tree->open_count];
-	struct calltree_node *node = &open->node;
-	uint64_t most = tree->open_count ? open[-1].node.leave_ns : CALLTREE_NEVER;
-	struct calltree_level *level = &tree->levels[tree->open_count];
+	while (tree->open_count > count) {
+		struct calltree_open *open = &tree->open[--tree->open_count];
+		struct calltree_node *node = &open->node;
+		uint64_t most = tree->open_count ? open[-1].node.leave_ns : CALLTREE_NEVER;
+		struct calltree_level *level = &tree->levels[tree->open_count];
 
-	if (open->is_inferred)
-		node->leave_ns = open->newest_ns;
-	else if (open->until_ns == CALLTREE_NEVER)
-		node->leave_ns = within(now_ns, open->newest_ns, node->leave_ns);
-	else if (open->is_unwound && now_ns != CALLTREE_NEVER)
-		node->leave_ns = within(now_ns, node->leave_ns, most);
-	if (tree->open_count && open[-1].newest_ns < node->leave_ns)
-		open[-1].newest_ns = node->leave_ns;
-	if (tree->open_count >= tree->levels_used)
-		tree->levels_used = tree->open_count + 1;
-	if (tree->open_count >= tree->level_count)
-		tree->level_count = tree->open_count + 1;
-	if (!level->nodes)
-		level->nodes = memory_alloc(CALLTREE_BLOCK * sizeof(*level->nodes));
-	level->nodes[level->count++ % CALLTREE_BLOCK] = *node;
-	if (level->count % CALLTREE_BLOCK == 0)
-		*ARRAY_ADD(&level->blocks) = spill_append(&tree->spill, level->nodes,
-							  CALLTREE_BLOCK * sizeof(*level->nodes));
+		if (open->is_inferred)
+			node->leave_ns = open->newest_ns;
+		else if (open->until_ns == CALLTREE_NEVER)
+			node->leave_ns = within(now_ns, open->newest_ns, node->leave_ns);
+		else if (open->is_unwound && now_ns != CALLTREE_NEVER)
+			node->leave_ns = within(now_ns, node->leave_ns, most);
+		if (tree->open_count && open[-1].newest_ns < node->leave_ns)
+			open[-1].newest_ns = node->leave_ns;
+		if (tree->open_count >= tree->levels_used)
+			tree->levels_used = tree->open_count + 1;
+		if (tree->open_count >= tree->level_count)
+			tree->level_count = tree->open_count + 1;
+		if (!level->nodes)
+			level->nodes = memory_alloc(CALLTREE_BLOCK * sizeof(*level->nodes));
+		level->nodes[level->count++ % CALLTREE_BLOCK] = *node;
+		if (level->count % CALLTREE_BLOCK == 0)
+			*ARRAY_ADD(&level->blocks) = spill_append(
+				&tree->spill, level->nodes, CALLTREE_BLOCK * sizeof(*level->nodes));
+	}
 }
 
 static bool contains(const struct calltree_open *open, const struct calltree_record *record)
@@ -285,30 +287,6 @@ static void open_call(struct calltree *tree, const struct calltree_record *recor
 	open->last_enter = open->newest_ns = *last = open->node.enter_ns;
 	*(parent ? &parent->node.children : &tree->root_children) += 1;
 	tree->open_count++;
-}
-
-/*
- * Returns how many open entries to keep: those up to the innermost call that encloses the record,
- * and the steps of paths directly inside that call.
- */
-static uint32_t count_around(const struct calltree *tree, const struct calltree_record *record)
-{
-	uint32_t kept = tree->open_count;
-
-	for (uint32_t i = kept; i > 0; i--) {
-		if (tree->open[i - 1].is_inferred)
-			continue;
-		if (contains(&tree->open[i - 1], record))
-			break;
-		kept = i - 1;
-	}
-	return kept;
-}
-
-static void close_down_to(struct calltree *tree, uint32_t count, uint64_t now_ns)
-{
-	while (tree->open_count > count)
-		close_call(tree, now_ns);
 }
 
 static const struct calltree_path *path_of(const struct calltree *tree, uint32_t number)
@@ -388,8 +366,19 @@ int calltree_next_thread(struct calltree *tree, uint64_t *handle, uint64_t *chil
 	tree->place = tree->record.place;
 	while (tree->has_record && record->place >> 32 == number) {
 		bool is_other_life = record->place != tree->place;
-		uint32_t kept = is_other_life ? 0 : count_around(tree, record);
+		uint32_t kept = is_other_life ? 0 : tree->open_count;
 
+		/*
+		 * keep the entries up to the innermost call that encloses the record, and the steps
+		 * of paths directly inside that call
+		 */
+		for (uint32_t i = kept; i > 0; i--) {
+			if (tree->open[i - 1].is_inferred)
+				continue;
+			if (contains(&tree->open[i - 1], record))
+				break;
+			kept = i - 1;
+		}
 		close_down_to(tree, kept - (kept == CALLTREE_LEVELS), record->enter_ns);
 		if (tree->paths)
 			open_steps(tree, record);

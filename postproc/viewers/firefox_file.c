@@ -96,22 +96,6 @@ static uint32_t stack_of(struct firefox *file, const struct trace_node *backtrac
 	return node ? node - 1 : 0;
 }
 
-static void put_stack_table(struct firefox *file)
-{
-	size_t count = file->node_list.count;
-
-	json_open(&file->json, "stackTable", '{');
-	COLUMN(file, "frame", count,
-	       json_unsigned(&file->json, (uint32_t)file->node_list.items[i] - 1));
-	COLUMN(file, "prefix", count,
-	       put_known(file, file->node_list.items[i] >> 32,
-			 (file->node_list.items[i] >> 32) - 1));
-	put_constant(file, "category", count, 0);
-	put_constant(file, "subcategory", count, 0);
-	json_add_unsigned(&file->json, "length", count);
-	json_end(&file->json);
-}
-
 /*
  * Writes the table of frames. Each frame has a function with the same index; strings 2i and 2i + 1
  * are the name and the file of function i.
@@ -136,23 +120,6 @@ static void put_frame_tables(struct firefox *file)
 	json_end(&file->json);
 }
 
-static void put_function_table(struct firefox *file)
-{
-	size_t count = file->frame_list.count;
-
-	json_open(&file->json, "funcTable", '{');
-	COLUMN(file, "name", count, json_unsigned(&file->json, 2 * i));
-	COLUMN(file, "isJS", count, json_bool(&file->json, false));
-	COLUMN(file, "relevantForJS", count, json_bool(&file->json, false));
-	put_constant(file, "resource", count, -1);
-	COLUMN(file, "fileName", count,
-	       put_known(file, *file->frame_list.items[i]->function->file, 2 * i + 1));
-	put_constant(file, "lineNumber", count, NOTHING);
-	put_constant(file, "columnNumber", count, NOTHING);
-	json_add_unsigned(&file->json, "length", count);
-	json_end(&file->json);
-}
-
 static void put_empty(struct firefox *file, const char *key, const char *const *columns)
 {
 	json_open(&file->json, key, '{');
@@ -173,10 +140,30 @@ static void put_tables(struct firefox *file)
 	static const char *const resources[] = { "lib", "name", "host", "type", NULL };
 	static const char *const symbols[] = { "libIndex", "address", "name", "functionSize",
 					       NULL };
+	size_t nodes = file->node_list.count, frames = file->frame_list.count;
 
-	put_stack_table(file);
+	json_open(&file->json, "stackTable", '{');
+	COLUMN(file, "frame", nodes,
+	       json_unsigned(&file->json, (uint32_t)file->node_list.items[i] - 1));
+	COLUMN(file, "prefix", nodes,
+	       put_known(file, file->node_list.items[i] >> 32,
+			 (file->node_list.items[i] >> 32) - 1));
+	put_constant(file, "category", nodes, 0);
+	put_constant(file, "subcategory", nodes, 0);
+	json_add_unsigned(&file->json, "length", nodes);
+	json_end(&file->json);
 	put_frame_tables(file);
-	put_function_table(file);
+	json_open(&file->json, "funcTable", '{');
+	COLUMN(file, "name", frames, json_unsigned(&file->json, 2 * i));
+	COLUMN(file, "isJS", frames, json_bool(&file->json, false));
+	COLUMN(file, "relevantForJS", frames, json_bool(&file->json, false));
+	put_constant(file, "resource", frames, -1);
+	COLUMN(file, "fileName", frames,
+	       put_known(file, *file->frame_list.items[i]->function->file, 2 * i + 1));
+	put_constant(file, "lineNumber", frames, NOTHING);
+	put_constant(file, "columnNumber", frames, NOTHING);
+	json_add_unsigned(&file->json, "length", frames);
+	json_end(&file->json);
 	put_empty(file, "resourceTable", resources);
 	put_empty(file, "nativeSymbols", symbols);
 	json_open(&file->json, "stringArray", '[');

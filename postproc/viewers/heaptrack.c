@@ -170,8 +170,7 @@ static uint32_t string_of(struct heaptrack *file, const char *text)
 	if (!entry || entry->value)
 		return entry ? entry->value : 0;
 	entry->value = ++file->string_count;
-	/* replace control characters by question marks, because a line break would end the string
-	 */
+	/* replace control characters, because a line break would end the string */
 	length = strnlen(text, NAME_MOST);
 	copy = memory_text_part(text, length);
 	for (size_t i = 0; i < length; i++)

@@ -191,36 +191,24 @@ static void put_indent(struct out *out, unsigned depth)
 		out_char(out, ' ');
 }
 
-/*
- * Returns the children sorted by size, the largest first. *shown: how many of them have a line of
- * their own.
- */
-static struct node **sort_children(const struct node *node, uint64_t least, uint32_t *shown)
-{
-	struct node **list = memory_zalloc(node->count + 1, sizeof(struct node *));
-	uint32_t count = 0;
-
-	for (struct node *child = node->children; child; child = child->next)
-		list[count++] = child;
-	qsort(list, count, sizeof(struct node *), by_bytes);
-	for (*shown = 0; *shown < count && list[*shown]->bytes >= least; ++*shown)
-		;
-	/* a single remaining call site gets a line of its own: it would need a line anyway */
-	if (*shown + 1 == count)
-		++*shown;
-	return list;
-}
-
 static void put_node(struct out *out, const struct node *node, unsigned depth, uint64_t least)
 {
-	uint32_t shown;
-	struct node **list = sort_children(node, least, &shown);
+	cleanup_free struct node **list = memory_zalloc(node->count + 1, sizeof(struct node *));
 	cleanup_free char *name =
 		node->frame ? stacks_describe(node->frame)
 			    : memory_text("(heap allocation functions) malloc/new/new[], "
 					  "--alloc-fns, etc.");
+	uint32_t count = 0, shown = 0;
 	uint64_t bytes = 0;
 
+	for (struct node *child = node->children; child; child = child->next)
+		list[count++] = child;
+	qsort(list, count, sizeof(struct node *), by_bytes);
+	while (shown < count && list[shown]->bytes >= least)
+		shown++;
+	/* a single remaining call site gets a line of its own: it would need a line anyway */
+	if (shown + 1 == count)
+		shown++;
 	put_indent(out, depth);
 	out_format(out, "n%" PRIu32 ": %" PRIu64 " ", shown + (shown < node->count), node->bytes);
 	out_name(out, name, strlen(name), ESCAPE_ALL);
@@ -236,7 +224,6 @@ static void put_node(struct out *out, const struct node *node, unsigned depth, u
 			   " places, all below massif's threshold (1.00%%)\n",
 			   bytes, node->count - shown);
 	}
-	free(list);
 }
 
 static void put_snapshot(struct out *out, uint64_t number, uint64_t ns, uint64_t bytes,

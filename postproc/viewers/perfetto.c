@@ -348,25 +348,9 @@ static void end_dump(struct perfetto *file, const char *heap, uint32_t pid, uint
 	perfetto_dump(&file->packets, time_ns);
 }
 
-/* Dumps the allocations and the live memory of a class by call site. */
-static void dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint64_t time_ns)
-{
-	const struct sites *sites = ledger_sites(file->run->ledger);
-
-	for (uint32_t i = 1; i < sites->list.count; i++) {
-		const struct site *site = sites_at(sites, i);
-		const struct heap_entry *entry =
-			site->class == class ? tally_entry(file->heap, i) : NULL;
-
-		if (entry && entry->acquired.count)
-			add_sample(file, report_site(file->run, site), entry->acquired,
-				   entry->held);
-	}
-	end_dump(file, ledger_class(file->run->ledger, class)->type, pid, time_ns);
-}
-
 static void dump_process(struct perfetto *file, const struct summary_process *process)
 {
+	const struct sites *sites = ledger_sites(file->run->ledger);
 	struct map_entry *image = map_put(&file->images, 0, process->pid);
 	struct ledger_held held;
 	uint64_t *last, time_ns;
@@ -389,9 +373,21 @@ static void dump_process(struct perfetto *file, const struct summary_process *pr
 		entry->held.count += held.count;
 		entry->held.bytes += held.bytes;
 	}
-	for (uint32_t i = 0; i < ledger_class_count(file->run->ledger); i++)
-		if (ledger_class(file->run->ledger, i)->has_bytes)
-			dump_class(file, i, process->pid, time_ns);
+	/* dump the allocations and the live memory of each class by call site */
+	for (uint32_t class = 0; class < ledger_class_count(file->run->ledger); class ++) {
+		if (!ledger_class(file->run->ledger, class)->has_bytes)
+			continue;
+		for (uint32_t i = 1; i < sites->list.count; i++) {
+			const struct site *site = sites_at(sites, i);
+			const struct heap_entry *entry =
+				site->class == class ? tally_entry(file->heap, i) : NULL;
+
+			if (entry && entry->acquired.count)
+				add_sample(file, report_site(file->run, site), entry->acquired,
+					   entry->held);
+		}
+		end_dump(file, ledger_class(file->run->ledger, class)->type, process->pid, time_ns);
+	}
 }
 
 /* ---- the fold ---- */
