@@ -12,8 +12,8 @@
 #define STAP_SDT_ARG_CONSTRAINT nr /* no operand that is relative to %fs */
 #include <sys/sdt.h>
 #else
-#define DTRACE_PROBE1(provider, probe, ...)
-#define DTRACE_PROBE3(provider, probe, ...)
+#define DTRACE_PROBE1(provider, probe, ...) ((void)0)
+#define DTRACE_PROBE3(provider, probe, ...) ((void)0)
 #endif
 
 #include "call.h"
