@@ -25,7 +25,10 @@ bool window_read_memory(struct dwarf_memory *memory, uintptr_t address, uintptr_
 
 #if ARCH_CHAINS
 
-/* Return addresses that were accepted, by hash. Threads overwrite each other's entries. */
+/*
+ * Words that were asked about, by hash: return addresses, and the complements of words that are
+ * none. Threads overwrite each other's entries.
+ */
 #define RETURNS_BITS 9
 static SPARSE uintptr_t returns[1 << RETURNS_BITS];
 
@@ -65,13 +68,14 @@ static bool is_after_call(uintptr_t ip)
 static bool is_return_address(uintptr_t ip)
 {
 	uintptr_t *known = place_in(returns, RETURNS_BITS, ip);
+	uintptr_t entry = __atomic_load_n(known, __ATOMIC_RELAXED);
+	bool is_accepted;
 
-	if (__atomic_load_n(known, __ATOMIC_RELAXED) == ip)
-		return ip != 0;
-	if (!is_after_call(ip))
-		return false;
-	__atomic_store_n(known, ip, __ATOMIC_RELAXED);
-	return true;
+	if (entry == ip || entry == ~ip)
+		return entry == ip && ip != 0;
+	is_accepted = is_after_call(ip);
+	__atomic_store_n(known, is_accepted ? ip : ~ip, __ATOMIC_RELAXED);
+	return is_accepted;
 }
 
 /*
