@@ -31,7 +31,6 @@
 
 static const uint8_t arch_syscall_code[] = { 0x01, 0x00, 0x00, 0xd4,   /* svc #0 */
 					     0xc0, 0x03, 0x5f, 0xd6 }; /* ret */
-#define ARCH_SYSCALL_LENGTH 4u
 /* the vDSO's code that returns from a signal handler: mov x8, #rt_sigreturn; svc #0 */
 static const uint8_t arch_restorer_code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
 

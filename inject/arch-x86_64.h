@@ -17,7 +17,6 @@
 #define ARCH_FORGETS_CALLS 0
 
 static const uint8_t arch_syscall_code[] = { 0x0f, 0x05, 0xc3 }; /* syscall; ret */
-#define ARCH_SYSCALL_LENGTH 2u
 /* libc's code that returns from a signal handler: mov $rt_sigreturn, %rax; syscall */
 static const uint8_t arch_restorer_code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 

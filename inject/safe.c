@@ -89,7 +89,6 @@ static const char *judge_jumps(const struct remote *remote)
 	const struct target *target = remote->target;
 	uint64_t pc = arch_pc(&remote->state);
 	const struct mapping *map = maps_at(&target->subject.maps, pc);
-	uint8_t code[ARCH_SYSCALL_LENGTH];
 
 	/*
 	 * The only allocator is libc's, which releases its locks in its own code, and safe_judge()
@@ -103,16 +102,17 @@ static const char *judge_jumps(const struct remote *remote)
 		if (about_memory[i] == arch_number(&remote->state))
 			return "a system call that an allocator may have made";
 	/*
-	 * The thread is in or just after a system call. This is safe even in unlock code, which
-	 * makes its system call (futex) only after it has released the lock.
+	 * The thread is in a system call. This is safe even in unlock code, which makes its system
+	 * call (futex) only after it has released the lock. An interrupt just after a system call
+	 * is not enough: the number of the call is then unknown, so it may have been one of those
+	 * above, from an allocator that holds its lock.
 	 */
-	if (ARCH_FORGETS_CALLS && remote->state.is_at_call)
-		return NULL;
-	if (!subject_get(&target->subject, pc - sizeof(code), code, sizeof(code)) &&
-	    !memcmp(code, arch_syscall_code, sizeof(code)))
+	if (arch_number(&remote->state) >= 0)
 		return NULL;
 	if (pc >= target->code_low && pc < target->code_high)
 		return "libc, perhaps called by an allocator";
+	if (map && !strcmp(map->path, "[vdso]"))
+		return "the vDSO, perhaps called by an allocator";
 	return target->has_malloc && pc >= target->program_low && pc < target->program_high
 		       ? "the code of a program that contains its own allocator"
 		       : NULL;

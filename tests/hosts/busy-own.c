@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * busy-own [slow | sleeps | new | rests | trims]: a program to be attached to that has an allocator
- * of its own (own-pool.c), and is nearly always in it, with a lock: a loader that was called then
- * would wait for that lock for ever. slow: instead it sleeps, and its allocator takes so long that
- * loading a library does. sleeps: so it does, and from SIGUSR1 on frees as slowly. new: by operator
- * new, which sleeps with the lock. rests: in a function of the allocator that has no name for it.
- * trims: there it gives memory back. Ends at SIGTERM, with status 1 if a block was not what it
- * should be, or a library could not be loaded. busy-pool: has it in a library.
+ * busy-own [slow | sleeps | new | rests | trims | returns]: a program to be attached to that has an
+ * allocator of its own (own-pool.c), and is nearly always in it, with a lock: a loader that was
+ * called then would wait for that lock for ever. slow: instead it sleeps, and its allocator takes
+ * so long that loading a library does. sleeps: so it does, and from SIGUSR1 on frees as slowly.
+ * new: by operator new, which sleeps with the lock. rests: in a function of the allocator that has
+ * no name for it. trims: there it gives memory back. returns: there a system call has just
+ * returned. Ends at SIGTERM, with status 1 if a block was not what it should be, or a library could
+ * not be loaded. busy-pool: has it in a library.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -25,6 +26,7 @@ void *_Znwm(size_t size);
 void _ZdlPv(void *address);
 void pool_rest(void);
 void pool_trim(void);
+void pool_return(void);
 
 static void free_slowly(int number)
 {
@@ -73,6 +75,7 @@ int main(int argc, char **argv)
 	bool sleeps = argc > 1 && !strcmp(argv[1], "sleeps");
 	bool rests = argc > 1 && !strcmp(argv[1], "rests");
 	bool trims = argc > 1 && !strcmp(argv[1], "trims");
+	bool returns = argc > 1 && !strcmp(argv[1], "returns");
 	bool by_new = argc > 1 && !strcmp(argv[1], "new");
 	unsigned long rounds = 0, wrong = 0;
 
@@ -95,9 +98,11 @@ int main(int argc, char **argv)
 			pool_rest();
 		if (trims)
 			pool_trim();
+		if (returns)
+			pool_return();
 		/* a moment outside, one of some thousand */
-		if (rounds++ % (by_new ? 16 : trims ? 1 : 1024) == 0)
-			usleep(trims ? 1000 : 50);
+		if (rounds++ % (by_new ? 16 : trims || returns ? 1 : 1024) == 0)
+			usleep(trims || returns ? 1000 : 50);
 	}
 	wrong += !rests && !loads();
 	printf("rounds %lu wrong %lu\n", rounds, wrong);

@@ -2,10 +2,14 @@
 /* An allocator with a lock, and operator new by other code than malloc: part of busy-own, or a
  * library. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
@@ -19,6 +23,7 @@ void *_Znwm(size_t size);
 void _ZdlPv(void *address);
 void pool_rest(void);
 void pool_trim(void);
+void pool_return(void);
 
 int pool_is_slow, pool_frees_slowly;
 
@@ -137,6 +142,48 @@ void pool_trim(void)
 	}
 	pthread_mutex_unlock(&lock);
 }
+
+#if defined(__x86_64__)
+extern const char pool_spin[];
+
+static void leave_spin(int number, siginfo_t *info, void *context)
+{
+	greg_t *pc = &((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+
+	(void)number, (void)info;
+	if (*pc == (greg_t)(uintptr_t)pool_spin)
+		*pc += 2;
+}
+
+/*
+ * Holds the lock at the instruction after a system call, where the kernel does not say which call
+ * it was, until a timer's signal. An interrupt finds a thread there that gives memory back.
+ */
+void pool_return(void)
+{
+	static const struct itimerval soon = { { 0, 2000 }, { 0, 2000 } }, never;
+	struct sigaction action = { .sa_sigaction = leave_spin, .sa_flags = SA_SIGINFO };
+	long number = SYS_getpid;
+
+	sigaction(SIGALRM, &action, NULL);
+	pthread_mutex_lock(&lock);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	__asm__ volatile("syscall\n"
+			 ".globl pool_spin\n"
+			 "pool_spin:\n"
+			 "1: jmp 1b"
+			 : "+a"(number)
+			 :
+			 : "rcx", "r11", "memory");
+	setitimer(ITIMER_REAL, &never, NULL);
+	pthread_mutex_unlock(&lock);
+}
+#else
+void pool_return(void)
+{
+	pool_trim();
+}
+#endif
 
 void _ZdlPv(void *address)
 {
