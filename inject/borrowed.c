@@ -477,6 +477,14 @@ static bool is_loaders(const struct target *target, uint64_t address)
 						  strstr(map[-1].path, "/ld-linux"));
 }
 
+/* Whether the thread waits for a lock of libc. FUTEX_WAKE, of a thread that unlocks, is no wait. */
+static bool waits_for_lock(const struct arch_state *state)
+{
+	return arch_number(state) == SYS_futex &&
+	       (arch_argument(state, 1) & FUTEX_CMD_MASK) == FUTEX_WAIT &&
+	       (uint32_t)arch_argument(state, 2) == LOCK_CONTENDED;
+}
+
 /*
  * Whether the thread, which waits for the lock at address `lock`, already owns another lock of the
  * loader: one of the two that precede `lock` in memory. Returns true also if the owners cannot be
@@ -511,9 +519,7 @@ static bool waits_for_itself(const struct remote *remote, const struct arch_stat
 	} mutex;
 	int32_t self = proc_own_number(remote->target->subject.pid, remote->thread);
 
-	if (arch_number(state) != SYS_futex ||
-	    (arch_argument(state, 1) & FUTEX_CMD_MASK) != FUTEX_WAIT ||
-	    (uint32_t)arch_argument(state, 2) != LOCK_CONTENDED ||
+	if (!waits_for_lock(state) ||
 	    subject_get(&remote->target->subject, arch_argument(state, 0), &mutex, sizeof(mutex)))
 		return false;
 	return mutex.lock == LOCK_CONTENDED && mutex.owner == (self ? self : remote->thread) &&
@@ -568,8 +574,7 @@ static int look_after(struct remote *remote, const uint64_t *before, bool is_lat
 	 * The owner of this lock of the loader may wait for this thread, which itself owns no lock
 	 * of the loader yet.
 	 */
-	if (arch_number(&state) == SYS_futex &&
-	    is_loaders(remote->target, arch_argument(&state, 0)) &&
+	if (waits_for_lock(&state) && is_loaders(remote->target, arch_argument(&state, 0)) &&
 	    !has_taken(remote, arch_argument(&state, 0)))
 		status = -EDEADLK;
 	else if (is_late && waits_for_itself(remote, &state))
