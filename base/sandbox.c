@@ -268,7 +268,9 @@ static bool limit_resources(const struct sandbox_options *options, bool files)
 {
 	bool done = set_limit(RLIMIT_CORE, 0);
 
-	if (!options->writable[0] && !options->may_start && !options->may_grow)
+	if (options->grows_to)
+		done &= set_limit(RLIMIT_FSIZE, options->grows_to);
+	else if (!options->writable[0] && !options->may_start)
 		done &= set_limit(RLIMIT_FSIZE, files ? UNPACKED_MAX : 0);
 	if (!options->may_start)
 		done &= set_limit(RLIMIT_NOFILE, SANDBOX_FILES_MAX);
@@ -334,7 +336,7 @@ static void describe_wall(enum sandbox_wall wall, const struct sandbox_options *
 	case SANDBOX_LIMITS:
 		snprintf(line, size, "%s",
 			 options->may_start ? "no core file"
-			 : options->writable[0] || options->may_grow
+			 : options->writable[0] || options->grows_to == UINT64_MAX
 				 ? "limits on descriptors"
 				 : "limits on descriptors and file sizes");
 		break;

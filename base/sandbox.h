@@ -9,6 +9,7 @@
  */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #define SANDBOX_WRITABLE_MAX 4
 #define SANDBOX_FILES_MAX    64 /* maximum number of descriptors that the process may have open */
@@ -30,7 +31,8 @@ struct sandbox_options {
 	bool opens_nothing;
 	bool may_start;	  /* may create child processes and send signals to them */
 	bool may_execute; /* may execute programs */
-	bool may_grow;	  /* may write to open files without a size limit */
+	/* the size in bytes to which it may extend open files; 0: a small limit */
+	uint64_t grows_to;
 	/* directories in which the process may change files; NULL ends the list */
 	const char *writable[SANDBOX_WRITABLE_MAX];
 };

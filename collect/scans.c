@@ -13,10 +13,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collect/spawn.h"
@@ -378,6 +380,27 @@ static void on_message(struct collector *collector, struct member *member, const
 	}
 }
 
+/* Stores why a scanner that has closed its socket ended before its result was complete. */
+static void say_death(struct scan *scan)
+{
+	int status = spawn_end(&scan->pid);
+
+	if (!WIFSIGNALED(status))
+		snprintf(scan->failure, sizeof(scan->failure),
+			 "the scanner ended with status %d before it was done: scan again",
+			 WEXITSTATUS(status));
+	else if (WTERMSIG(status) == SIGKILL)
+		snprintf(
+			scan->failure, sizeof(scan->failure),
+			"the scanner was killed by SIGKILL, as the kernel does if memory is short: "
+			"free memory or raise the limit of the control group, and scan again");
+	else
+		snprintf(scan->failure, sizeof(scan->failure),
+			 "the scanner was killed by signal %d (%s): report this as a fault of "
+			 "holdtrace",
+			 WTERMSIG(status), strsignal(WTERMSIG(status)));
+}
+
 /* Receives all messages that have arrived. Returns false if the scan is over. */
 static bool scan_receive(struct collector *collector, struct member *member, uint64_t now_ns)
 {
@@ -390,7 +413,8 @@ static bool scan_receive(struct collector *collector, struct member *member, uin
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			return true;
 		if (got <= 0) {
-			scan_finish(collector, member, "the scanner ended before it was done");
+			say_death(member->scan);
+			scan_finish(collector, member, member->scan->failure);
 			return false;
 		}
 		message[got] = '\0';

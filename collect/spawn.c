@@ -64,12 +64,15 @@ int spawn_start(pid_t *pid, const char *name, char **argv, const int *descriptor
 	return rc;
 }
 
-void spawn_end(pid_t *pid)
+int spawn_end(pid_t *pid)
 {
+	int status = 0;
+
 	if (*pid > 0) {
 		kill(*pid, SIGKILL);
-		while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
+		while (waitpid(*pid, &status, 0) < 0 && errno == EINTR)
 			;
 	}
 	*pid = 0;
+	return status;
 }

@@ -24,7 +24,10 @@ int spawn_start(pid_t *pid, const char *name, char **argv, const int *descriptor
 int spawn_clean(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 		char *const *argv, char *const *environment);
 
-/* Kills a helper that was started, and waits for it. */
-void spawn_end(pid_t *pid);
+/*
+ * Kills a helper that was started, and waits for it. Returns its status as waitpid() does: that of
+ * its own end if it had already begun to end.
+ */
+int spawn_end(pid_t *pid);
 
 #endif

@@ -371,7 +371,7 @@ int main(int argc, char **argv)
 	}
 	resource_limits_begin();
 	/* the trace is hostile input; all files were opened before the sandbox */
-	sandbox_enter(&(struct sandbox_options){ .may_grow = true });
+	sandbox_enter(&(struct sandbox_options){ .grows_to = UINT64_MAX });
 	keep.old = atoi(argv[1]);
 	keep.exchange = answers_to = atoi(argv[3]);
 	memory_set_end(end_without_memory);

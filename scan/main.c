@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,9 @@
 #define RETRY_NS 20000000u
 #define RETRIES	 500  /* attempts to read the trace up to the cut: 10 s in all */
 #define CUT_MS	 2000 /* limit of the stop if the collector does not answer */
+
+/* The result of ten million blocks has 0.8 GB. A larger result is a failed write, not a signal. */
+static const struct sandbox_options scan_rights = { .grows_to = SCAN_RESULT_MOST };
 
 static const char usage[] =
 	"Usage: holdtrace-scan PID NUMBER SOCKET RESULT EXITING LIGHT\n"
@@ -349,14 +353,13 @@ static int write_report(const struct scan *scan, struct error *err)
 
 static int run_scan(struct scan *scan, struct error *err)
 {
-	static const struct sandbox_options nothing;
 	int rc = scan->exiting ? 0 : stop_await_consent(&scan->process, err);
 
 	if (rc == 0)
 		rc = take_moment(scan, err);
 	if (rc)
 		return rc;
-	sandbox_enter(&nothing);
+	sandbox_enter(&scan_rights);
 	if (scan->process.is_light)
 		return write_report(scan, err);
 	rc = read_live(scan, err);
@@ -414,13 +417,12 @@ static bool lacks_mappings(const struct process *process, const struct live *liv
 static int run_core(struct scan *scan, int core, const char *const *paths, size_t count,
 		    struct error *err)
 {
-	static const struct sandbox_options nothing;
 	struct core_stream stream;
 	struct live_reading reading = { .beat = beat, .user = scan };
 	char text[128];
 	int rc;
 
-	sandbox_enter(&nothing);
+	sandbox_enter(&scan_rights);
 	rc = process_read_core(&scan->process, core, err);
 	if (rc == 0)
 		rc = core_stream_find(&stream, &scan->process, paths, count, err);
@@ -503,6 +505,7 @@ int main(int argc, char **argv)
 	scan.begun_ns = clock_ns();
 	memory_set_end(end_without_memory);
 	resource_limits_begin();
+	signal(SIGXFSZ, SIG_IGN);
 	if (is_core) {
 		scan.socket = -1;
 		if (argc < 5) {

@@ -124,6 +124,18 @@ static bool grows(void)
 	return fd >= 0 && pwrite(fd, "text", 4, 1 << 30) == 4;
 }
 
+#define LIMIT_OF_FILE (1ull << 30)
+
+/* A write at the limit fails, and a write before it succeeds. */
+static bool grows_to_limit(void)
+{
+	int fd = memfd_create("long", MFD_CLOEXEC);
+
+	signal(SIGXFSZ, SIG_IGN);
+	return fd >= 0 && pwrite(fd, "text", 4, LIMIT_OF_FILE - 4) == 4 &&
+	       pwrite(fd, "text", 4, LIMIT_OF_FILE) < 0 && errno == EFBIG;
+}
+
 static void *nothing(void *argument)
 {
 	return argument;
@@ -296,8 +308,10 @@ int main(void)
 	ok(can(opens_nothing, &none), "/dev/null is written");
 	ok(can(unpacks, &none), "and unpacked in memory");
 	ok(can(threads, &none), "and there may be threads");
-	ok(!can(grows, &none) && can(grows, &(struct sandbox_options){ .may_grow = true }),
-	   "what is open grows without a bound if wished for");
+	ok(!can(grows, &none) && can(grows, &(struct sandbox_options){ .grows_to = UINT64_MAX }),
+	   "an open file can be extended without a limit if the options say so");
+	ok(can(grows_to_limit, &(struct sandbox_options){ .grows_to = LIMIT_OF_FILE }),
+	   "an open file can be extended up to the limit of the options, and no further");
 	ok(can(makes_file, &writer) && can(writes_existing, &writer),
 	   "a directory is written to if wished for");
 	ok(can(forks, &parent), "and children");
