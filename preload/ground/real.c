@@ -345,6 +345,21 @@ static void *find_linked(const char *name)
 }
 
 /*
+ * Before glibc 2.36, dlsym(RTLD_NEXT) may find the oldest version of a function (bug 14932 of
+ * glibc), and condition variables of that version are another struct. bound: what dlsym found.
+ * Returns the default version if `linked`, the default version of the first module that has one, is
+ * of the same module; else returns `bound`.
+ */
+static void *default_version(void *linked, void *bound)
+{
+	struct loaded first, second;
+
+	if (linked == bound || loader_find(linked, &first) || loader_find(bound, &second))
+		return bound;
+	return first.link_map == second.link_map ? linked : bound;
+}
+
+/*
  * Looks up all functions by dlsym. The allocator's functions come into use only when all are known,
  * so that all of dlsym's own allocations come from the pool. But an allocator that precedes this
  * library gets these allocations (before glibc 2.34 the first dlsym makes one, and each missing
@@ -360,7 +375,8 @@ static void ask_for_all(void **found)
 			*where_is(i) = found[i];
 	}
 	for (unsigned int i = 0; i < NAMES; i++)
-		found[i] = found[i] ? find_bound(real_name(i)) : NULL;
+		if (found[i])
+			found[i] = default_version(found[i], find_bound(real_name(i)));
 	loader_forget_error();
 }
 
