@@ -60,6 +60,6 @@ int main(void)
 	if (recvmsg(ends[1], (struct msghdr *)8, MSG_DONTWAIT) != -1 || errno != EFAULT)
 		return 1;
 	expect_print();
-	printf("= 2 recvmsg<*\n= 2 recvmmsg<*\n");
+	printf("= 2 recvmsg<fd>*\n= 2 recvmmsg<fd>*\n");
 	return 0;
 }
