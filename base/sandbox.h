@@ -31,7 +31,10 @@ struct sandbox_options {
 	bool opens_nothing;
 	bool may_start;	  /* may create child processes and send signals to them */
 	bool may_execute; /* may execute programs */
-	/* the size in bytes to which it may extend open files; 0: a small limit */
+	/*
+	 * bytes to which it may extend open files. 0: any number if it has `writable` or may_start;
+	 * else 256 MiB, or none if the kernel cannot forbid that it opens files for writing
+	 */
 	uint64_t grows_to;
 	/* directories in which the process may change files; NULL ends the list */
 	const char *writable[SANDBOX_WRITABLE_MAX];

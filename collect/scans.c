@@ -390,10 +390,10 @@ static void say_death(struct scan *scan)
 			 "the scanner ended with status %d before it was done: scan again",
 			 WEXITSTATUS(status));
 	else if (WTERMSIG(status) == SIGKILL)
-		snprintf(
-			scan->failure, sizeof(scan->failure),
-			"the scanner was killed by SIGKILL, as the kernel does if memory is short: "
-			"free memory or raise the limit of the control group, and scan again");
+		snprintf(scan->failure, sizeof(scan->failure),
+			 "the scanner was killed by SIGKILL. The kernel does this if memory is "
+			 "short, and after ten minutes of processor time: scan again when more "
+			 "memory is free");
 	else
 		snprintf(scan->failure, sizeof(scan->failure),
 			 "the scanner was killed by signal %d (%s): report this as a fault of "

@@ -118,6 +118,7 @@ static void find_dominators(struct search *search)
 	for (uint32_t i = 1; i <= search->count; i++)
 		places[i].dominator = places[i].parent;
 	for (uint32_t i = search->count; i > 1; i--) {
+		graph_beat(search->graph, i);
 		places[i].semi = places[i].parent;
 		for (uint32_t k = places[i].first; k != GRAPH_NONE;
 		     k = search->leads.items[k].next) {
@@ -177,6 +178,7 @@ void graph_dominate(struct graph *graph)
 			at = places[at].parent;
 			continue;
 		}
+		graph_beat(graph, search.leads.count);
 		if (!place[to])
 			at = number_node(&search, to, from);
 		lead = search.leads.count < GRAPH_NONE ? ARRAY_ADD(&search.leads) : memory_none();

@@ -147,6 +147,7 @@ void graph_connect(struct graph *graph, const struct words *words, uint64_t (*sl
 		uint64_t usable = slack ? slack(block->size) : block->size;
 		struct words_walk walk;
 
+		graph_beat(graph, i);
 		graph->starts[i] = graph->edges.count;
 		if (usable > block->size && end - block->address == block->size)
 			behind = end + (usable - block->size);
@@ -177,6 +178,7 @@ void graph_locate(struct graph *graph, const struct words *words)
 		uint64_t end = graph_end(graph, i) + SLACK_MOST, address, word;
 		struct words_walk walk = words_begin(words, graph->blocks[i].address, end);
 
+		graph_beat(graph, i);
 		/* blocks without edges are skipped; most have none */
 		if (graph->starts[i] == graph->starts[i + 1])
 			continue;
@@ -243,6 +245,7 @@ static void flood(struct marking *marking)
 	for (; marking->done < marking->queued; marking->done++) {
 		uint32_t block = marking->queue[marking->done];
 
+		graph_beat(graph, marking->done);
 		for (uint64_t i = graph->starts[block]; i < graph->starts[block + 1]; i++)
 			if (EDGE_STRENGTH(graph->edges.items[i]) <= marking->strength)
 				reach_block(marking, EDGE_TARGET(graph->edges.items[i]), block, 0,
@@ -347,9 +350,11 @@ static void part_lost(struct graph *graph)
 	parting.open = numbers + count * 3;
 	parting.path = numbers + count * 4;
 	parting.leads = numbers + count * 5;
-	for (uint32_t i = 0; i < graph->count; i++)
+	for (uint32_t i = 0; i < graph->count; i++) {
+		graph_beat(graph, i);
 		if (is_lost(graph, i) && !parting.number[i])
 			search_component(&parting, i);
+	}
 	for (uint32_t i = 0; i < graph->count; i++)
 		for (uint64_t k = graph->starts[i]; is_lost(graph, i) && k < graph->starts[i + 1];
 		     k++) {

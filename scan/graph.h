@@ -61,6 +61,9 @@ struct graph {
 	uint32_t count;
 	ARRAY_OF(struct graph_hit) hits;
 	uint32_t root_count;
+	/* is called regularly by functions that take long; NULL: is not called */
+	void (*beat)(void *user);
+	void *user; /* the argument of beat() */
 
 	/*
 	 * indexed by block: results of graph_mark(). A parent is a block, `count` plus the number
@@ -89,6 +92,13 @@ struct graph {
 	uint64_t *starts;
 	ARRAY_OF(uint32_t) edges; /* the target; its strength is in the upper bits */
 };
+
+/* Calls beat() if step number `step` is one of those at which it is called. */
+static inline void graph_beat(const struct graph *graph, uint64_t step)
+{
+	if (step % 0x10000 == 0 && graph->beat)
+		graph->beat(graph->user);
+}
 
 /*
  * Takes ownership of `blocks` and sorts them. If two blocks have the same address, keeps the newer

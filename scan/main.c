@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,9 +25,6 @@
 #define RETRY_NS 20000000u
 #define RETRIES	 500  /* attempts to read the trace up to the cut: 10 s in all */
 #define CUT_MS	 2000 /* limit of the stop if the collector does not answer */
-
-/* The result of ten million blocks has 0.8 GB. A larger result is a failed write, not a signal. */
-static const struct sandbox_options scan_rights = { .grows_to = SCAN_RESULT_MOST };
 
 static const char usage[] =
 	"Usage: holdtrace-scan PID NUMBER SOCKET RESULT EXITING LIGHT\n"
@@ -321,6 +319,8 @@ static int analyse(struct scan *scan, struct error *err)
 	live->blocks.items = NULL;
 	if (rc)
 		return error_system(err, -rc, "cannot examine %zu blocks", live->blocks.count);
+	graph->beat = beat;
+	graph->user = scan;
 	frames_find(scan->names, &scan->process);
 	beat(scan);
 	graph_connect(graph, &process->words, dead_allocator(process) ? NULL : usable_size);
@@ -351,6 +351,22 @@ static int write_report(const struct scan *scan, struct error *err)
 	return report_write(&report, scan->result, err);
 }
 
+/*
+ * Limits the result to half of the memory that the scanner may use: the scanner needs some 150
+ * bytes for each block, and the result some 85. A write beyond the limit fails, because SIGXFSZ is
+ * ignored.
+ */
+static void give_up_rights(void)
+{
+	struct sandbox_options rights = { .grows_to = SCAN_RESULT_MOST };
+	struct rlimit memory;
+
+	if (getrlimit(RLIMIT_AS, &memory) == 0 && memory.rlim_cur / 2 < SCAN_RESULT_MOST)
+		rights.grows_to = memory.rlim_cur / 2;
+	signal(SIGXFSZ, SIG_IGN);
+	sandbox_enter(&rights);
+}
+
 static int run_scan(struct scan *scan, struct error *err)
 {
 	int rc = scan->exiting ? 0 : stop_await_consent(&scan->process, err);
@@ -359,7 +375,7 @@ static int run_scan(struct scan *scan, struct error *err)
 		rc = take_moment(scan, err);
 	if (rc)
 		return rc;
-	sandbox_enter(&scan_rights);
+	give_up_rights();
 	if (scan->process.is_light)
 		return write_report(scan, err);
 	rc = read_live(scan, err);
@@ -372,10 +388,7 @@ static int run_scan(struct scan *scan, struct error *err)
 
 /* ---- core files ---- */
 
-/*
- * Writes the start of the result for a core file: the text, or, if the scan failed, "!" and the
- * reason.
- */
+/* Writes the start of the result for a core file. */
 static int write_head(const struct scan *scan, const char *text, struct error *err)
 {
 	size_t size = strlen(text) + 1;
@@ -383,6 +396,16 @@ static int write_head(const struct scan *scan, const char *text, struct error *e
 	return write(scan->result, text, size) == (ssize_t)size
 		       ? 0
 		       : error_system(err, errno, "cannot write the results of the scan");
+}
+
+/* Writes "!" and the reason over the start of the result, a part of which may have been written. */
+static void write_failure(const struct scan *scan, const char *reason)
+{
+	char text[ERROR_TEXT_MAX + 2];
+	int length = snprintf(text, sizeof(text), "!%s", reason);
+
+	if (pwrite(scan->result, text, (size_t)length + 1, 0) < 0)
+		errno = 0;
 }
 
 /*
@@ -422,7 +445,7 @@ static int run_core(struct scan *scan, int core, const char *const *paths, size_
 	char text[128];
 	int rc;
 
-	sandbox_enter(&scan_rights);
+	give_up_rights();
 	rc = process_read_core(&scan->process, core, err);
 	if (rc == 0)
 		rc = core_stream_find(&stream, &scan->process, paths, count, err);
@@ -476,11 +499,9 @@ static struct scan scan;
 
 static void end_without_memory(void)
 {
-	struct error ignored;
-
 	stop_end(&scan.process);
 	if (scan.socket < 0)
-		write_head(&scan, "!out of memory during the scan", &ignored);
+		write_failure(&scan, "out of memory during the scan");
 	else
 		send_message(&scan, SCAN_FAILED, "out of memory during the scan");
 	_exit(1);
@@ -488,8 +509,7 @@ static void end_without_memory(void)
 
 int main(int argc, char **argv)
 {
-	struct error err = { 0 }, ignored;
-	char text[ERROR_TEXT_MAX + 1];
+	struct error err = { 0 };
 	int about = options_about(argc, argv, usage);
 	bool is_core = argc > 1 && !strcmp(argv[1], "core");
 
@@ -505,7 +525,6 @@ int main(int argc, char **argv)
 	scan.begun_ns = clock_ns();
 	memory_set_end(end_without_memory);
 	resource_limits_begin();
-	signal(SIGXFSZ, SIG_IGN);
 	if (is_core) {
 		scan.socket = -1;
 		if (argc < 5) {
@@ -518,8 +537,7 @@ int main(int argc, char **argv)
 		if (run_core(&scan, atoi(argv[2]), (const char *const *)argv + 4, (size_t)argc - 4,
 			     &err) == 0)
 			return 0;
-		snprintf(text, sizeof(text), "!%s", err.text);
-		write_head(&scan, text, &ignored);
+		write_failure(&scan, err.text);
 		return 1;
 	}
 	if (run_scan(&scan, &err)) {

@@ -355,6 +355,13 @@ static void test_depth(void)
 }
 
 /* A table of pointers to that many blocks behind it: each is found where it stands. */
+static void count_beat(void *user)
+{
+	unsigned int *beats = user;
+
+	(*beats)++;
+}
+
 static void test_table(void)
 {
 	enum { MANY = 100000, TABLE = (MANY * 8 + 4095) / 4096 * 4096 };
@@ -362,7 +369,8 @@ static void test_table(void)
 	uint64_t *table = calloc(1, TABLE + MANY * 16 + 4096);
 	struct ranges targets = { 0 };
 	uint64_t size = (TABLE + MANY * 16ull + 4095) & ~4095ull;
-	bool is_right = true;
+	unsigned int beats = 0;
+	bool is_right = true, is_heard;
 
 	if (!blocks || !table)
 		abort();
@@ -373,13 +381,26 @@ static void test_table(void)
 	}
 	if (graph_begin(&graph, blocks, MANY + 1))
 		abort();
+	graph.beat = count_beat;
+	graph.user = &beats;
 	ranges_add(&targets, BASE, BASE + size);
 	words_add(&words, &targets, BASE, table, size);
 	graph_connect(&graph, &words, NULL);
-	finish(0);
+	is_heard = beats >= 2;
+	beats = 0;
+	graph_mark(&graph, 0);
+	is_heard &= beats >= 2;
+	beats = 0;
+	graph_dominate(&graph);
+	is_heard &= beats >=
+		    3; /* two in the search, one in the computation from the last to the second */
+	beats = 0;
+	graph_locate(&graph, &words);
+	is_heard &= beats >= 2;
 	for (uint32_t i = 1; i <= MANY; i++)
 		is_right &= graph.parents[i] == 0 && graph.from[i] == BASE + 8ull * (i - 1);
 	ok(is_right, "each of 100,000 pointers of a table is found");
+	ok(is_heard, "each step of a long scan of a graph says that it is still at work");
 	free(table);
 	ranges_free(&targets);
 	end();
