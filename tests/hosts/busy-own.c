@@ -5,9 +5,9 @@
  * called then would wait for that lock for ever. slow: instead it sleeps, and its allocator takes
  * so long that loading a library does. sleeps: so it does, and from SIGUSR1 on frees as slowly.
  * new: by operator new, which sleeps with the lock. rests: in a function of the allocator that has
- * no name for it. trims: there it gives memory back. returns: there a system call has just
- * returned. Ends at SIGTERM, with status 1 if a block was not what it should be, or a library could
- * not be loaded. busy-pool: has it in a library.
+ * no name for it. trims: there it gives memory back. returns: there it is just
+ * after a system call (on x86-64; elsewhere it trims). Ends at SIGTERM, with status 1 if a block
+ * was not what it should be, or a library could not be loaded. busy-pool: has it in a library.
  */
 #include <dlfcn.h>
 #include <pthread.h>

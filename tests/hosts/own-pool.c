@@ -156,8 +156,8 @@ static void leave_spin(int number, siginfo_t *info, void *context)
 }
 
 /*
- * Holds the lock at the instruction after a system call, where the kernel does not say which call
- * it was, until a timer's signal. An interrupt finds a thread there that gives memory back.
+ * Holds the lock at the instruction after a system call until a timer's signal. If a thread is
+ * stopped there, the kernel does not say which call it was.
  */
 void pool_return(void)
 {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Causes events of each class, in threads, generators, coroutines, handlers of exceptions, recursion, callbacks of C
-functions and code objects that die. Prints for each line how often it called a C function there:
-COUNT TAB CALL TAB NAME FILE LINE TAB ... (innermost first, at most 8 frames).
+"""Calls C functions that cause events of each class, in threads, generators, coroutines, handlers of exceptions,
+recursion, callbacks of C functions and code objects that die. Writes to SAID, for each function and backtrace, how often
+it was called: COUNT TAB CALL TAB NAME FILE LINE TAB ... (innermost first, at most 8 frames).
 
 python-classes.py ROUNDS SAID"""
 import asyncio

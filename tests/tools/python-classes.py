@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Whether the calls of a trace have the Python lines, and are as many at each line, as tests/hosts/python-classes.py
-printed: a line for each difference, then the number of events of each class.
+"""Compares the Python lines of the calls of a trace with SAID, which tests/hosts/python-classes.py wrote: prints the
+first differences, then the number of events of each class.
 
-tests/tools/python-classes.py TRACE SAID [MINIMUM]    MINIMUM: of events of each class"""
+tests/tools/python-classes.py TRACE SAID [MINIMUM]    MINIMUM: events that each class must have"""
 
 import collections
 import sys
@@ -32,7 +32,7 @@ with holdtrace.open(sys.argv[1]) as trace:
             for_backtrace[event.backtrace] = [f"{f.function} {f.file} {f.line or 0}" for f in frames]
         frames = for_backtrace[event.backtrace]
         key = "\t".join([call] + frames)
-        # calls that the program did not note, as those of the import system, have no line of its list
+        # the import system and the end of the program make calls that the program did not note
         if key not in expected:
             continue
         classes[event.resource] += 1
