@@ -12,10 +12,12 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/order.h"
 #include "before_kinds.h"
 #include "notes.h"
 #include "process/maps.h"
+#include "process/proc.h"
 
 /* Linux's default limit of mappings for a process */
 #define RANGES_MOST 65536u
@@ -93,7 +95,9 @@ static bool add_part(struct collect_before *before, const struct mapping *mappin
 static struct collect_before *read_ranges(int32_t pid)
 {
 	struct collect_before *before = calloc(1, sizeof(*before));
-	bool is_known = before && maps_read(&before->maps, pid) == 0;
+	cleanup_fd int pagemap = proc_open(pid, 0, "pagemap");
+	bool is_known = before && maps_read(&before->maps, pid) == 0 &&
+			maps_split(&before->maps, pagemap) == 0;
 
 	for (size_t i = 0; is_known && i < before->maps.count && i < RANGES_MOST; i++)
 		is_known = add_part(before, &before->maps.items[i]);

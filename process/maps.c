@@ -14,7 +14,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "process/pagemap.h"
 #include "process/proc.h"
+
+#define GUARDS 64 /* regions that one request returns */
 
 int maps_read(struct maps *maps, int32_t pid)
 {
@@ -66,6 +69,63 @@ void maps_free(struct maps *maps)
 	free(maps->items);
 	free(maps->text);
 	*maps = (struct maps){ 0 };
+}
+
+static int add_part(struct maps *split, const struct mapping *of, uint64_t from, uint64_t to,
+		    unsigned flags)
+{
+	struct mapping *place = from < to ? ARRAY_ADD(split) : NULL;
+
+	if (from >= to)
+		return 0;
+	if (!place)
+		return -ENOMEM;
+	*place = *of;
+	place->from = from;
+	place->to = to;
+	place->flags = flags;
+	return 0;
+}
+
+/* Adds a mapping, or its parts. */
+static int split_mapping(struct maps *split, const struct mapping *mapping, int pagemap)
+{
+	struct pagemap_region guards[GUARDS];
+	struct pagemap_scan scan = { .size = sizeof(scan),
+				     .start = mapping->from,
+				     .end = mapping->to,
+				     .regions = (uintptr_t)guards,
+				     .region_count = GUARDS,
+				     .any_of = PAGEMAP_GUARD,
+				     .wanted = PAGEMAP_GUARD };
+	unsigned flags = mapping->flags;
+	int count = *mapping->path || flags & MAPPING_SHARED ? 0 : GUARDS;
+	int rc = 0;
+
+	while (!rc && count == GUARDS && scan.start < scan.end) {
+		count = ioctl(pagemap, PAGEMAP_REQUEST, &scan);
+		for (int i = 0; !rc && i < count; i++) {
+			flags |= MAPPING_SPLIT;
+			rc = add_part(split, mapping, scan.start, guards[i].start, flags)
+				     ?: add_part(split, mapping, guards[i].start, guards[i].end,
+						 MAPPING_SPLIT);
+			scan.start = guards[i].end;
+		}
+	}
+	return rc ?: add_part(split, mapping, scan.start, scan.end, flags);
+}
+
+int maps_split(struct maps *maps, int pagemap)
+{
+	struct maps split = { .text = maps->text };
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < maps->count; i++)
+		rc = split_mapping(&split, &maps->items[i], pagemap);
+	free(rc ? split.items : maps->items);
+	if (!rc)
+		*maps = split;
+	return rc;
 }
 
 const struct mapping *maps_at(const struct maps *maps, uint64_t address)

@@ -14,6 +14,7 @@ enum mapping_flag {
 	MAPPING_WRITE = 2,
 	MAPPING_EXECUTE = 4,
 	MAPPING_SHARED = 8,
+	MAPPING_SPLIT = 16, /* a part of a mapping; see maps_split() */
 };
 
 #define MAPPING_ACCESS (MAPPING_READ | MAPPING_WRITE | MAPPING_EXECUTE)
@@ -38,6 +39,15 @@ struct maps {
  */
 int maps_read(struct maps *maps, int32_t pid);
 void maps_free(struct maps *maps);
+
+/*
+ * Splits private memory without a name at the pages that MADV_GUARD_INSTALL made unreadable. Since
+ * glibc 2.43 these are the guards of stacks, and one mapping may contain several stacks. Afterwards
+ * the list is as with older versions: a guard is a mapping without access. All parts of a mapping
+ * that was split have MAPPING_SPLIT. pagemap: a descriptor of /proc/PID/pagemap. If the kernel
+ * cannot list such pages, or the descriptor is -1, nothing is split. Returns 0 or -ENOMEM.
+ */
+int maps_split(struct maps *maps, int pagemap);
 
 /* Returns the mapping that contains this address, or NULL. */
 const struct mapping *maps_at(const struct maps *maps, uint64_t address);

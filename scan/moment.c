@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "arena.h"
+#include "process/pagemap.h"
 #include "process/proc.h"
 
 #define CHUNK	   (1u << 20)
@@ -145,10 +145,7 @@ struct pagemap {
 #define ENTRY_PRESENT (1ull << 63)
 #define ENTRY_SWAPPED (1ull << 62)
 #define ENTRY_OF_FILE (1ull << 61)
-/*
- * A page that cannot be read (MADV_GUARD_INSTALL), as below stacks with glibc 2.43; also SWAPPED.
- */
-#define ENTRY_GUARD (1ull << 58)
+#define ENTRY_GUARD   (1ull << 58) /* see PAGEMAP_GUARD; such a page is also ENTRY_SWAPPED */
 
 /*
  * Adds pages as a new run, or extends the last run. first: number of runs of earlier ranges, which
@@ -165,59 +162,39 @@ static void add_run(struct page_runs *runs, size_t first, uint64_t from, uint64_
 		*ARRAY_ADD(runs) = (struct page_run){ from, to, state };
 }
 
-/* ---- PAGEMAP_SCAN, which older headers lack ---- */
-
-struct scan_region {
-	uint64_t start, end, categories;
-};
-
-struct scan_arguments {
-	uint64_t size, flags, start, end, walk_end, regions, region_count, most_pages;
-	uint64_t inverted, all_of, any_of, wanted;
-};
-
-#define SCAN_REQUEST _IOWR('f', 16, struct scan_arguments)
-#define SCAN_FILE    (1u << 2)
-#define SCAN_PRESENT (1u << 3)
-#define SCAN_SWAPPED (1u << 4)
-#define SCAN_ZERO    (1u << 5)
-#define SCAN_GUARD   (1u << 8)
-
 /* Returns false if the kernel does not know the request. */
 static bool list_runs(struct process *process, const struct pagemap *pagemap, uint64_t from,
 		      uint64_t to)
 {
-	struct page_runs *runs = &process->pages, *guards = &process->guards;
-	size_t first = runs->count, first_guard = guards->count;
-	uint64_t guard = pagemap->lacks_guards ? 0 : SCAN_GUARD;
-	cleanup_free struct scan_region *regions = memory_alloc(REGIONS * sizeof(*regions));
-	struct scan_arguments scan = {
+	struct page_runs *runs = &process->pages;
+	size_t first = runs->count;
+	uint64_t guard = pagemap->lacks_guards ? 0 : PAGEMAP_GUARD;
+	cleanup_free struct pagemap_region *regions = memory_alloc(REGIONS * sizeof(*regions));
+	struct pagemap_scan scan = {
 		.size = sizeof(scan),
 		.start = from,
 		.end = to,
 		.regions = (uintptr_t)regions,
 		.region_count = REGIONS,
-		.any_of = SCAN_PRESENT | SCAN_SWAPPED | guard,
-		.wanted = SCAN_PRESENT | SCAN_SWAPPED | SCAN_FILE | SCAN_ZERO | guard,
+		.any_of = PAGEMAP_PRESENT | PAGEMAP_SWAPPED | guard,
+		.wanted = PAGEMAP_PRESENT | PAGEMAP_SWAPPED | PAGEMAP_FILE | PAGEMAP_ZERO | guard,
 	};
 
 	while (scan.start < to) {
-		int count = ioctl(pagemap->fd, SCAN_REQUEST, &scan);
+		int count = ioctl(pagemap->fd, PAGEMAP_REQUEST, &scan);
 
 		if (count < 0)
 			return scan.start != from;
 		for (int i = 0; i < count; i++) {
 			uint64_t found = regions[i].categories;
 
-			if (found & guard) {
-				add_run(guards, first_guard, regions[i].start, regions[i].end, 0);
+			if (found & guard)
 				continue;
-			}
 			add_run(runs, first, regions[i].start, regions[i].end,
-				(found & SCAN_PRESENT ? PAGE_PRESENT : 0u) |
-					(found & SCAN_SWAPPED ? PAGE_SWAPPED : 0u) |
-					(found & SCAN_FILE ? PAGE_OF_FILE : 0u) |
-					(found & SCAN_ZERO ? PAGE_ZERO : 0u));
+				(found & PAGEMAP_PRESENT ? PAGE_PRESENT : 0u) |
+					(found & PAGEMAP_SWAPPED ? PAGE_SWAPPED : 0u) |
+					(found & PAGEMAP_FILE ? PAGE_OF_FILE : 0u) |
+					(found & PAGEMAP_ZERO ? PAGE_ZERO : 0u));
 		}
 		show_progress(process);
 		/*
@@ -240,9 +217,9 @@ static bool list_runs(struct process *process, const struct pagemap *pagemap, ui
 static bool read_entries(struct process *process, const struct pagemap *pagemap, uint64_t from,
 			 uint64_t to)
 {
-	struct page_runs *runs = &process->pages, *guards = &process->guards;
+	struct page_runs *runs = &process->pages;
 	uint64_t entries[ENTRIES];
-	size_t first = runs->count, first_guard = guards->count;
+	size_t first = runs->count;
 
 	while (from < to) {
 		uint64_t left = (to - from) / WORDS_PAGE;
@@ -253,9 +230,8 @@ static bool read_entries(struct process *process, const struct pagemap *pagemap,
 		if (got < (ssize_t)sizeof(*entries))
 			return false;
 		for (size_t i = 0; i < (size_t)got / sizeof(*entries); i++, from += WORDS_PAGE)
-			if (entries[i] & ENTRY_GUARD)
-				add_run(guards, first_guard, from, from + WORDS_PAGE, 0);
-			else if (entries[i] & (ENTRY_PRESENT | ENTRY_SWAPPED))
+			if (!(entries[i] & ENTRY_GUARD) &&
+			    entries[i] & (ENTRY_PRESENT | ENTRY_SWAPPED))
 				add_run(runs, first, from, from + WORDS_PAGE,
 					(entries[i] & ENTRY_PRESENT ? PAGE_PRESENT : 0u) |
 						(entries[i] & ENTRY_SWAPPED ? PAGE_SWAPPED : 0u) |
@@ -309,6 +285,38 @@ static bool read_smaps(struct process *process)
 		}
 	}
 	return true;
+}
+
+/*
+ * Reads which pages of the mappings are resident. smaps has only the sum of the parts of a mapping
+ * that maps_split() has split.
+ */
+static void read_residences(struct process *process, struct pagemap *pagemap)
+{
+	const struct maps *maps = &process->subject.maps;
+	const struct page_runs *pages = &process->pages;
+
+	/* before the memory is read, because reading brings swapped pages back */
+	process->residences = memory_zalloc(maps->count + 1, sizeof(*process->residences));
+	process->has_smaps = read_smaps(process);
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct mapping *mapping = &maps->items[i];
+		struct residence *residence = &process->residences[i];
+		size_t first = pages->count;
+
+		residence->has_runs = read_pagemap(process, pagemap, mapping->from, mapping->to);
+		if (!(mapping->flags & MAPPING_SPLIT))
+			continue;
+		residence->resident = residence->swapped = 0;
+		for (size_t k = first; k < pages->count; k++) {
+			const struct page_run *run = &pages->items[k];
+
+			if (run->state & PAGE_SWAPPED)
+				residence->swapped += run->to - run->from;
+			else if (!(run->state & PAGE_ZERO))
+				residence->resident += run->to - run->from;
+		}
+	}
 }
 
 /* ---- memory ---- */
@@ -475,14 +483,12 @@ int process_read(struct process *process, struct error *err)
 		if (strstr(ours.items[i].path, OWN_FILE))
 			*ARRAY_ADD(&process->own_files) = ours.items[i].inode;
 	maps_free(&ours);
-	/* before the memory is read, because reading brings swapped pages back */
-	process->residences = memory_zalloc(maps->count + 1, sizeof(*process->residences));
-	process->has_smaps = read_smaps(process);
 	file = subject_open(&process->subject, "pagemap");
 	pagemap.fd = file ? fileno(file) : -1;
-	for (size_t i = 0; i < maps->count; i++)
-		process->residences[i].has_runs =
-			read_pagemap(process, &pagemap, maps->items[i].from, maps->items[i].to);
+	rc = maps_split(maps, pagemap.fd);
+	if (rc)
+		return error_system(err, -rc, "cannot read the mappings of the process");
+	read_residences(process, &pagemap);
 	if (process->is_light)
 		return 0;
 	rc = read_words(process, err);

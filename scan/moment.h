@@ -99,7 +99,6 @@ struct process {
 	struct words words;
 	uint64_t read_bytes, unread_bytes;
 	struct page_runs pages;	      /* runs of present or swapped pages */
-	struct page_runs guards;      /* pages that MADV_GUARD_INSTALL made unreadable */
 	struct residence *residences; /* an entry for each mapping */
 	bool has_smaps;		      /* smaps was read into `residences` */
 	struct core core;	      /* open if subject.core is set */

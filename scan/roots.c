@@ -7,12 +7,22 @@
 #include "base/array.h"
 #include "base/order.h"
 
-/* Values of 64-bit glibc 2.26 to 2.41. Offsets are in struct malloc_state, after a heap_info. */
-#define HEAP_SIZE   0x4000000ull
-#define ARENA_BINS  112u /* offset of the bins, each of which is a pair of links */
-#define ARENA_COUNT 127u /* number of bins */
-#define ARENA_NEXT  2160u
-#define ARENA_SIZE  2200u
+#define HEAP_SIZE 0x4000000ull
+/* greatest distance in bytes of an arena from the start of its first heap */
+#define ARENA_TOP 256u
+#define BIN_COUNT 127u
+
+/* An arena of libc, which is struct malloc_state. All values are bytes. */
+struct arena_layout {
+	unsigned bins; /* offset of the bins, each of which is a pair of links */
+	unsigned next; /* offset of the link to the next arena */
+	unsigned size;
+};
+
+static const struct arena_layout arena_layouts[] = {
+	{ 112, 2160, 2200 }, /* 64-bit glibc 2.26 to 2.42 */
+	{ 24, 2072, 2112 },  /* since 2.43, which has no fast bins */
+};
 
 #define DESCRIPTOR_SELF 16    /* x86-64: offset of its own address in a thread descriptor */
 #define DESCRIPTOR_SIZE 2304u /* upper limit of the descriptor's size in bytes */
@@ -26,36 +36,37 @@ static bool is_nameless(const struct mapping *mapping)
 
 /* ---- libc's allocator ---- */
 
-/*
- * Whether the list that begins with `element` leads to data of libc. `next`: offset of the link in
- * each element.
- */
-static bool leads_to_libc(const struct process *process, uint64_t element, uint64_t next)
+static bool is_in_libc(const struct process *process, uint64_t address)
 {
-	for (unsigned i = 0; element && i < LIST_MOST; i++) {
-		const struct mapping *mapping = maps_at(&process->subject.maps, element);
+	const struct mapping *mapping = maps_at(&process->subject.maps, address);
 
-		if (mapping &&
-		    (mapping_is_libc(mapping, true) || mapping_is_of(mapping, "libpthread")))
-			return true;
-		element = words_at(&process->words, element + next);
-	}
-	return false;
+	return mapping && (mapping_is_libc(mapping, true) || mapping_is_of(mapping, "libpthread"));
 }
 
 /*
- * Whether the memory at `heap` is a heap of an arena. The arena is at the start of its first heap,
- * and each of its heaps points to the arena. Memory of the program may begin with such a pointer,
- * too, but is not in libc's list of arenas.
+ * If the memory at `heap` is a heap of an arena, returns the layout of the arena, else NULL. The
+ * arena is at the start of its first heap, and each of its heaps points to the arena. Memory of the
+ * program may begin with such a pointer, too, but is not in the list of arenas, which leads to
+ * libc's data.
  */
-static bool is_heap(const struct process *process, uint64_t heap)
+static const struct arena_layout *layout_of(const struct process *process, uint64_t heap)
 {
 	const struct words *words = &process->words;
-	uint64_t arena = words_at(words, heap), offset = arena & (HEAP_SIZE - 1);
+	uint64_t arena = words_at(words, heap), offset = arena % HEAP_SIZE;
 
-	return arena && offset >= 16 && offset <= 256 && offset % 16 == 0 &&
-	       words_at(words, arena - offset) == arena &&
-	       leads_to_libc(process, arena, ARENA_NEXT);
+	if (offset < 16 || offset > ARENA_TOP || offset % 16 ||
+	    words_at(words, arena - offset) != arena)
+		return NULL;
+	for (size_t i = 0; i < sizeof(arena_layouts) / sizeof(*arena_layouts); i++) {
+		uint64_t at = arena;
+
+		for (unsigned k = 0; k < LIST_MOST && at && at % HEAP_SIZE <= ARENA_TOP; k++) {
+			at = words_at(words, at + arena_layouts[i].next);
+			if (is_in_libc(process, at))
+				return &arena_layouts[i];
+		}
+	}
+	return NULL;
 }
 
 static void find_heaps(struct dead *dead, const struct process *process)
@@ -67,16 +78,27 @@ static void find_heaps(struct dead *dead, const struct process *process)
 		if (!strcmp(mapping->path, "[heap]"))
 			ranges_add(&dead->heaps, mapping->from, mapping->to);
 		for (; is_nameless(mapping) && heap < mapping->to; heap += HEAP_SIZE) {
+			const struct arena_layout *layout = layout_of(process, heap);
 			uint64_t end =
 				heap + HEAP_SIZE < mapping->to ? heap + HEAP_SIZE : mapping->to;
 
-			if (!is_heap(process, heap))
+			if (!layout)
 				continue;
 			ranges_add(&dead->heaps, heap, end);
-			ranges_add(&dead->ranges, heap, heap + 256 + ARENA_SIZE);
+			ranges_add(&dead->ranges, heap, heap + ARENA_TOP + layout->size);
 		}
 	}
 	ranges_settle(&dead->heaps);
+}
+
+/* Whether the main arena may be at this address: its next arena is itself or at the start of a
+ * heap. */
+static bool is_main_arena(const struct process *process, uint64_t arena,
+			  const struct arena_layout *layout)
+{
+	uint64_t next = words_at(&process->words, arena + layout->next);
+
+	return next == arena || (next && layout_of(process, next & ~(HEAP_SIZE - 1)) == layout);
 }
 
 /*
@@ -93,13 +115,13 @@ static void find_main_arena(struct dead *dead, const struct process *process,
 	while (words_next(&walk, &at, &word)) {
 		if (word != at - 16 || words_at(words, at + 8) != word)
 			continue;
-		for (unsigned i = 0; i < ARENA_COUNT; i++) {
-			uint64_t arena = at - ARENA_BINS - 16ull * i;
-			uint64_t next = words_at(words, arena + ARENA_NEXT);
+		for (unsigned i = 0; i < BIN_COUNT * 2; i++) {
+			const struct arena_layout *layout = &arena_layouts[i % 2];
+			uint64_t arena = at - layout->bins - 16ull * (i / 2);
 
-			if (next != arena && !(next && is_heap(process, next & ~(HEAP_SIZE - 1))))
+			if (!is_main_arena(process, arena, layout))
 				continue;
-			ranges_add(&dead->ranges, arena, arena + ARENA_SIZE);
+			ranges_add(&dead->ranges, arena, arena + layout->size);
 			return;
 		}
 	}
@@ -194,6 +216,17 @@ static void find_allocator(struct dead *dead, const struct process *process,
 
 /* ---- stacks ---- */
 
+/* Whether the list that begins with `element` leads to data of libc. */
+static bool leads_to_libc(const struct process *process, uint64_t element)
+{
+	for (unsigned i = 0; element && i < LIST_MOST; i++) {
+		if (is_in_libc(process, element))
+			return true;
+		element = words_at(&process->words, element);
+	}
+	return false;
+}
+
 /*
  * Whether libc lists this descriptor: libc links the descriptors of all stacks in doubly linked
  * lists that begin in its data.
@@ -204,7 +237,7 @@ static bool is_listed(const struct process *process, uint64_t descriptor)
 		uint64_t next = words_at(&process->words, at);
 
 		if (next && next != at && words_at(&process->words, next + 8) == at &&
-		    leads_to_libc(process, next, 0))
+		    leads_to_libc(process, next))
 			return true;
 	}
 	return false;
@@ -281,18 +314,6 @@ static void dead_find(struct dead *dead, const struct process *process, const st
 		if (is_nameless(mapping) && guard->to == mapping->from && !*guard->path &&
 		    !(guard->flags & MAPPING_ACCESS) && !ranges_have(&dead->heaps, mapping->from))
 			find_stack(dead, process, mapping->from, mapping->to);
-	}
-	/* since glibc 2.43, a guard is a part of a mapping, which may contain several stacks */
-	for (size_t i = 0; i < process->guards.count; i++) {
-		const struct page_run *guard = &process->guards.items[i];
-		const struct mapping *mapping = maps_at(maps, guard->from);
-		uint64_t to = mapping ? mapping->to : 0;
-
-		if (i + 1 < process->guards.count && guard[1].from < to)
-			to = guard[1].from;
-		if (mapping && guard->to < to && is_nameless(mapping) &&
-		    !ranges_have(&dead->heaps, mapping->from))
-			find_stack(dead, process, guard->to, to);
 	}
 	for (size_t i = 0; i < dead->stacks.count; i++) {
 		const struct dead_stack *stack = &dead->stacks.items[i];

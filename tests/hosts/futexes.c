@@ -501,7 +501,8 @@ struct order {
 
 static void *lock_in_order(void *argument)
 {
-	struct order order = *(struct order *)argument;
+	/* volatile, as the address of the lock is only found in memory, not in a register */
+	volatile struct order order = *(struct order *)argument;
 
 	pthread_setname_np(pthread_self(), order.name);
 	lock(order.first);
