@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* C23's frees are there for programs that ask for them, whether libc has them or not. */
+/*
+ * C23's frees are there for programs that ask for them, whether libc has them or not. Before glibc
+ * 2.35 the library hides all functions that libc lacks.
+ */
 #include "expect.h"
 
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <malloc.h>
+#include <stdlib.h>
 
 int main(void)
 {
@@ -13,7 +18,8 @@ int main(void)
 	if (!sized) {
 		/* untraced, by an older libc */
 		free(block);
-		puts("+ free_sized<memory>(0x*)");
+		puts(strtod(gnu_get_libc_version(), NULL) < 2.345 ? "- free_sized<*"
+								  : "+ free_sized<memory>(0x*)");
 		return 0;
 	}
 	if (malloc_usable_size(block) < 100)
