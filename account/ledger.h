@@ -56,7 +56,7 @@ struct ledger_item {
 };
 
 _Static_assert(sizeof(void *) != 8 || sizeof(struct ledger_item) == 64,
-	       "as large as a line of the cache: there may be millions");
+	       "an item must fill exactly one cache line");
 
 /* Sums of one class of a process. */
 struct ledger_sum {

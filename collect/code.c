@@ -364,7 +364,7 @@ static void read_map(struct code *code, int fd, void (*beat)(void *), void *cont
 		if (beat)
 			beat(context);
 	}
-	code->problem = "is too large: only a part of it was read";
+	code->problem = "is too large: holdtrace read only a part of it";
 }
 
 /* The start of a jitdump, and of each record: tools/perf/Documentation/jitdump-specification.txt */
@@ -394,7 +394,7 @@ static void read_dump(struct code *code, int fd, void (*beat)(void *), void *con
 
 	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) || header.magic != DUMP_MAGIC ||
 	    header.size < sizeof(header)) {
-		code->problem = "is no jitdump of this processor";
+		code->problem = "is not a jitdump for this processor";
 		return;
 	}
 	at = header.size;
@@ -415,7 +415,7 @@ static void read_dump(struct code *code, int fd, void (*beat)(void *), void *con
 		if (beat && !(count & 1023))
 			beat(context);
 	}
-	code->problem = "is too large: only a part of it was read";
+	code->problem = "is too large: holdtrace read only a part of it";
 }
 
 /* Why the names in a file are not believed; NULL: they are. */
@@ -426,7 +426,7 @@ static const char *find_fault(const struct code *code, int fd)
 	if (fstat(fd, &status))
 		return strerror(errno);
 	if (!S_ISREG(status.st_mode))
-		return "is no regular file";
+		return "is not a regular file";
 	if (status.st_uid != code->uid)
 		return "belongs to another user than the process";
 	if (status.st_mode & S_IWOTH)

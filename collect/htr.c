@@ -18,7 +18,8 @@ inline_ bool is_full(const struct htr *htr)
 
 /* All columns get the size that the largest column, `others`, needs. */
 #define COLUMN_ROOM (HTR_OTHERS_FULL + 2 * HTR_EVENT_MOST)
-_Static_assert(COLUMN_ROOM >= (EVENTS_MAX + 1) * 2 * HTR_VARINT_MAX, "numbers of all events fit");
+_Static_assert(COLUMN_ROOM >= (EVENTS_MAX + 1) * 2 * HTR_VARINT_MAX,
+	       "a column must hold two numbers of each event");
 
 #define COLUMNS_ROOM ((HTR_COLUMN_COUNT + 1) * (size_t)COLUMN_ROOM)
 
@@ -250,7 +251,8 @@ static uint32_t shape_number(struct htr *htr, const struct draft *draft, struct 
 	return (*recent)->id;
 }
 
-_Static_assert(HTR_VALUE_COUNT <= 16 && HTR_RULE_COUNT <= 16, "struct htr_key has room");
+_Static_assert(HTR_VALUE_COUNT <= 16 && HTR_RULE_COUNT <= 16,
+	       "struct htr_key has at most 16 values and 16 rules");
 
 /* Like shape_number(), but for a call on the fast path. Usually `kind` has the shape already. */
 inline_ uint32_t shape_of_kind(struct htr *htr, const struct draft *draft, struct htr_kind *kind)
@@ -265,8 +267,9 @@ inline_ uint32_t shape_of_kind(struct htr *htr, const struct draft *draft, struc
 }
 
 _Static_assert(HTR_VALUE_COUNT + HTR_RULE_COUNT + 4 <= 32 && HTR_DEPTH_MAX < 1u << 4,
-	       "they have room in half a word");
-_Static_assert(HTR_KIND_SHAPES == 1u << (32 - 28), "shape_of_kind() shifts so far");
+	       "shape_of_kind() packs these values into 32 bits");
+_Static_assert(HTR_KIND_SHAPES == 1u << (32 - 28),
+	       "shape_of_kind() takes the index from the 4 highest bits");
 
 /* ---- events ---- */
 

@@ -300,7 +300,7 @@ static bool knows_secret(const struct listener *listener, uint64_t contract,
 }
 
 _Static_assert(sizeof(struct arena_hello) != sizeof(struct control_request),
-	       "messages are distinguished by their size");
+	       "the listener distinguishes these messages by their size");
 
 /* number of threads that are closing a descriptor */
 static uint32_t closings;

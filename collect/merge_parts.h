@@ -31,7 +31,7 @@ struct batch {
 #define BATCH_SIZE (64u << 10)
 #define BATCH_ROOM (BATCH_SIZE - (uint32_t)sizeof(struct batch))
 
-_Static_assert(BATCH_ROOM >= ARENA_RECORD_MAX, "any record fits");
+_Static_assert(BATCH_ROOM >= ARENA_RECORD_MAX, "a batch must hold the largest record");
 
 /*
  * The order of records of different threads at equal times: first releases, then records that

@@ -366,7 +366,8 @@ union header {
 	};
 };
 
-_Static_assert(sizeof(union header) == 8 && offsetof(struct record, time) == 8, "as in a record");
+_Static_assert(sizeof(union header) == 8 && offsetof(struct record, time) == 8,
+	       "the header differs from struct record");
 
 /* Takes a finished record. Returns false if there is no memory: the record stays in the ring. */
 static bool take_record(struct merge *merge, struct reader *reader, union header header,

@@ -243,7 +243,8 @@ struct pidfd_info_64 {
 #define PIDFD_INFO_EXIT_BIT (1u << 3)
 #define PIDFD_GET_INFO_64   _IOWR(0xFF, 11, struct pidfd_info_64)
 
-_Static_assert(sizeof(struct pidfd_info_64) == 64, "as the kernel has it");
+_Static_assert(sizeof(struct pidfd_info_64) == 64,
+	       "the size differs from the kernel's first version of the struct");
 
 static bool reaped_code(int pidfd, int *code)
 {

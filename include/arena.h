@@ -311,7 +311,7 @@ struct slot {
 };
 
 #define ARENA_SLOT_SIZE 8192u
-_Static_assert(sizeof(struct slot) <= ARENA_SLOT_SIZE, "a slot has two pages");
+_Static_assert(sizeof(struct slot) <= ARENA_SLOT_SIZE, "a slot must fit into ARENA_SLOT_SIZE");
 
 enum slot_state {
 	SLOT_UNUSED,
@@ -420,7 +420,7 @@ struct own_marks {
  * one thread and no calls touches only this page.
  */
 #define ARENA_HEAD_SIZE 1024u
-_Static_assert(sizeof(struct arena) <= ARENA_HEAD_SIZE, "slots lie behind the head");
+_Static_assert(sizeof(struct arena) <= ARENA_HEAD_SIZE, "the head must fit in front of the slots");
 
 enum spare_state {
 	SPARE_FREE,
@@ -448,7 +448,8 @@ struct arena_spare {
 };
 
 #define ARENA_SPARE_SIZE 1024u
-_Static_assert(sizeof(struct arena_spare) <= ARENA_SPARE_SIZE, "spares are counted by it");
+_Static_assert(sizeof(struct arena_spare) <= ARENA_SPARE_SIZE,
+	       "a spare must fit into ARENA_SPARE_SIZE");
 
 /*
  * All chunks of a process are in one sparse file, whose size is set once. The process and the
@@ -660,7 +661,7 @@ enum short_form {
 #define SHORT_NO_BACKTRACE UINT16_MAX
 #define SHORT_MORE	   0x80u
 #define SHORT_SPLIT	   0x40u
-_Static_assert(RESOURCES_MAX < SHORT_SPLIT, "the flags need bits that no resource uses");
+_Static_assert(RESOURCES_MAX < SHORT_SPLIT, "flags and resource classes would share bits");
 
 /*
  * An optional part of a short record, for a call that took time, failed, or has arguments. If this
@@ -780,10 +781,11 @@ struct record_name {
 #define ARENA_TEXT_MAX	 4096u
 #define ARENA_RECORD_MAX 16384u
 
-_Static_assert(sizeof(struct record) == 16, "records are laid out by hand");
-_Static_assert(sizeof(struct record_call) % 8 == 0, "frames follow aligned");
-_Static_assert(sizeof(struct record_short) == 40, "its size keeps the next record aligned");
-_Static_assert(sizeof(struct short_more) == 8, "its size keeps the next record aligned");
-_Static_assert(OPERATION_COUNT <= SHORT_OPERATION + 1, "an operation is a part of form");
+_Static_assert(sizeof(struct record) == 16, "the size of a record's header is part of the format");
+_Static_assert(sizeof(struct record_call) % 8 == 0, "frames after the record would be misaligned");
+_Static_assert(sizeof(struct record_short) == 40, "the record after this one would be misaligned");
+_Static_assert(sizeof(struct short_more) == 8, "the record after this one would be misaligned");
+_Static_assert(OPERATION_COUNT <= SHORT_OPERATION + 1,
+	       "SHORT_OPERATION has too few bits for the operations");
 
 #endif

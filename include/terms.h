@@ -28,7 +28,7 @@ enum resource {
  * are for classes that programs define.
  */
 #define RESOURCES_MAX 32
-_Static_assert(RESOURCE_COUNT - 1 <= RESOURCES_MAX, "the stream has room for 32 classes");
+_Static_assert(RESOURCE_COUNT - 1 <= RESOURCES_MAX, "a stream has at most 32 classes");
 
 /*
  * When the operations of a hook happen. Releases happen at entry and acquisitions at return, so

@@ -297,8 +297,8 @@ struct code_page {
 	uint8_t code[64] __attribute__((aligned(16)));
 };
 
-_Static_assert(sizeof(struct code_page) <= PAGE, "code_page fits into a page");
-_Static_assert(ARCH_TRIGGER_SIZE <= 64, "the code of the trigger fits");
+_Static_assert(sizeof(struct code_page) <= PAGE, "struct code_page must fit into a page");
+_Static_assert(ARCH_TRIGGER_SIZE <= 64, "the trigger's code exceeds 64 bytes");
 
 /*
  * Makes the trigger: a minimal library that calls one function with one argument when it is loaded.
@@ -361,7 +361,8 @@ static void make_trigger(uint8_t image[TRIGGER_SIZE], uint64_t function, uint64_
 
 #define PATH_ROOM 128u
 
-_Static_assert(PATH_ROOM + sizeof(struct late_order) <= REMOTE_DATA_SIZE, "both fit");
+_Static_assert(PATH_ROOM + sizeof(struct late_order) <= REMOTE_DATA_SIZE,
+	       "the path and the request exceed the borrowed memory");
 
 /*
  * Loads `bytes` as a library, whose constructor executes the order at `order_at`. Closes the

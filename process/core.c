@@ -196,7 +196,8 @@ static void add_thread(struct core *core, const struct note *note)
 	if (note->size < sizeof(status) || core->threads.count == THREADS_MAX)
 		return;
 	memcpy(&status, note->bytes, sizeof(status));
-	_Static_assert(sizeof(status.pr_reg) == sizeof(registers_native), "the same registers");
+	_Static_assert(sizeof(status.pr_reg) == sizeof(registers_native),
+		       "the two register sets differ in size");
 	thread = ARRAY_ADD(&core->threads);
 	*thread = (struct core_thread){ .tid = status.pr_pid };
 	memcpy(&thread->registers, &status.pr_reg, sizeof(thread->registers));

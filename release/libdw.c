@@ -23,7 +23,7 @@ static const char *fail_text(void)
 #elif defined(__aarch64__)
 #define JUMP(name) "adrp x16, loaded_" #name "; ldr x16, [x16, :lo12:loaded_" #name "]; br x16"
 #else
-#error "no jump for this processor"
+#error "the jump to functions of libdw is missing for this processor"
 #endif
 #define LOADED(name)                                                                    \
 	__attribute__((visibility("hidden"))) void *loaded_##name;                      \

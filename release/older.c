@@ -43,7 +43,7 @@ const char *newer_sigabbrev(int number) NEWER(sigabbrev_np);
 const char *newer_strerrorname(int number) NEWER(strerrorname_np);
 
 /* On 64-bit processors, the kernel's struct stat equals libc's. */
-_Static_assert(sizeof(long) == 8, "a 64-bit processor");
+_Static_assert(sizeof(long) == 8, "only 64-bit processors are supported");
 
 int newer_fstatat(int directory, const char *path, struct stat *status, int flags)
 {

@@ -41,7 +41,7 @@ enum {
 	PARTS,
 };
 
-_Static_assert(sizeof(parts) / sizeof(*parts) == PARTS, "a part has no number");
+_Static_assert(sizeof(parts) / sizeof(*parts) == PARTS, "`parts` needs a number for each part");
 
 struct piece {
 	const uint8_t *bytes;

@@ -36,7 +36,8 @@ enum event_kind {
 	EVENT_CALL,
 };
 
-_Static_assert(EVENT_CALL == EVENT_NOTE + 1, "event_is_call() is one comparison");
+_Static_assert(EVENT_CALL == EVENT_NOTE + 1,
+	       "event_is_call() needs EVENT_NOTE directly before EVENT_CALL");
 
 /* The process of a stream. Strings that the stream does not contain are NULL. */
 struct trace_process {

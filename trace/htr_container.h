@@ -22,7 +22,8 @@
 
 #define COLUMNS_SLACK 256u /* bytes readable after the columns: one event and an 8-byte load */
 
-_Static_assert(COLUMNS_SLACK >= (HTR_VALUE_COUNT + 3) * HTR_VARINT_MAX + 8, "one event fits");
+_Static_assert(COLUMNS_SLACK >= (HTR_VALUE_COUNT + 3) * HTR_VARINT_MAX + 8,
+	       "COLUMNS_SLACK must hold the largest event");
 
 /* The result of reading something. */
 enum got { GOT_IT, GOT_DAMAGE, GOT_NO_MEMORY };

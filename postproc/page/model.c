@@ -533,7 +533,7 @@ static void put_stay(const struct model_state *state, struct table *table, struc
 {
 	_Static_assert(COLUMN_longest_waits_backtrace - FIRST_longest_waits ==
 			       COLUMN_long_holds_backtrace - FIRST_long_holds,
-		       "both tables begin with the same columns");
+		       "longest_waits and long_holds must begin with the same columns");
 	table_number(CELL(row, longest_waits, pid), stay->pid);
 	table_number(CELL(row, longest_waits, thread), stay->thread);
 	table_number(CELL(row, longest_waits, since), report_time(state->run, stay->since_ns));

@@ -143,7 +143,8 @@ struct table_cell {
 	};
 };
 
-_Static_assert(sizeof(struct table_cell) == 16, "there may be a row of them for each place");
+_Static_assert(sizeof(struct table_cell) == 16,
+	       "a cell must have 16 bytes, since a table may have a row for each call site");
 
 /* A group of adjacent rows. */
 struct table_group {

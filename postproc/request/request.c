@@ -151,7 +151,7 @@ static const struct option_row rows[] = {
 #define MEMORY_MIN (UINT64_C(1) << 20) /* minimum of --max-memory */
 #define ROWS	   (sizeof(rows) / sizeof(*rows))
 
-_Static_assert(ROWS <= OPTIONS_MAX, "option_values has a place for each row");
+_Static_assert(ROWS <= OPTIONS_MAX, "option_values needs an element for each row");
 
 static const struct option_table table = { .rows = rows, .count = ROWS };
 

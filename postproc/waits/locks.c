@@ -405,7 +405,7 @@ static void put_times(struct table_cell *taken, const struct locks_times *times)
 
 	_Static_assert(COLUMN_locks_longest_hold - COLUMN_locks_locked ==
 			       COLUMN_lock_sites_longest_hold - COLUMN_lock_sites_locked,
-		       "the columns of both tables are the same");
+		       "locks and lock_sites must have the same columns");
 	table_number(CELL(row, locks, locked), times->taken);
 	table_number(CELL(row, locks, waits), times->contended);
 	table_count(CELL(row, locks, busy), times->refused);

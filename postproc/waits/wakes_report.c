@@ -168,7 +168,7 @@ static struct table_cell *add_row(const struct report_run *run, enum resource re
 				       COLUMN_futex_waits_backtrace - FIRST_futex_waits &&
 			       COLUMN_cond_waits_backtrace - FIRST_cond_waits ==
 				       COLUMN_sem_waits_backtrace - FIRST_sem_waits,
-		       "the tables have the same columns");
+		       "cond_waits, futex_waits and sem_waits must begin with the same columns");
 	table_text(table, CELL(row, cond_waits, kind),
 		   strcmp(kind, "futex") ? kind : resource_table[resource].type);
 	return row;
@@ -348,7 +348,7 @@ static void end_calls(void *user, struct tables *tables)
 
 	_Static_assert(COLUMN_call_waits_backtrace - FIRST_call_waits ==
 			       COLUMN_idle_waits_backtrace - FIRST_idle_waits,
-		       "both tables have the same columns");
+		       "call_waits and idle_waits must begin with the same columns");
 	/* join the idle waits of an event loop: those that no thread of the process ended */
 	for (size_t i = 1, count = state->pairs.count; i < count; i++) {
 		const struct wakes_ends ends = state->pairs.items[i];

@@ -124,7 +124,8 @@ static const uint16_t places[] = {
 
 #define NAMES (sizeof(places) / sizeof(places[0]))
 
-_Static_assert(sizeof(real) == NAMES * sizeof(void *), "each pointer has its name");
+_Static_assert(sizeof(real) == NAMES * sizeof(void *),
+	       "`real` and the list of names differ in length");
 
 const char *real_name(unsigned int hook)
 {
@@ -179,7 +180,8 @@ static void put_address(uintptr_t address)
 /* maximum number of hidden functions (hidden_of()); no allocator defines as many */
 #define HIDDEN_MAX 64
 
-_Static_assert(HOOK_COUNT + HIDDEN_MAX < (1u << ADDRESSES_BITS) * 3 / 4, "some of it stays empty");
+_Static_assert(HOOK_COUNT + HIDDEN_MAX < (1u << ADDRESSES_BITS) * 3 / 4,
+	       "the hash table would be more than three quarters full");
 
 static bool read_libc(struct linkage *libc)
 {

@@ -22,7 +22,7 @@ static void end_free(struct call *call, void *block)
 	_Static_assert((int)DOES_##name == OPERATION_FREE && AT_OF(name) == WHEN_ENTRY &&       \
 			       (int)BLOCKS_OF_##name == (int)BLOCKS_OF_free &&                  \
 			       (int)CLASS_OF_##name == (int)CLASS_OF_free && !VALUES_OF_##name, \
-		       #name " is another row than free");                                      \
+		       #name " differs from free in hooks.def");                                \
 	EXPORT void name parameters                                                             \
 	{                                                                                       \
 		if (sampling_passes_free(life_armed[HOOK_##name], block)) {                     \

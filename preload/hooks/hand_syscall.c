@@ -72,7 +72,8 @@ __attribute__((used)) __typeof__(hand_numbers) hand_numbers = {
 	.next = (void *)hand_syscall,
 };
 
-_Static_assert(offsetof(__typeof__(hand_numbers), next) == NUMBERS, "as in ARCH_SYSCALL");
+_Static_assert(offsetof(__typeof__(hand_numbers), next) == NUMBERS,
+	       "ARCH_SYSCALL has another offset for this member");
 
 __asm__(ARCH_SYSCALL);
 

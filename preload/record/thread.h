@@ -91,9 +91,9 @@ struct thread {
 	struct python_memory python;
 };
 
-_Static_assert(CAPTURE_DEPTH_MAX <= ARENA_FRAMES_MAX, "a whole backtrace fits a slot");
+_Static_assert(CAPTURE_DEPTH_MAX <= ARENA_FRAMES_MAX, "a slot must hold a whole backtrace");
 _Static_assert(CAPTURE_MEMORY_MAX <= ARENA_MEMORY_MAX,
-	       "the collector remembers as many frames as the thread");
+	       "the collector must remember as many frames as the thread");
 
 extern __thread struct thread *thread_self;
 

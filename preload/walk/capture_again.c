@@ -204,7 +204,7 @@ recall_quick(struct recall *recall, struct window *window, enum capture_end *end
 static inline bool uses_fp(const struct cfi_rule *rule)
 {
 	_Static_assert(CFI_CHAIN > CFI_FP && CFI_FP_DEREF > CFI_FP && CFI_FP > CFI_SP,
-		       "the last three forms use fp");
+		       "only forms from CFI_FP on may use the frame pointer");
 	return rule->form >= CFI_FP || rule->fp_form == CFI_FP_AT_FP;
 }
 

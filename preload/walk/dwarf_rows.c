@@ -479,7 +479,7 @@ bool dwarf_find(const struct dwarf_tables *tables, uintptr_t pc, struct dwarf_ro
 	machine.location = entry.start;
 	machine.remembered_count = 0;
 	/* initially all registers are unchanged */
-	_Static_assert(DWARF_SAME == 0, "a register without a rule");
+	_Static_assert(DWARF_SAME == 0, "an initializer with zeros must mean DWARF_SAME");
 	machine.row = (struct dwarf_row){ .expressions = tables->low,
 					  .end = tables->high,
 					  .cfa_register = DWARF_SP };

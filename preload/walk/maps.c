@@ -43,7 +43,8 @@ static struct {
 	char bytes[REGION_FIRST - sizeof(struct region)];
 } first_region = { .region.size = sizeof(first_region.bytes) };
 
-_Static_assert(_Alignof(struct region) >= _Alignof(struct module), "kept structures are aligned");
+_Static_assert(_Alignof(struct region) >= _Alignof(struct module),
+	       "a module at the start of a region must be aligned");
 
 static struct region *region_now = &first_region.region;
 

@@ -184,7 +184,7 @@ static void test_refusals(void)
 		check(is_refused("regular"), "a named pipe does not stop the collector");
 	unlink(path);
 	if (mkdir(path, 0755) == 0)
-		check(is_refused("regular"), "a directory is no map");
+		check(is_refused("regular"), "a directory is not read as a map");
 	rmdir(path);
 	put_text(good);
 	if (truncate(path, 1ll << 40) == 0) {
@@ -200,7 +200,7 @@ static void test_refusals(void)
 	put_text(good);
 	code_begin(&code, NULL, 0, true, 0);
 	code_see(&code, 0x1010);
-	check(!code_read(&code, NULL, NULL), "of a process that is not known no map is read");
+	check(!code_read(&code, NULL, NULL), "no map is read for an unknown process");
 	code_free(&code);
 	unlink(path);
 }
@@ -267,7 +267,7 @@ static void test_dump(void)
 	code_free(&code);
 	dump.header.magic = 0x4454694a;
 	put_file(&dump, sizeof(dump));
-	check(is_refused("no jitdump"), "a jitdump of the other byte order is not read");
+	check(is_refused("not a jitdump"), "a jitdump of the other byte order is not read");
 	unlink(path);
 }
 
