@@ -22,8 +22,15 @@
 /* number of times that python_pause() lets other threads run while it waits for readers */
 #define PAUSE_YIELDS 10000
 
+typedef uint32_t python_merge_function(const struct call *call, uintptr_t state, uint32_t before,
+				       uint32_t same);
+
+/* merge() for each layout, by the minor version */
+static python_merge_function *const merges[];
+
 static struct {
 	const struct python_layout *layout; /* NULL: the version is not known yet */
+	python_merge_function *merge;	    /* merge() for `layout` */
 	int minor;
 	uintptr_t code_type;
 	uintptr_t (*state)(void);
@@ -60,6 +67,7 @@ static void choose_layout(int minor)
 	    python_layouts[minor].thread_id && sizeof(void *) == 8)
 		layout = &python_layouts[minor];
 	python.minor = minor;
+	python.merge = layout ? merges[minor] : NULL;
 	python.newest = NULL;
 	if (layout && minor < 12 && layout->interpreters && python.current &&
 	    python.module->python->runtime)
@@ -602,6 +610,21 @@ struct python_walk {
 	uint32_t changed; /* index of the outermost kept frame that is at another line */
 };
 
+static inline __attribute__((always_inline)) void
+begin_walk(const struct python_layout *layout, uintptr_t state, struct python_walk *walk)
+{
+	uintptr_t from = state;
+
+	walk->count = 0;
+	walk->changed = UINT32_MAX;
+	walk->frame = 0;
+	walk->cframe = layout->cframe ? word_at(state + layout->cframe) : 0;
+	if (layout->is_in_cframe)
+		from = walk->cframe;
+	if (!layout->cframe || walk->cframe)
+		walk->frame = word_at(from + layout->current);
+}
+
 /* Called when the frame that was added last is the outermost of its cframe. */
 static inline __attribute__((always_inline)) void leave_cframe(const struct python_layout *layout,
 							       struct python_walk *walk,
@@ -680,16 +703,8 @@ walk_frames(const struct call *call, const struct python_layout *layout, uintptr
 {
 	struct python_memory *memory = &call->thread->python;
 	struct python_frame *frames = memory->frames;
-	uintptr_t from = state;
 
-	walk->count = 0;
-	walk->changed = UINT32_MAX;
-	walk->cframe = layout->cframe ? word_at(state + layout->cframe) : 0;
-	if (layout->cframe && !walk->cframe)
-		return 0;
-	if (layout->is_in_cframe)
-		from = walk->cframe;
-	walk->frame = word_at(from + layout->current);
+	begin_walk(layout, state, walk);
 	while (walk->frame && walk->count < most) {
 		uint32_t known = *index_of(memory, walk->frame), first = known + 1;
 
@@ -777,6 +792,56 @@ static inline void put_address(struct python_memory *memory, uint32_t at, uint64
 }
 
 /*
+ * Stores the C frames from number `same` on, which have changed. The Python frames remain where
+ * they are; C frame `same` may run the innermost of them (is_in_place()). Returns how many
+ * outermost addresses of memory->merged are the same as before.
+ */
+static inline __attribute__((always_inline)) uint32_t put_c_frames(const struct call *call,
+								   uint32_t same)
+{
+	struct python_memory *memory = &call->thread->python;
+	const struct capture_memory *c = &call->thread->memory;
+	const struct python_frame *innermost = &memory->frames[memory->count], *kept = innermost;
+	const struct capture_frame *frame = &c->frames[same], *end = &c->frames[c->count];
+	uint32_t shown = memory->count ? innermost[-1].shown : 0;
+	uint64_t *to = &memory->merged[same + shown];
+
+	memory->merged_count = c->count + shown;
+	while (kept > memory->frames && kept[-1].place > same)
+		kept--;
+	same += kept > memory->frames ? kept[-1].shown : 0;
+	if (kept < innermost) {
+		memory->merged[same] = frame->ip;
+		frame++;
+		to++;
+	}
+	for (; frame < end; frame++, to++)
+		*to = frame->ip;
+	return same;
+}
+
+/*
+ * Whether the interpreter runs the same frames at the same instructions as at the thread's last
+ * event. innermost: the frame that it runs now.
+ */
+static inline __attribute__((always_inline)) bool are_unchanged(const struct python_layout *layout,
+								const struct python_memory *memory,
+								uintptr_t innermost)
+{
+	const struct python_frame *frame = &memory->frames[memory->count];
+
+	if (frame[-1].frame != innermost)
+		return false;
+	do {
+		frame--;
+		if (word_at(frame->frame + layout->previous) != frame->outer ||
+		    !is_unchanged(layout, frame))
+			return false;
+	} while (frame > memory->frames);
+	return true;
+}
+
+/*
  * Merges the thread's C frames and Python frames into memory->merged, outermost first. state: the
  * interpreter's state of this thread; 0: there are no Python frames. before, same: see
  * python_merge().
@@ -809,24 +874,8 @@ static inline __attribute__((always_inline)) uint32_t merge(const struct call *c
 			kept = 0;
 		}
 	}
-	if (!walk.count && kept == memory->count && walk.changed >= kept) {
-		/*
-		 * The Python frames remain where they are. Only C frames from number `same` on have
-		 * changed; that one may run the innermost Python frames (is_in_place()).
-		 */
-		uint32_t shown = kept ? memory->frames[kept - 1].shown : 0, frame = same;
-		uint64_t *to = &memory->merged[shown];
-
-		while (kept && memory->frames[kept - 1].place > same)
-			kept--;
-		same += kept ? memory->frames[kept - 1].shown : 0;
-		if (kept < memory->count)
-			memory->merged[same] = c->frames[frame++].ip;
-		for (; frame < c->count; frame++)
-			to[frame] = c->frames[frame].ip;
-		memory->merged_count = c->count + shown;
-		return same;
-	}
+	if (!walk.count && kept == memory->count && walk.changed >= kept)
+		return put_c_frames(call, same);
 	first = put_frames(call, layout, kept, walk.count);
 	if (walk.changed < kept) {
 		kept = walk.changed;
@@ -854,34 +903,70 @@ static inline __attribute__((always_inline)) uint32_t merge(const struct call *c
 	return same;
 }
 
-/* merge(), compiled for each layout, so that the offsets are constants. */
+/* merge(), after the most frequent case, in which nothing of Python has changed. */
 static inline __attribute__((always_inline)) uint32_t
-merge_by_layout(const struct call *call, uintptr_t state, uint32_t before, uint32_t same)
+merge_fast(const struct call *call, const struct python_layout *layout, python_merge_function *slow,
+	   uintptr_t state, uint32_t before, uint32_t same)
+{
+	const struct python_memory *memory = &call->thread->python;
+	struct python_walk walk;
+
+	if (likely(before && memory->count && memory->life == python.life &&
+		   memory->count + call->thread->memory.count <= CAPTURE_MEMORY_MAX)) {
+		begin_walk(layout, state, &walk);
+		if (likely(are_unchanged(layout, memory, walk.frame) &&
+			   is_in_place(call, layout, &walk, &memory->frames[memory->count - 1],
+				       same)))
+			return put_c_frames(call, same);
+	}
+	return slow(call, state, before, same);
+}
+
+/* merge() is compiled for each layout, so that the offsets are constants. */
+#define LAYOUT(minor)                                                                              \
+	static __attribute__((noinline)) uint32_t merge_slowly_3_##minor(                          \
+		const struct call *call, uintptr_t state, uint32_t before, uint32_t same)          \
+	{                                                                                          \
+		return merge(call, &python_layouts[minor], state, before, same);                   \
+	}                                                                                          \
+                                                                                                   \
+	static uint32_t merge_3_##minor(const struct call *call, uintptr_t state, uint32_t before, \
+					uint32_t same)                                             \
+	{                                                                                          \
+		return merge_fast(call, &python_layouts[minor], merge_slowly_3_##minor, state,     \
+				  before, same);                                                   \
+	}
+LAYOUT(8)
+LAYOUT(9)
+LAYOUT(10)
+LAYOUT(11)
+LAYOUT(12)
+LAYOUT(13)
+LAYOUT(14)
+LAYOUT(15)
+#undef LAYOUT
+
+static uint32_t merge_c_only(const struct call *call, uintptr_t state, uint32_t before,
+			     uint32_t same)
 {
 	static const struct python_layout none;
 
-	switch (state ? python.minor : 0) {
-#define LAYOUT(minor) \
-	case minor:   \
-		return merge(call, &python_layouts[minor], state, before, same);
-		LAYOUT(8)
-		LAYOUT(9)
-		LAYOUT(10)
-		LAYOUT(11)
-		LAYOUT(12)
-		LAYOUT(13)
-		LAYOUT(14)
-		LAYOUT(15)
-#undef LAYOUT
-	}
+	(void)state;
 	return merge(call, &none, 0, before, same);
 }
+
+static python_merge_function *const merges[] = {
+	[8] = merge_3_8,   [9] = merge_3_9,   [10] = merge_3_10, [11] = merge_3_11,
+	[12] = merge_3_12, [13] = merge_3_13, [14] = merge_3_14, [15] = merge_3_15,
+};
 
 uint32_t python_merge(const struct call *call, uint32_t before, uint32_t same)
 {
 	bool is_reading = begin_reading();
+	uintptr_t state = is_reading ? find_state(call->thread) : 0;
 
-	same = merge_by_layout(call, is_reading ? find_state(call->thread) : 0, before, same);
+	same = state ? python.merge(call, state, before, same)
+		     : merge_c_only(call, 0, before, same);
 	if (is_reading && python.may_unload)
 		__atomic_fetch_sub(&python.readers, 1, __ATOMIC_SEQ_CST);
 	return same;
