@@ -31,9 +31,10 @@ const char *await_text(enum await_kind kind)
 
 /* ---- system calls ---- */
 
-/* The system call numbers of futex_wait(2) and futex_waitv(2), the same on all processors. */
+/* The numbers of system calls that older headers lack, the same on all processors. */
 #define CALL_FUTEX_WAIT	 455
 #define CALL_FUTEX_WAITV 449
+#define CALL_OPENAT2	 437
 
 /*
  * System calls that may sleep for long, with the kind of wait. If a call works on a descriptor, the
@@ -66,10 +67,13 @@ static const struct {
 	{ SYS_ioctl, AWAIT_FILE },
 	{ SYS_flock, AWAIT_FILE_LOCK },
 	{ SYS_fcntl, AWAIT_FILE_LOCK },
+	{ SYS_openat, AWAIT_OPEN },
+	{ CALL_OPENAT2, AWAIT_OPEN },
 	{ SYS_epoll_pwait, AWAIT_FILES },
 	{ SYS_ppoll, AWAIT_FILES },
 	{ SYS_pselect6, AWAIT_FILES },
 #ifdef SYS_poll
+	{ SYS_open, AWAIT_OPEN },
 	{ SYS_epoll_wait, AWAIT_FILES },
 	{ SYS_poll, AWAIT_FILES },
 	{ SYS_select, AWAIT_FILES },
@@ -316,6 +320,16 @@ void await_find(struct await *await, const struct live_process *process,
 		await->fd = (int)thread->call.argument[0];
 		snprintf(path, sizeof(path), "fd/%d", await->fd);
 		proc_link(process->subject.pid, 0, path, await->path, sizeof(await->path));
+	}
+	if (await->kind == AWAIT_OPEN) {
+		uint64_t at = thread->call.argument[1];
+
+#ifdef SYS_open
+		if (thread->call.number == SYS_open)
+			at = thread->call.argument[0];
+#endif
+		/* the rest of `path` remains 0 */
+		subject_read(&process->subject, at, await->path, sizeof(await->path) - 1);
 	}
 	if (await->kind != AWAIT_FUTEX)
 		return;

@@ -478,6 +478,10 @@ void look_put_thread(struct out *out, const struct look *look, size_t i)
 		out_name(out, await->path, strlen(await->path), ESCAPE_ALL);
 		out_char(out, ')');
 	}
+	if (await->kind == AWAIT_OPEN) {
+		out_char(out, ' ');
+		out_name(out, await->path, strlen(await->path), ESCAPE_ALL);
+	}
 	put_owner(out, look, await);
 	if (look->holds_gil[i])
 		out_text(out, ", holds the GIL of Python");

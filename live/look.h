@@ -130,7 +130,7 @@ struct await {
 	int may_hold[AWAIT_MAY_HOLD_MAX];
 	size_t may_hold_count;
 	int fd;		/* descriptor; -1: none */
-	char path[256]; /* path of the file of fd */
+	char path[256]; /* path of the file of fd; AWAIT_OPEN: the path that the program passed */
 };
 
 /*

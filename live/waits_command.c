@@ -94,6 +94,8 @@ static void add_await(struct json *json, const struct look *look, const struct a
 		json_add_unsigned(json, "fd", (uint64_t)await->fd);
 		json_add_text(json, "path", await->path);
 	}
+	if (await->kind == AWAIT_OPEN)
+		json_add_text(json, "path", await->path);
 	if (await->owner) {
 		json_add_unsigned(json, "holder", (uint64_t)await->owner);
 		json_add_text(json, "holder_name", owner ? owner->name : NULL);

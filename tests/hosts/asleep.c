@@ -18,6 +18,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/select.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -240,6 +241,21 @@ static void wait_read(void)
 		disturb();
 }
 
+/* Opens a FIFO that no process opens for writing; its name is gone. */
+static void wait_open(void)
+{
+	char path[] = "/tmp/asleep-XXXXXX", again[32];
+	int fd;
+
+	if (!mkdtemp(path) || rmdir(path) || mkfifo(path, 0600))
+		disturb();
+	fd = open(path, O_PATH);
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", fd);
+	unlink(path);
+	if (open(again, O_RDONLY) >= 0)
+		disturb();
+}
+
 static void wait_epoll(void)
 {
 	struct epoll_event event;
@@ -288,6 +304,7 @@ static const struct kind {
 } kinds[] = {
 	{ "mutex:main", wait_mutex },
 	{ "mutex:main", wait_mutex_timed },
+	{ "open", wait_open },
 	{ "mutex:main", wait_robust },
 	{ "mutex:main", wait_inherits },
 	{ "mutex:-", wait_left },
