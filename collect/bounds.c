@@ -10,9 +10,9 @@
 
 #include "base/cleanup.h"
 
-/* a stream whose definitions use at most this begins no new section: that would save little */
+/* a stream begins a new section only if its definitions use more than this many bytes */
 #define KNOWN_LEAST (128u << 10)
-/* memory of the collector for a thread: its reader with entries, and a page of its slot and ring */
+/* bytes of the collector's memory per thread: its reader, entries, and a page of slot and ring */
 #define THREAD_BYTES (24u << 10)
 
 struct bound_limits bounds[BOUND_COUNT] = {
@@ -73,7 +73,7 @@ bool bounds_knows_too_much(const struct bounds_known *known, uint64_t bytes)
 
 /* ---- the memory of the machine and of control groups ---- */
 
-/* Returns the number in a file, or UINT64_MAX if there is no such file, or it has the word max. */
+/* Returns the number in the file, or UINT64_MAX if there is no file, or it has the word "max". */
 static uint64_t read_limit(const char *directory, const char *name)
 {
 	char path[2 * PATH_MAX + 32], text[64];
@@ -89,7 +89,7 @@ static uint64_t read_limit(const char *directory, const char *name)
 	return end == text ? UINT64_MAX : value;
 }
 
-/* Returns the smallest limit of the group and its parents, all of which apply (cgroups(7)). */
+/* Returns the smallest limit of a control group and its parents: all of them apply (cgroups(7)). */
 static uint64_t least_limit(char *directory, size_t root, const char *name)
 {
 	uint64_t least = UINT64_MAX;
@@ -107,10 +107,10 @@ static uint64_t least_limit(char *directory, size_t root, const char *name)
 }
 
 /*
- * Makes the directory of a control group from its line of /proc/self/cgroup. The line is "0::/path"
- * in version 2 and "4:memory:/path" in version 1. Returns the length of the directory's first part,
- * the hierarchy's root. Returns 0 if the line describes a hierarchy that does not limit memory, or
- * the root's path is too long.
+ * Stores in `directory` the path of a control group, from its line of /proc/self/cgroup. The line
+ * is "0::/path" in version 2 of cgroups and "4:memory:/path" in version 1. Returns the length of
+ * the first part of the path, the root of the hierarchy. Returns 0 if the hierarchy does not limit
+ * memory, or the path of its root is too long.
  */
 static size_t directory_of_line(char *line, const char *mount, char directory[2 * PATH_MAX],
 				bool *is_second)

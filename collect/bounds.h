@@ -19,7 +19,7 @@ enum {
 #undef KNOWN
 };
 
-/* The rows of BOUND come first, so that a limit has the same number in both enums. */
+/* Reasons for a refusal. Rows of BOUND come first: they have the same numbers as in enum bound. */
 enum refusal {
 #define BOUND(name, of_user, of_others, in_all, what) REFUSED_##name,
 #define REFUSAL(name, why)			      REFUSED_##name,
@@ -34,9 +34,9 @@ extern struct bound_limits {
 } bounds[BOUND_COUNT];
 
 /*
- * Lowers the limits of users who are not owners, so that all of them together make the collector
- * use at most an eighth of this memory for their threads, and two thirds of these descriptors (two
- * for each process).
+ * Lowers the limits of all users except the run's owner and root. Together, their threads then make
+ * the collector use at most an eighth of `memory` (bytes). Their processes make it use at most two
+ * thirds of `descriptors`, two for each process.
  */
 void bounds_fit(uint64_t memory, uint64_t descriptors);
 
@@ -61,9 +61,9 @@ void bounds_use(struct bounds_used *used, struct bounds_user *user, enum bound b
 		int32_t count);
 
 /*
- * A sum over the streams of one user, of all users except the owner, or of all users: bytes of
- * memory for the backtraces and names that the streams have defined, and the number of streams. If
- * the sum exceeds its limit (`most`), each stream that uses at least the average begins a new
+ * Sums over the streams of one user, of all users except the owner, or of all users. `bytes`:
+ * memory for the backtraces and names that the streams have defined; `streams`: number of streams.
+ * If `bytes` exceeds the limit `most`, each stream that uses at least the average begins a new
  * section without definitions.
  */
 struct bounds_known {
@@ -76,15 +76,15 @@ struct bounds_known {
 void bounds_know(struct bounds_known *known, int32_t streams, int64_t bytes);
 
 /*
- * Whether a stream whose definitions use `bytes` must begin a new section. This is so if a sum
- * exceeds its limit, the stream uses at least the average of the streams in that sum, and the new
- * section would save memory.
+ * Whether a stream whose definitions use `bytes` must begin a new section. A sum must exceed its
+ * limit, and the stream must use at least the average of the streams in that sum. The new section
+ * must also save enough memory.
  */
 bool bounds_knows_too_much(const struct bounds_known *known, uint64_t bytes);
 
 /*
- * The memory that the collector and the traced program may use together. The kernel charges rings
- * to the program and waiting events to the collector; one limit may cover both.
+ * The memory budget of the collector and the traced program together. The kernel charges rings to
+ * the program, and waiting events to the collector; one limit may apply to both processes.
  */
 
 #define BUDGET_GROUPS "/proc/self/cgroup"
@@ -101,9 +101,9 @@ uint64_t budget_memory(void);
 uint64_t budget_of_groups(const char *list, const char *mount);
 
 /*
- * Returns the number of processes that the kernel has killed because memory ran out. The number is
- * read from the first of these groups that states it, and includes the groups below this group.
- * UINT64_MAX: unknown.
+ * Returns how many processes the kernel has killed because memory ran out. The number comes from
+ * the first group of `list` that has it, and includes the groups below that group. `mount`: as for
+ * budget_of_groups(). UINT64_MAX: unknown.
  */
 uint64_t budget_kills(const char *list, const char *mount);
 

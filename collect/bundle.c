@@ -18,14 +18,14 @@
 #define SMALL (64u << 10) /* pieces up to this size are written together with their header */
 
 struct bundle {
-	/* copy of the sink at the start: the merge reads the copy while other threads write */
+	/* copy of `sink` at the start, which the merge reads while other threads write to `sink` */
 	struct sink begun;
 	struct sink sink;
 	pthread_mutex_t lock;
 	/* the lock guards the members from here to `less`, and the sink's position */
 	bool is_begun; /* the file has its header */
 	uint8_t buffer[HTR_SIZE_piece + SMALL];
-	/* indexed by stream: number of the stream's bytes that were left out */
+	/* indexed by stream: how many of its bytes bundle_shorten() has removed from the file */
 	ARRAY_OF(uint64_t) less;
 	/* only the merge uses the members below */
 	uint32_t streams;
@@ -62,7 +62,7 @@ const struct sink *bundle_sink(const struct bundle *bundle)
 	return &bundle->begun;
 }
 
-/* Writes all bytes. Adds to *written, even on failure, the bytes that were written. */
+/* Writes all bytes. Adds the number of written bytes to *written, even on failure. */
 static int bundle_append(struct bundle *bundle, const void *bytes, size_t size, size_t *written,
 			 struct error *err)
 {
@@ -153,7 +153,10 @@ static bool copy_bytes(int from, uint64_t at, int to, uint64_t end, uint64_t siz
 	return true;
 }
 
-/* Copies the pieces written since then, with new offsets. Returns the new size, or 0 on failure. */
+/*
+ * Appends to `to` the pieces of `from` between the offsets done->read and `to_end`, with reduced
+ * offsets in their streams. Returns the new size of `to`, or 0 on failure.
+ */
 static uint64_t copy_rest(int from, uint64_t to_end, int to, const struct keep_done *done,
 			  const struct keep_stream *streams)
 {

@@ -3,8 +3,8 @@
 #define COLLECT_BUNDLE_H
 
 /*
- * One file for the streams of many processes (htr.def). Each stream writes pieces; the file has
- * them in the order in which they were written, and the header of each piece names its stream. The
+ * A bundle: one file for the streams of many processes (htr.def). Each stream writes pieces. The
+ * file has the pieces in the order of writing, and the header of each piece names its stream. The
  * file never ends within a piece, so it stays readable if the collector is killed. Several threads
  * may write.
  */
@@ -17,7 +17,6 @@
 
 struct bundle;
 
-/* A stream within a bundle. */
 struct bundle_stream {
 	/* NULL: the stream has its own file */
 	struct bundle *bundle;
@@ -49,9 +48,10 @@ int bundle_write(struct bundle_stream *stream, const void *bytes, size_t size, s
 uint64_t bundle_size(struct bundle *bundle);
 
 /*
- * Replaces the file by `next`, a copy of its first done->read bytes without the unwanted pieces,
- * and copies the pieces written since. streams[done->streams]: how much of each stream was left
- * out. Closes `next` in any case. Returns 0, or a negative errno; then the old file remains.
+ * Replaces the file by `next`, which has the first done->read bytes of the file without the
+ * unwanted pieces. Before that, copies to `next` the pieces that were written later. `streams` has
+ * done->streams items: how much of each stream is missing in `next`. Always closes `next`. Returns
+ * 0, or a negative errno; then the old file remains.
  */
 int bundle_shorten(struct bundle *bundle, struct sink_next *next, const struct keep_done *done,
 		   const struct keep_stream *streams, struct error *err);

@@ -68,7 +68,7 @@ static void replace_lost(int number, siginfo_t *info, void *context)
 			chunk->is_lost = true;
 			return;
 		}
-	/* in no chunk: with the default action, the next access ends the collector */
+	/* the address is in no chunk: the next access ends the collector (the default action) */
 	signal(number, SIG_DFL);
 }
 
@@ -88,7 +88,10 @@ static void add_mapped(struct chunk *chunk)
 	mapped = chunk;
 }
 
-/* Fills what is known before the chunk is mapped. Returns NULL if it is unsound or too large. */
+/*
+ * Allocates a chunk. left: bytes from the chunk's start to the end of the file. Returns NULL if the
+ * layout is invalid or needs more bytes.
+ */
 static struct chunk *allocate_chunk(uint32_t slots, uint32_t ring_size, uint32_t spares,
 				    uint64_t left, struct error *err)
 {
@@ -171,7 +174,7 @@ struct chunk *chunk_next(const struct chunk *last, struct error *err)
 	return chunk ? set_places(chunk, mremap(link, 0, chunk->size, MREMAP_MAYMOVE), err) : NULL;
 }
 
-/* An entry of the table of spares: 0 has the number of used spares, i + 1 is spare i. */
+/* Returns an entry of the table of spares: 0 has the number of used spares, i + 1 is spare i. */
 static struct arena_spare *spare_place(const struct chunk *chunk, size_t place)
 {
 	return (struct arena_spare *)(void *)(chunk->map + chunk->layout.spares +
@@ -211,7 +214,7 @@ struct chunk *chunk_take_spare(const struct chunk *family, uint32_t i, struct ar
 	chunk = calloc(1, sizeof(*chunk));
 	if (!chunk)
 		return NULL;
-	/* a second mapping, since the process that made the chunk may end earlier */
+	/* a second mapping: the first is unmapped when the process that made the chunk ends */
 	map = mremap(family->map, 0, family->size, MREMAP_MAYMOVE);
 	if (map == MAP_FAILED) {
 		free(chunk);

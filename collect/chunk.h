@@ -3,9 +3,9 @@
 #define COLLECT_CHUNK_H
 
 /*
- * A chunk of a process's arena, as the collector maps it. The layout comes from the message that
- * the process sent with the chunk; the collector checked it once. The contents may change at any
- * time.
+ * A chunk of a process's arena (the memory that it shares with the collector), as the collector
+ * maps the chunk. The collector has checked the layout, which the process sent in a message. The
+ * process may change the contents at any time.
  */
 
 #include <stddef.h>
@@ -26,7 +26,7 @@ struct chunk {
 	char *slot_base, *rings;
 	uint32_t slots, ring_size;
 	struct chunk_layout layout;
-	/* number of spare slots in a first chunk, for children that cannot create memory */
+	/* number of spares (slots for children that cannot create memory) in a first chunk */
 	uint32_t spares;
 	/* a page could not be read (SIGBUS), and empty pages have replaced the chunk */
 	volatile bool is_lost;
@@ -34,18 +34,19 @@ struct chunk {
 	struct arena_spare *spare;
 };
 
-/* From now on, a page that cannot be read (SIGBUS) only marks its chunk as damaged. */
+/* Handles SIGBUS: from now on, a page that cannot be read only marks its chunk as lost. */
 void chunk_survive_losses(void);
 
 /*
- * Seals the size of the memory and maps it. The caller keeps the descriptor. Returns NULL, with the
- * reason in err, if the memory does not have the properties that the message states.
+ * Seals the size of a process's shared memory `fd` and maps its first chunk. The caller keeps the
+ * descriptor. Returns NULL, with the reason in err, if the memory does not have the properties that
+ * the message `hello` states.
  */
 struct chunk *chunk_open(int fd, const struct arena_hello *hello, struct error *err);
 
 /*
- * Maps the next chunk of the process's file. Returns NULL on failure. If the text in `err` is
- * empty, there is no next chunk yet, or `last` is a spare, which never has a next chunk.
+ * Maps the next chunk of the process's file. Returns NULL on failure, with an error text. The text
+ * is empty if there is no next chunk yet, or `last` is a spare, which never has a next chunk.
  */
 struct chunk *chunk_next(const struct chunk *last, struct error *err);
 
@@ -56,16 +57,16 @@ struct chunk *chunk_next(const struct chunk *last, struct error *err);
  */
 struct chunk *chunk_take_spare(const struct chunk *family, uint32_t i, struct arena_hello *hello);
 
-/* The number of spares of the chunk that processes have ever taken. */
+/* Returns how many of the chunk's spares processes have ever taken. */
 uint32_t chunk_spares_used(const struct chunk *chunk);
 
 /* Unmaps the chunk. If it is a spare, clears it for the next process. */
 void chunk_close(struct chunk *chunk);
 
-/* 1 plus the index of the chunk's highest slot that a thread has ever taken. */
+/* Returns 1 plus the index of the highest slot of the chunk that a thread has ever taken. */
 uint32_t chunk_used(const struct chunk *chunk);
 
-/* Returns the pages of ring `i`, except those of the next record at `position`, to the system. */
+/* Frees the pages of ring `i`, except those at `position`, where the next record begins. */
 void chunk_clean_ring(const struct chunk *chunk, uint32_t i, uint64_t position);
 
 static inline struct slot *chunk_slot_at(const struct chunk *chunk, uint32_t i)

@@ -19,14 +19,14 @@
 #include "process/proc.h"
 #include "terms.h"
 
-#define ADDRESSES_MAX 65536u /* addresses without a module, of a process */
+#define ADDRESSES_MAX 65536u /* addresses outside of modules, for each process */
 #define MODULES_MAX   65536u
-#define ADDRESS_LIMIT (1ull << 47) /* all addresses of a process are lower */
+#define ADDRESS_LIMIT (1ull << 47) /* user-space addresses are lower */
 #define ADDRESS_LEAST 4096u
-#define FILE_MAX      (128ull << 20) /* bytes of a file that are read */
-#define RECORDS_MAX   (1u << 18)     /* records of a jitdump that are read */
-#define MATCHES_MAX   (1u << 24)     /* comparisons with addresses, for a file */
-#define NAMES_MAX     (16u << 20)    /* bytes of all names of a process */
+#define FILE_MAX      (128ull << 20) /* bytes that are read of each file */
+#define RECORDS_MAX   (1u << 18)     /* records that are read of each jitdump */
+#define MATCHES_MAX   (1u << 24)     /* comparisons with addresses, for each file */
+#define NAMES_MAX     (16u << 20)    /* bytes of all names, for each process */
 #define BUFFER_SIZE   (64u << 10)
 
 void code_begin(struct code *code, const struct watch *watch, uid_t uid, bool is_owner,
@@ -79,7 +79,7 @@ static enum code_runtime runtime_of(const char *path, size_t length)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		size_t start = strlen(rows[i].prefix);
 
-		/* the name, or the name with a version, but not another name that begins so */
+		/* accepts the prefix alone or followed by a version, but not by other letters */
 		if (length >= start && !memcmp(name, rows[i].prefix, start) &&
 		    (length == start || name[start] == '.' || name[start] == '-' ||
 		     isdigit((unsigned char)name[start])))
@@ -117,7 +117,7 @@ void code_module(struct code *code, uint64_t from, uint64_t to, const char *path
 	items[at] = (struct code_range){ from, to };
 }
 
-/* Whether the process sees the same files as the collector. */
+/* Whether the process is in the collector's mount namespace, so that it sees the same files. */
 static bool is_in_our_namespace(const struct code *code)
 {
 	char path[64], ours[64] = "", theirs[64] = "";
@@ -128,8 +128,8 @@ static bool is_in_our_namespace(const struct code *code)
 }
 
 /*
- * Opens the /tmp of the process. A process of another user may have mounted a file system there
- * that never answers, so only /tmp of the collector is used for it.
+ * Opens the /tmp of the process. If the process belongs to another user than the run's owner, opens
+ * only the collector's /tmp: that user may have mounted a file system that never answers.
  */
 static int open_tmp(const struct code *code)
 {
@@ -141,13 +141,13 @@ static int open_tmp(const struct code *code)
 		snprintf(path, sizeof(path), "/proc/%d/root/tmp", code->watch->our_pid);
 		fd = open(path, flags);
 	}
-	/* a process that has ended has no root any more */
+	/* /proc/PID/root does not exist any more if the process has ended */
 	if (fd < 0 && !code->watch->foreign && (code->is_owner || is_in_our_namespace(code)))
 		fd = open("/tmp", flags);
 	return fd;
 }
 
-/* Finds the jitdump that the process has mapped, as perf does. Returns a descriptor or -1. */
+/* Opens the jitdump that the process has mapped, as perf does. Returns a descriptor or -1. */
 static int open_mapped_dump(const struct code *code)
 {
 	cleanup_free char *maps = NULL;
@@ -190,7 +190,7 @@ static uint64_t map_bytes(const struct code *code)
 	return (uint64_t)status.st_size;
 }
 
-/* The start of an attached process is that of its recording until the kernel is asked. */
+/* Reads when the process started. Until then, code->start of an attached process is too late. */
 static void find_start(struct code *code)
 {
 	char text[PROC_STAT_SIZE];
@@ -241,7 +241,7 @@ const char *code_name(const struct code *code, const struct code_address *addres
 	return address->name ? code->names.items + address->name - 1 : NULL;
 }
 
-/* Adds a name. Returns its offset, plus 1, or 0 if there is no room. */
+/* Adds a name. Returns its offset in code->names, plus 1, or 0 if it is empty or does not fit. */
 static uint32_t add_name(struct code *code, const char *name, size_t length)
 {
 	size_t at = code->names.count;
@@ -269,7 +269,7 @@ static int by_address(const void *one, const void *two)
 	return (a->address > b->address) - (a->address < b->address);
 }
 
-/* Reading a file. */
+/* The state while a perf map or a jitdump is read. */
 struct reading {
 	struct code *code;
 	uint64_t matches; /* comparisons so far */
@@ -277,8 +277,8 @@ struct reading {
 };
 
 /*
- * Names the return addresses in a function. order: the offset of its line in the perf map, or its
- * time in the jitdump.
+ * Gives the name of a function to the return addresses in it. order: the offset of the function's
+ * line in the perf map, or the time of its record in the jitdump, in ns.
  */
 static void name_function(struct reading *reading, uint64_t from, uint64_t size, uint64_t order,
 			  const char *name, size_t length)
@@ -341,7 +341,7 @@ static void read_map(struct code *code, int fd, void (*beat)(void *), void *cont
 {
 	struct reading reading = { .code = code };
 	cleanup_free char *buffer = malloc(BUFFER_SIZE);
-	uint64_t offset = 0; /* of the buffer's start in the file */
+	uint64_t offset = 0; /* offset in the file of the buffer's first byte */
 	size_t used = 0;
 
 	while (buffer && offset + used < FILE_MAX && reading.matches <= MATCHES_MAX) {
@@ -355,7 +355,7 @@ static void read_map(struct code *code, int fd, void (*beat)(void *), void *cont
 			read_line(&reading, line, end, offset + (uint64_t)(line - buffer));
 			line = end + 1;
 		}
-		/* a line longer than the buffer has no name that can be used */
+		/* skips a line that is longer than the buffer: its name cannot be used */
 		if (line == buffer && used == BUFFER_SIZE)
 			line = buffer + used;
 		used -= (size_t)(line - buffer);
@@ -367,7 +367,7 @@ static void read_map(struct code *code, int fd, void (*beat)(void *), void *cont
 	code->problem = "is too large: holdtrace read only a part of it";
 }
 
-/* The start of a jitdump, and of each record: tools/perf/Documentation/jitdump-specification.txt */
+/* A jitdump's header, and its load record: tools/perf/Documentation/jitdump-specification.txt */
 struct dump_header {
 	uint32_t magic, version, size, machine, pad, pid;
 	uint64_t timestamp, flags;
@@ -382,7 +382,7 @@ struct dump_load {
 };
 
 #define DUMP_MAGIC    0x4a695444u
-#define DUMP_TICKS    1u /* flag: times are of the processor's counter */
+#define DUMP_TICKS    1u /* flag: timestamps are ticks of the processor's counter, not ns */
 #define DUMP_LOAD     0u
 #define DUMP_LOAD_LEN (offsetof(struct dump_load, name))
 
@@ -418,7 +418,7 @@ static void read_dump(struct code *code, int fd, void (*beat)(void *), void *con
 	code->problem = "is too large: holdtrace read only a part of it";
 }
 
-/* Why the names in a file are not believed; NULL: they are. */
+/* Returns why the names in a file are not trusted, or NULL if they are trusted. */
 static const char *find_fault(const struct code *code, int fd)
 {
 	struct stat status;
@@ -431,13 +431,13 @@ static const char *find_fault(const struct code *code, int fd)
 		return "belongs to another user than the process";
 	if (status.st_mode & S_IWOTH)
 		return "can be written by all users";
-	/* the kernel's time of a file may be a few milliseconds late */
+	/* file times of the kernel may lag by a few milliseconds */
 	if (status.st_mtime + 1 < code->start)
 		return "is older than the process";
 	return NULL;
 }
 
-/* Reads a file if it can be trusted. fd: the file, or a negative errno. */
+/* Reads a file with `read` if the file can be trusted. fd: the file, or a negative errno. */
 static void read_file(struct code *code, int fd, const char *name,
 		      void (*read)(struct code *, int, void (*)(void *), void *),
 		      void (*beat)(void *), void *context)

@@ -5,15 +5,16 @@
 /*
  * Names of code that a process makes at run time. A JIT compiler lists its functions in a perf map
  * (/tmp/perf-PID.map: start, size and name on each line) or in a jitdump (jit-PID.dump, which the
- * process maps executable). The collector remembers the addresses of the process's backtraces that
- * are in no module. When the process has ended, it reads these files, and describes each address
- * that has a name like a module of one byte.
+ * process maps executable). The collector remembers which addresses in the process's backtraces are
+ * in no module. When the process has ended, the collector reads these files. It writes each address
+ * that has a name to the stream, as a module of one byte.
  *
- * Memory of code is used again, so an address may have several names. Both files grow in the order
- * of time: the last name that was there when the address was first seen counts.
+ * The JIT compiler uses memory of code again, so an address may have several names. Both files grow
+ * in the order of time: an address gets the last name that the file had when the address was first
+ * seen.
  *
- * The files are believed no more than any input: the process, and everybody who can write to its
- * /tmp, decides what is there.
+ * The files are untrusted input: the process, and everybody who can write to its /tmp, can change
+ * them.
  */
 
 #include <stdbool.h>
@@ -24,7 +25,7 @@
 #include "base/map.h"
 #include "collect/watch.h"
 
-/* A runtime that can write such a file. */
+/* The language runtimes that can write a perf map or a jitdump. */
 enum code_runtime {
 	CODE_NO_RUNTIME,
 #define JIT(name, prefix, option) CODE_##name,
@@ -34,7 +35,7 @@ enum code_runtime {
 
 struct code_address {
 	uint64_t address;
-	uint64_t seen_ns;   /* when it was first seen, CLOCK_MONOTONIC */
+	uint64_t seen_ns;   /* when the address was first seen, CLOCK_MONOTONIC */
 	uint64_t map_bytes; /* length of the perf map at that time */
 	uint32_t name;	    /* offset in struct code.names, plus 1; 0: no name */
 	bool is_reused;	    /* a later function had this address, too */
@@ -48,19 +49,19 @@ struct code {
 	/* the process; NULL: its addresses are not collected */
 	const struct watch *watch;
 	uid_t uid;
-	bool is_owner; /* the process is of the owner of the run */
+	bool is_owner; /* the process belongs to the owner of the run */
 	time_t start;  /* start of the process, in seconds since 1970 */
 	enum code_runtime runtime;
 	ARRAY_OF(struct code_range) modules; /* sorted, may overlap */
 	ARRAY_OF(struct code_address) addresses;
-	struct map index; /* address: index in `addresses`, plus 1 */
+	struct map index; /* maps an address to its index in `addresses`, plus 1 */
 	ARRAY_OF(char) names;
-	bool is_open; /* the following members are set */
-	int tmp;      /* the /tmp of the process; -1: none */
-	int dump;     /* a jitdump; -1: none */
+	bool is_open; /* `tmp` and `dump` are set */
+	int tmp;      /* descriptor of the process's /tmp; -1: none */
+	int dump;     /* descriptor of a jitdump; -1: none */
 	/* results of code_read() */
-	const char *problem; /* why a file was not used, or not all of it; NULL: no problem */
-	char file[64];	     /* name of the file that `problem` or the names are about; "": none */
+	const char *problem; /* why a file was not read, or only in part; NULL: no problem */
+	char file[64];	     /* name of the file that was read or has the problem; "": none */
 	uint32_t named, reused;
 };
 
@@ -68,15 +69,15 @@ void code_begin(struct code *code, const struct watch *watch, uid_t uid, bool is
 		time_t start);
 void code_free(struct code *code);
 
-/* Notes a module of the process. `path` is not terminated. */
+/* Remembers a module of the process. `path` has `length` bytes and no NUL. */
 void code_module(struct code *code, uint64_t from, uint64_t to, const char *path, size_t length);
 
-/* Notes an address of a backtrace, which may have been noted before. For htr_watch(). */
+/* Remembers an address of a backtrace, unless it is known. A callback for htr_watch(). */
 void code_see(void *code, uint64_t address);
 
 /*
- * Reads the names of all addresses. beat: called while a long file is read. Returns false if no
- * address needs a name.
+ * Reads the names of all remembered addresses. Calls beat(context) repeatedly while it reads a long
+ * file. Returns false if no address needs a name.
  */
 bool code_read(struct code *code, void (*beat)(void *), void *context);
 

@@ -25,11 +25,11 @@
 /*
  * How the loop sleeps. After a round that took BUSY_BYTES, the next round follows immediately.
  * Otherwise the length of the sleep is adapted so that a round takes ENOUGH_BYTES to MUCH_BYTES. A
- * producer with more than ARENA_WAKE_STEP in its ring wakes the collector; the numbers here are
- * lower, so that the traced program seldom has to wake the collector. A collector that lags a
- * little costs the program less than one that keeps up closely: each round interrupts the program
- * by a membarrier, uses a processor on which the program could run, and reads cache lines that the
- * program is still writing.
+ * producer with more than ARENA_WAKE_STEP in its ring wakes the collector. The numbers here are
+ * lower, so that the traced program seldom has to do this. A collector that lags a little costs the
+ * program less than one that keeps up closely. Each round interrupts the program by a membarrier,
+ * uses a processor on which the program could run, and reads cache lines that the program is still
+ * writing.
  */
 #define BUSY_BYTES   (192u << 10)
 #define MUCH_BYTES   (160u << 10)
@@ -38,24 +38,24 @@
 #define SLEEP_MOST   (32 * MS)
 /* time between two checks of all processes, if no notification arrives */
 #define POLL_NS (50 * MS)
-/* how long the collector waits after the last end of a process: it may attach after an exec */
+/* how long the collector waits when no process is left: one may still attach after an exec */
 #define LINGER_NS (200 * MS)
 /* how long the collector waits for the first process to attach */
 #define FIRST_NS (10000 * MS)
-/* how long the collector waits for programs that may have received SIGTERM, too, to end */
+/* how long a collector that got SIGTERM waits for the programs to end: they may have got it, too */
 #define LEAVE_NS (3000 * MS)
 #define TIDY_NS	 (1000 * MS)
 /* how long a call of RESOURCE_CALL must last to be recorded (control_page.lasting) */
 #define LASTING_NS (1 * MS)
 /* all rings together may use 1/16 of the memory, and one ring 1/256 */
 #define RINGS_PART 16u
-/* the definitions of all streams together may use 1/8 of the memory */
+/* the definitions (backtraces, names) of all streams together may use 1/8 of the memory */
 #define KNOWN_PART 8u
 
 /*
- * The descriptors that the collector inherits. -1: no such descriptor. FD_SINK: the output, if
- * settings.out is stdout or fd:N; FD_REPORTS gets a line "STREAM PID PATH\n" for each stream that
- * begins.
+ * Indexes of the descriptors that the collector inherits; a missing descriptor is -1. FD_CONTROL:
+ * the control page; FD_SINK: the output, if settings.out is stdout or fd:N; FD_REPORTS: gets a line
+ * "STREAM PID PATH\n" for each stream that begins.
  */
 enum { FD_CONTROL, FD_SINK, FD_REPORTS, FDS };
 
@@ -83,13 +83,13 @@ static void detach(void)
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit((__rlimit_resource_t)limits[i], &limit);
 	}
-	/* /dev/null for closed standard descriptors: no file of the collector gets such a number */
+	/* opens /dev/null for closed standard descriptors, so no other file gets their numbers */
 	do
 		null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	while (null >= 0 && null <= STDERR_FILENO);
 	if (null >= 0)
 		close(null);
-	/* Ctrl-C is meant for the program; SIGTERM stays blocked for heed_sigterm() */
+	/* Ctrl-C is meant for the program; SIGTERM stays blocked, and heed_sigterm() polls it */
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
@@ -108,14 +108,14 @@ static int compare_numbers(const void *a, const void *b)
 
 /*
  * Closes the inherited descriptors, and replaces the inherited standard descriptors (0, 1, 2) by
- * /dev/null: the reader of an inherited pipe may wait until its writers have closed it. Called
+ * /dev/null. The reader of an inherited pipe may wait until its writers have closed it. Called
  * after all descriptors that the collector needs have been opened.
  */
 static void close_inherited(const struct collector *collector)
 {
 	enum { KEPT = 7 + LISTENER_DESCRIPTORS };
 	struct stat st;
-	/* no process waits for the end of a regular file */
+	/* standard error stays open if it is a regular file: no process waits for its close */
 	bool keeps_error = fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 	int keep[KEPT] = { keeps_error ? STDERR_FILENO : -1,
 			   collector->shared.fd,
@@ -159,7 +159,7 @@ void collect_tell_failure(struct collector *collector, const struct stream *stre
 	snprintf(collector->failure, sizeof(collector->failure),
 		 "%.400s: %" PRIu64 " events dropped", stream->failure.text, events);
 	shared_fail(&collector->shared, collector->failure);
-	/* a reader that closes its pipe wants no further data, which is no failure */
+	/* a reader that closes its pipe wants no further data: this is not a failure */
 	collector->has_failed |= stream->failure.number != EPIPE;
 }
 
@@ -230,14 +230,14 @@ static bool starves(void *context, void *owner, int32_t thread, uint64_t *ran_ns
 
 static void on_growth(void *context, void *owner)
 {
-	/* finds further spares (struct arena_spare), taken when a process needs more memory */
+	/* finds spares (struct arena_spare) that a process which cannot create memory has taken */
 	collect_receive(context);
 	collect_extend(context, owner);
 }
 
 /* ---- the end of a process ---- */
 
-/* Removes a member whose stream is written, and the command of whose sink has ended. */
+/* Removes a member whose stream is written. A command that reads the stream has ended, too. */
 static void leave_run(struct collector *collector, uint32_t place)
 {
 	struct member *member = collector->active[place];
@@ -281,7 +281,7 @@ static void receive_late(struct collector *collector, const struct member *next)
 	collector->is_last_chance = false;
 }
 
-/* Finishes members that have ended; none if the file is full, since records are in their rings. */
+/* Finishes ended members. If the file is full, finishes none: their rings still have records. */
 static void finish_ended(struct collector *collector, bool is_full)
 {
 	for (uint32_t i = 0; i < collector->count;) {
@@ -330,7 +330,7 @@ static void heed_sigterm(struct collector *collector, uint64_t now_ns)
 	}
 }
 
-/* Whether the program has ended, and the launcher waits until all processes are counted. */
+/* Whether the program has ended and the launcher waits for the collector to count all processes. */
 static bool must_settle(const struct collector *collector)
 {
 	const struct control_page *control = collector->shared.control;
@@ -338,7 +338,7 @@ static bool must_settle(const struct collector *collector)
 	return __atomic_load_n(&control->told_pid, __ATOMIC_ACQUIRE) && !control->settled;
 }
 
-/* Finds processes that have ended. Runs before a round, which then takes their last records. */
+/* Finds processes that have ended. Called before merge_round(), which takes their last records. */
 static void look_around(struct collector *collector, uint64_t now_ns)
 {
 	const uint32_t *crowded = &collector->shared.control->crowded;
@@ -360,7 +360,7 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 		collect_beat(collector);
 		if (member->phase != PHASE_ALIVE)
 			continue;
-		/* this check slows the process down, so only a silent process is checked */
+		/* a close check slows the process, so only a process without new events gets it */
 		events = merge_counts(member->process)->events;
 		is_silent = events == member->seen;
 		member->seen = events;
@@ -395,7 +395,7 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 
 static bool is_complete(struct collector *collector, uint64_t now_ns)
 {
-	/* readable if the process that was expected to attach first has ended */
+	/* a pidfd: readable if the process that was expected to attach first has ended */
 	struct pollfd starter = { .fd = collector->starter, .events = POLLIN };
 	bool expected = !collector->any && (starter.fd < 0 || poll(&starter, 1, 0) != 1) &&
 			!__atomic_load_n(&collector->shared.control->told_pid, __ATOMIC_ACQUIRE);
@@ -418,7 +418,10 @@ static bool is_complete(struct collector *collector, uint64_t now_ns)
 	return !collector->count && !collector->late;
 }
 
-/* Sleeps for at most ns, or until a producer wakes the collector, unless no record can be taken. */
+/*
+ * Sleeps for at most `ns`. A producer (a traced thread) wakes the collector, except if is_full:
+ * then the collector cannot take records.
+ */
 static void sleep_for(struct collector *collector, uint64_t ns, bool is_full)
 {
 	uint32_t *sleeping = &collector->shared.control->sleeping;
@@ -431,7 +434,7 @@ static void sleep_for(struct collector *collector, uint64_t ns, bool is_full)
 		poll(NULL, 0, (int)(ns / MS));
 		return;
 	}
-	/* time must pass before a user has time again (merge_has_time()) */
+	/* sleeps only briefly: a user without time has time again soon (merge_has_time()) */
 	if (collector->is_late)
 		ns = SLEEP_LEAST;
 	__atomic_store_n(sleeping, sleep, __ATOMIC_SEQ_CST);
@@ -464,7 +467,7 @@ static void collect_run(struct collector *collector)
 			shared_futex_wake(&collector->shared.control->settled);
 		}
 		ticks_compare(&collector->ticks, now);
-		/* when asked to end, the collector takes all records that exist */
+		/* a collector that was asked to end takes all records, even if the file is full */
 		is_full = !collector->leaving && collect_keep_is_full(collector);
 		taken = is_full ? 0 : merge_round(collector->merge);
 		collect_toggle(collector);
@@ -523,7 +526,7 @@ static int open_first(struct collector *collector, struct error *err)
 		collector->inherited = -1;
 		return ret;
 	}
-	/* it was not open at the start, or one of the collector's own files got its number */
+	/* the descriptor was not open at the start, or a file of the collector got its number */
 	if (options.inherited >= 0 &&
 	    (options.inherited == collector->shared.fd || options.inherited == collector->reports))
 		return error_set(err, EBADF, "cannot write to %s: it is not open", out);
@@ -541,7 +544,7 @@ static int open_first(struct collector *collector, struct error *err)
 	return ret;
 }
 
-/* Limits the memory of all rings, which is charged to a control group. */
+/* Limits the memory of all rings, since the kernel charges it to a control group. */
 static void limit_rings(struct control_page *control)
 {
 	uint64_t budget = budget_memory() / RINGS_PART;

@@ -30,7 +30,7 @@
 
 enum phase { PHASE_ALIVE, PHASE_ENDED, PHASE_CLOSING };
 
-/* The keys by which members are found: an index keeps the search fast for any number of members. */
+/* Keys for finding members (traced processes). Each key has an index, which keeps searches fast. */
 enum member_index {
 	BY_PID, /* the member's pid in its own namespace */
 	/* the pid in the collector's namespace; a member without such a pid is not found */
@@ -56,7 +56,7 @@ struct member {
 	/*
 	 * Why it is uncertain which process this is; NULL if the kernel confirmed the process. For
 	 * a member in doubt, the collector begins a new stream and ends no other member's stream.
-	 * It neither scans nor stops the process.
+	 * The collector neither scans nor stops the process of such a member.
 	 */
 	const char *doubt;
 	/*
@@ -70,14 +70,13 @@ struct member {
 	enum phase phase;
 	struct watch watch;
 	struct stream *stream;
-	struct process *process; /* the process in the merge */
+	struct process *process; /* the merge's state of the process */
 	struct chunk *chunks[ARENA_CHUNKS];
 	uint32_t chunk_count, slots;
-	uint32_t mappings; /* number of the member's mappings that count towards the limit
-			      BOUND_MAPPINGS */
+	uint32_t mappings; /* mappings that count towards BOUND_MAPPINGS */
 	/* a further chunk was refused; later chunks of this member are refused, too */
 	bool is_cut_off;
-	/* values that these counters in the head of the arena had when they were last processed */
+	/* values of the head's toggles and told_count when the collector last processed them */
 	uint32_t toggles, told;
 	/* number of the member's events when its mapping of the control page was last checked */
 	uint64_t seen;
@@ -139,9 +138,9 @@ struct collector {
 	/* the bundle of all streams; NULL: each stream has its own sink */
 	struct bundle *bundle;
 	/*
-	 * memory_kills: number of processes of the control group that the kernel had killed for
-	 * lack of memory before the run started (UINT64_MAX: unknown); kills: number of processes
-	 * of the run that SIGKILL has ended
+	 * memory_kills: how many processes of the control group the kernel had killed for lack of
+	 * memory before the run (UINT64_MAX: unknown). kills: how many processes of the run SIGKILL
+	 * has ended.
 	 */
 	uint64_t memory_kills, kills;
 	/* whether any process has attached */
@@ -186,9 +185,8 @@ struct collector {
 	/* indexed by reason: refusals that were not written to a stream yet */
 	uint64_t refused[REFUSAL_COUNT];
 	/*
-	 * limits how often the collector reads a thread's figures from the kernel: a reading must
-	 * wait until schedule_ns is at least TOKEN_NS ago, and then advances schedule_ns by
-	 * TOKEN_NS
+	 * limits how often the collector reads a thread's figures from the kernel: a reading waits
+	 * until schedule_ns is at least TOKEN_NS ago, and then advances schedule_ns by TOKEN_NS
 	 */
 	uint64_t schedule_ns;
 	struct schedule_place {
@@ -200,7 +198,7 @@ struct collector {
 	struct member *index[MEMBER_INDEXES][INDEX_PLACES];
 };
 
-/* The values of a note, with space for formatted values. */
+/* The values of a note (an event that is not a call), with space for formatted values. */
 #define FACTS_MAX 16
 
 struct facts {
@@ -235,7 +233,6 @@ static inline void facts_time(struct facts *facts, const char *name, uint64_t ns
 	facts_format(facts, name, "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
 }
 
-/* Writes the note with these values. */
 static inline void facts_write(const struct facts *facts, struct stream *stream,
 			       struct encode_note note)
 {
@@ -250,7 +247,7 @@ static inline void facts_write(const struct facts *facts, struct stream *stream,
  */
 bool collect_has_turn(struct collector *collector, struct user *user);
 
-/* Charges the time since begun_ns to the user. */
+/* Charges the time since begun_ns to the user, who then has less time left (merge_charge()). */
 void collect_charge(struct collector *collector, struct user *user, uint64_t begun_ns);
 
 /*
@@ -260,17 +257,17 @@ void collect_charge(struct collector *collector, struct user *user, uint64_t beg
  */
 void collect_beat(struct collector *collector);
 
-/* Reads the mappings of the process that holdtrace attaches to, before it has the library. */
+/* Reads the mappings of a process before holdtrace attaches to it (loads the library there). */
 void collect_look_before(struct collector *collector);
 
-/* After the note where the recording begins, writes those mappings that still exist. */
+/* At the note that begins the recording, writes which mappings of collect_look_before() remain. */
 void collect_heed_note(struct collector *collector, struct member *member,
 		       const struct merge_event *event);
 
 /* Writes the first sample of a process at the start of its stream. */
 void collect_sample_begin(struct collector *collector, struct member *member, uint64_t time);
 
-/* Writes a sample of the machine and of all processes, if samples were requested and one is due. */
+/* Writes a sample (figures from /proc) of the machine and all processes, if requested and due. */
 void collect_sample(struct collector *collector, uint64_t now_ns);
 
 /* Pauses or resumes the run once for each toggle signal that a program has received. */
@@ -297,16 +294,16 @@ void collect_schedule(struct collector *collector, uint64_t now_ns);
 /* If the process is a zombie, reads once more how long its first thread has run. */
 void collect_schedule_last(struct collector *collector, struct member *member);
 /*
- * Writes how long the threads of a process have run and have been blocked. collect_schedule_end():
- * does so when the process has ended, and frees the readings.
+ * Writes how long the threads of a process have run and have been blocked. collect_schedule_end()
+ * does this when the process has ended, and frees the readings.
  */
 void collect_schedule_say(struct collector *collector, struct member *member);
 void collect_schedule_end(struct collector *collector, struct member *member);
 
-/* Begins the scans that are due, and advances the scans that are in progress. */
+/* Begins the scans for unreachable memory that are due, and advances the scans in progress. */
 void collect_scan(struct collector *collector, uint64_t now_ns);
 
-/* Starts a scan that holdtrace ctl requested. At its end, the guest is answered and dismissed. */
+/* Starts a scan for holdtrace ctl. When the scan ends, answers `guest` and dismisses it. */
 void collect_scan_asked(struct collector *collector, struct guest *guest);
 
 /* If scans are in progress, waits up to 1 ms for a message from a scanner and returns true. */
@@ -315,19 +312,19 @@ bool collect_scan_waits(const struct collector *collector);
 /* Whether a thread of the process is inside fork(). */
 bool collect_is_forking(struct collector *collector, struct member *member);
 
-/* Writes to the stream of a process that has ended why no scan was made. */
+/* If a process has ended without a requested final scan, writes the reason to its stream. */
 void collect_say_unscanned(struct collector *collector, struct member *member);
 
-/* Accepts all processes that have sent their memory, and those that have taken a spare. */
+/* Accepts all processes that have sent their memory or taken a spare (struct arena_spare). */
 void collect_receive(struct collector *collector);
 
 /* Maps the further chunks that the process has created. */
 void collect_extend(struct collector *collector, struct member *member);
 
-/* Writes how many processes were refused or excluded to this member's stream; NULL: to any. */
+/* Writes to the member's stream (NULL: to any) how many processes were refused or excluded. */
 void collect_say_counts(struct collector *collector, struct member *member);
 
-/* Returns a time for a note: not before the events in the stream, not after those that follow. */
+/* Returns a time for a note, in ticks: no earlier event follows, and no later event was written. */
 static inline uint64_t collect_note_time(const struct collector *collector,
 					 const struct member *member)
 {
@@ -345,7 +342,7 @@ static inline void collect_say(const struct collector *collector, struct member 
 		(struct encode_note){ .name = name, .time = collect_note_time(collector, member) });
 }
 
-/* Adds a member to the indexes, or updates its pid. collect_index_remove(): removes it. */
+/* Adds a member to the indexes, or updates its pid. collect_index_remove() removes the member. */
 void collect_index(struct collector *collector, struct member *member);
 void collect_index_remove(struct collector *collector, struct member *member);
 
@@ -360,19 +357,19 @@ static inline uint64_t collect_key(const uint64_t key[2])
 	return key[0] ^ key[1];
 }
 
-/* Releases the collector's resources that this member used. */
+/* Subtracts the member's threads, mappings and process from the resources in use (bounds.h). */
 void collect_give_back(struct collector *collector, const struct member *member);
 
 /* Like collect_receive(), but accepts only processes that have taken a spare. */
 void collect_receive_spares(struct collector *collector);
 
-/* Counts the member among the processes that make new processes wait (listener_crowd()), or not. */
+/* Adds the member to those that make new processes wait (listener_crowd()), or removes it. */
 void collect_crowd(struct collector *collector, struct member *member, bool is_of_crowd);
 
-/* Called when the process has ended or executed another program: its records are handed out. */
+/* Called when a process has ended or called exec: the merge passes on all its remaining records. */
 void collect_end_member(struct collector *collector, struct member *member);
 
-/* Reads from the memory of traced parents how their children ended, as wait(2) reported it. */
+/* Reads from the memory of traced parents how their children ended, as wait(2) told the parents. */
 void collect_hear_ends(struct collector *collector);
 
 /* Writes the reason why streams are incomplete to the control page, where the launcher reads it. */
@@ -387,7 +384,7 @@ void collect_say_stalled(struct collector *collector, struct member *member);
 /* For a snapshot: writes what each thread of the member is waiting for. */
 void collect_say_waiting(struct collector *collector, struct member *member);
 
-/* Writes the kinds of the process's operations that no hook saw, if they have become more. */
+/* If the process has done a new kind of operation that no hook saw, writes the kinds so far. */
 void collect_say_past(struct collector *collector, struct member *member);
 
 /*

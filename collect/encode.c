@@ -39,7 +39,7 @@ static uint8_t *put_call_1_4(uint8_t *at, const struct encode_packet_call *packe
 
 /* ---- packets that are passed to the encoder of an .htr ---- */
 
-/* Returns the size of a handshake, of a packet, or of all packets of one call (*is_call). */
+/* Returns the size of a handshake, a packet, or all packets of one call (which sets *is_call). */
 static size_t piece_size(const uint8_t *bytes, size_t left, bool *is_call)
 {
 	size_t size = 0;
@@ -177,7 +177,7 @@ void encode_to(struct encoder *encoder, struct htr *htr)
 	memset(encoder->kinds, 0, sizeof(encoder->kinds));
 }
 
-/* Registers a class when it is first used. */
+/* Registers a class of resources when it is first used. */
 static void register_class(struct encoder *encoder, uint32_t id)
 {
 	uint8_t type[64], description[256], *start = encoder->buffer + encoder->used, *at;
@@ -365,7 +365,7 @@ inline_ uint8_t *put_frames(uint8_t *at, const uint64_t *frames, uint32_t count)
 	return put_backtrace(at, &packet, true);
 }
 
-/* Returns the number of a hook's function in the htr. */
+/* Returns the number that the htr (the writer of the .htr file) has given to a hook's function. */
 inline_ uint32_t function_of(struct encoder *encoder, uint16_t hook)
 {
 	uint32_t *function = &encoder->functions[hook];
@@ -393,7 +393,7 @@ static bool put_htr_call(struct encoder *encoder, const struct merge_event *even
 	return true;
 }
 
-/* Ends an event at `at`. is_aside: it is hidden from programs that read the sp-rtrace format. */
+/* Ends an event at `at`. is_aside: hides the event from programs that read the sp-rtrace format. */
 static void end_event(struct encoder *encoder, uint8_t *at, bool is_aside)
 {
 	if (is_aside && !encoder->htr)
@@ -409,7 +409,10 @@ inline_ uint64_t kind_key(const struct fast_call *fast)
 	       (uint64_t)fast->model->context << 32 | KIND_KNOWN;
 }
 
-/* The kind of a call, which the first such call creates. Returns NULL if the block is full. */
+/*
+ * Returns the kind of a call: facts that calls with the same key have in common. The first such
+ * call creates the kind. Returns NULL if the .htr block is full.
+ */
 static struct htr_kind *kind_of(struct encoder *encoder, const struct fast_call *fast, uint64_t key)
 {
 	const struct record_short *record = fast->record;
@@ -439,7 +442,7 @@ static struct htr_kind *kind_of(struct encoder *encoder, const struct fast_call 
 	return &known->kind;
 }
 
-/* The duration of a call: as for whole records, the difference of two times in ns. */
+/* Returns the duration of a call: as for whole records, the difference of two times in ns. */
 inline_ uint64_t lasted_ns(const struct ticks *ticks, const struct fast_call *fast,
 			   uint64_t time_ns)
 {
@@ -450,7 +453,7 @@ inline_ uint64_t lasted_ns(const struct ticks *ticks, const struct fast_call *fa
 						 : ticks_ns(ticks, time + lasted) - time_ns;
 }
 
-/* encode_fast() for calls that took time, have arguments or failed, and the first of a kind. */
+/* encode_fast() for the first call of a kind, and calls with a duration, arguments or an error. */
 static __attribute__((noinline)) bool encode_more(struct encoder *encoder,
 						  const struct fast_call *fast)
 {
@@ -520,7 +523,7 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 		.result = call->result,
 		.frame = call->frame,
 	};
-	/* the first of the two events of realloc() and the like: `related` was freed */
+	/* realloc() and the like make two events; in the first event, `related` was freed */
 	if (event->is_moved_part) {
 		packet.type = CALL_TYPE_FREE;
 		packet.object = packet.related;
@@ -688,7 +691,7 @@ static void encode_class(struct encoder *encoder, const struct record_name *reco
 	};
 	uint8_t *at;
 
-	/* numbers below RESOURCE_COUNT are holdtrace's; readers know RESOURCES_MAX classes */
+	/* numbers below RESOURCE_COUNT are holdtrace's; readers accept at most RESOURCES_MAX */
 	if (record->id < RESOURCE_COUNT || record->id > RESOURCES_MAX)
 		return;
 	at = put_resource(encoder->buffer + encoder->used, &packet, encoder->tails);

@@ -5,8 +5,8 @@
 /*
  * Encodes events as packets of the binary stream into a large buffer, which the caller empties. The
  * buffer only ever has whole packets; the encoder neither allocates memory nor makes system calls.
- * If the encoder has an htr (collect/htr.h), it passes events to the htr instead, and uses the
- * buffer only for data that must be packets.
+ * If the encoder has an htr (a writer of .htr files, collect/htr.h), it passes events to the htr
+ * instead. It then uses the buffer only for data that must be packets.
  */
 
 #include <stdbool.h>
@@ -35,7 +35,7 @@ struct encoder {
 	size_t used, room;
 	/* true: protocol 2.0; false: protocol 1.4, exactly as in its document */
 	bool tails;
-	/* the htr to which events are passed, by encode_to(); NULL: they become packets */
+	/* gets the events, set by encode_to(); NULL: events become packets in the buffer */
 	struct htr *htr;
 	const struct ticks *ticks;
 	uint64_t ms_start; /* start of the millisecond of `timestamp`, in ns */
@@ -92,7 +92,7 @@ void encode_start(struct encoder *encoder, const struct encode_process *process)
 /* Encodes a call on the fast path. Returns false if encode_event() must encode the call. */
 bool encode_fast(struct encoder *encoder, const struct fast_call *fast);
 
-/* Continues with a new htr, which has none of the definitions of the previous htr. */
+/* From now on, passes events to a new htr, which does not have the definitions of the last one. */
 void encode_to(struct encoder *encoder, struct htr *htr);
 
 /*
@@ -103,13 +103,13 @@ void encode_event(struct encoder *encoder, const struct merge_event *event);
 
 void encode_note(struct encoder *encoder, const struct encode_note *note);
 
-/* Passes whole packets to an htr in pieces that it accepts. The first may be a handshake. */
+/* Passes whole packets to an htr, in pieces that it accepts. `bytes` may begin with a handshake. */
 void encode_hand_over(struct htr *htr, const uint8_t *bytes, size_t size);
 
 /*
- * Returns the total size of those packets at the start of a buffer that end within its first `size`
- * bytes. The buffer has `used` bytes. *calls: number of calls, without notes, in the bytes that
- * follow these packets. The buffer may begin with a handshake.
+ * Returns the total size of the packets that are completely within the first `size` bytes of a
+ * buffer with `used` bytes. The buffer may begin with a handshake, which is included. *calls:
+ * number of calls, without notes, in the packets that follow.
  */
 size_t encode_whole(const uint8_t *buffer, size_t used, size_t size, uint64_t *calls);
 

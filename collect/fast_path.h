@@ -16,7 +16,7 @@
 struct fast_call {
 	/* a checked copy, which the traced program cannot change */
 	const struct record_short *record;
-	/* the values that short records omit; `call` and `frame` are those of this record */
+	/* the values that a short record omits, with the `call` and `frame` of this call */
 	const struct record_model *model;
 	uint64_t pthread;
 	int32_t thread;
@@ -28,9 +28,10 @@ struct fast_call {
 	const uint64_t *frames;	       /* the backtrace, innermost frame first */
 	uint32_t frame_count;
 	/*
-	 * kept: how many outer frames are the same as in the previous call. Valid only if that call
-	 * had the same `memory`, which identifies a remembered backtrace, and a `turn`, the number
-	 * of its updates, that is lower by 1. memory NULL: unknown.
+	 * kept: number of outer frames that are the same as in the previous call. memory:
+	 * identifies the remembered backtrace; NULL: `kept` is unknown. turn: number of updates of
+	 * this backtrace. `kept` is valid only if the previous call had the same `memory`, and its
+	 * `turn` was lower by 1.
 	 */
 	uint32_t kept;
 	const void *memory;
@@ -47,7 +48,7 @@ static inline bool fast_has_arguments(const struct fast_call *fast)
 	return fast->more && (fast->more->numbers | fast->more->text);
 }
 
-/* errno or another reason of the failure; 0: the call did not fail */
+/* errno or another reason for the failure; 0: the call did not fail */
 static inline uint8_t fast_error(const struct fast_call *fast)
 {
 	return fast->more ? fast->more->error : 0;

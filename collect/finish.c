@@ -6,9 +6,9 @@
 #include <signal.h>
 #include <string.h>
 
-/* a call that has been open for less time is not reported as a wait */
+/* a call that has been open for fewer ns is not reported as a wait */
 #define WAITING_NS 1000000u
-/* limit of a visit of the open calls of a process whose user does not own the run */
+/* time limit of visit_open() for a process whose user does not own the run */
 #define VISIT_NS (10 * MS)
 
 /* Writes a note with these values and the current time. */
@@ -19,7 +19,7 @@ static void say_now(struct collector *collector, struct member *member, struct e
 	facts_write(facts, member->stream, note);
 }
 
-/* A copy of an open call. A copy is needed because the thread may still change its slot. */
+/* A copy of an open (unfinished) call, since the thread may still change the call in its slot. */
 struct open_call {
 	struct arena_open open;
 	uint32_t depth;
@@ -132,8 +132,9 @@ static bool visit_slot(struct collector *collector, struct member *member,
 }
 
 /*
- * Visits the open calls of a process until `visit` returns true. A process can claim millions of
- * them, so the visit has a limit of time, except for owners. The threads after it are only counted.
+ * Calls `visit` for each open call of a process until `visit` returns true. A process can claim
+ * millions of open calls, so the visit ends after VISIT_NS, unless the user owns the run. The
+ * threads that were not visited are only counted.
  */
 static bool visit_open(struct collector *collector, struct member *member, open_visitor *visit)
 {
@@ -170,7 +171,10 @@ bool collect_is_forking(struct collector *collector, struct member *member)
 	return visit_open(collector, member, is_fork);
 }
 
-/* Writes notes about what the thread dropped. Returns the number of events, without notes. */
+/*
+ * Writes a note for each reason for dropped records of a thread. lost: their number, by reason.
+ * Returns the number of dropped events, without notes.
+ */
 static uint64_t say_lost(struct collector *collector, struct member *member,
 			 const struct merge_thread *thread, const uint64_t *lost)
 {
@@ -198,8 +202,8 @@ static uint64_t say_lost(struct collector *collector, struct member *member,
 
 /*
  * Whether the call is an exec. exec returns only if it fails, so a process that ended inside an
- * exec was executing another program. Then a later image of the process ended, and that image
- * possibly never attached.
+ * exec was executing another program. In this case, that program has ended, possibly before it
+ * attached.
  */
 static bool is_exec(struct collector *collector, struct member *member,
 		    const struct open_call *call)
@@ -264,8 +268,9 @@ static void say_code(struct collector *collector, struct member *member)
 }
 
 /*
- * Why the next image was not traced. That image may have ended before it could be examined; then
- * the flags of the old image show which environment the next image got.
+ * Returns why the next program that the process executed was not traced. If that program ended
+ * before the collector could examine it, the flags of the old program show which environment it
+ * got.
  */
 static enum untraced why_untraced(const struct member *member)
 {
@@ -379,7 +384,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	struct facts facts = { .count = 0 };
 	enum watch_end end = member->watch.end;
 
-	/* if no exec was recorded, a successor shows that the process continued */
+	/* a later program of the process, or an open exec, shows an exec that was not recorded */
 	if (end != WATCH_EXEC && end != WATCH_LEFT && end != WATCH_DETACHED &&
 	    ((member->has_successor && !(flags & PROCESS_EXITED)) ||
 	     visit_open(collector, member, is_exec))) {
@@ -501,7 +506,7 @@ void collect_finish(struct collector *collector, struct member *member)
 	while ((parent = collect_find(collector, BY_PID, (uint32_t)member->hello.parent_pid,
 				      parent)))
 		hear(collector, parent);
-	/* the collector has not seen how the process ended: the parent got a status from wait(2) */
+	/* if it is unknown how the process ended, uses the parent's status from wait(2) */
 	if (member->watch.end == WATCH_GONE &&
 	    __atomic_load_n(&control->told_pid, __ATOMIC_ACQUIRE) == member->watch.pid)
 		watch_learn(&member->watch, control->told_status);
@@ -529,7 +534,7 @@ void collect_finish(struct collector *collector, struct member *member)
 	member->process = NULL;
 	while (member->chunk_count)
 		chunk_close(member->chunks[--member->chunk_count]);
-	/* while other processes run, the collector notices the stream's end in its next round */
+	/* the stream's end need not wake the collector while other processes run */
 	if (__atomic_load_n(&control->alive, __ATOMIC_RELAXED) &&
 	    !__atomic_load_n(&control->crowded, __ATOMIC_RELAXED))
 		member->stream->wake = NULL;

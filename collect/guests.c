@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* how often collect_receive() takes guests: enough to empty a socket's full queue (somaxconn) */
+/* how many batches of guests collect_receive() takes: enough to empty a full socket (somaxconn) */
 #define TURNS_MAX    64
 #define LABELS_BYTES 1000 /* maximum length of all labels, so that they fit into a note */
-/* for its first chunk, its stream's columns, and the writing thread's stack and guard page */
+/* mappings of a member: first chunk, stream's columns, writing thread's stack and guard page */
 #define MEMBER_MAPPINGS 4
 
 /* ---- indexes ---- */
@@ -85,7 +85,7 @@ struct sink_options collect_options(const struct collector *collector)
 	};
 }
 
-/* Opens a sink for the stream, or begins a stream of the bundle that the first member created. */
+/* Opens a sink for the stream, or begins the stream in the bundle, one file for all streams. */
 static void open_sink(struct collector *collector, struct member *member)
 {
 	struct sink_options options = collect_options(collector);
@@ -103,7 +103,7 @@ static void open_sink(struct collector *collector, struct member *member)
 	}
 	stream->sink.heartbeat = &collector->shared.control->heartbeat;
 	stream->wake = &collector->shared.control->sleeping;
-	/* a named or the default file gets the whole run; in a directory, each process has one */
+	/* a single output file gets all streams; in a directory, each process has a file */
 	if (!collector->any && stream->sink.regular && stream->sink.is_htr &&
 	    (collector->place.form == SINK_FILE || !*collector->place.out))
 		collector->bundle = bundle_create(&stream->sink);
@@ -119,7 +119,7 @@ static bool same_key(const uint64_t a[2], const uint64_t b[2])
 	return a[0] == b[0] && a[1] == b[1];
 }
 
-/* Finds the parent's stream by the number or key in the child's message; or WIRE_NO_STREAM. */
+/* Returns the parent's stream, by the number or key in the child's message; or WIRE_NO_STREAM. */
 static uint32_t parent_stream(const struct collector *collector, const struct arena_hello *hello)
 {
 	const struct member *member = NULL;
@@ -137,7 +137,7 @@ static uint32_t parent_stream(const struct collector *collector, const struct ar
 	return WIRE_NO_STREAM;
 }
 
-/* Writes a note at the start of the stream, if it has any values. */
+/* Writes a note at the start of the stream, if the note has any values. */
 static void say_at_start(struct member *member, const char *name, const struct facts *facts)
 {
 	if (facts->count)
@@ -145,7 +145,7 @@ static void say_at_start(struct member *member, const char *name, const struct f
 			    (struct encode_note){ .name = name, .time = member->hello.start });
 }
 
-/* Copies the rank in the process's environment; "": unknown. With --node, each may have another. */
+/* Copies the process's rank from its environment; "": unknown. Ranks may differ within a run. */
 static void find_rank(int32_t pid, char *rank, size_t size)
 {
 	static const char *const names[] = { RANK_VARIABLES };
@@ -173,7 +173,7 @@ static void find_rank(int32_t pid, char *rank, size_t size)
 		close(fd);
 }
 
-/* Writes the labels of the run as NAME=VALUE,NAME=VALUE; the library does not check their form. */
+/* Writes the run's labels. The library does not check that they are NAME=VALUE,NAME=VALUE. */
 static void say_labels(const struct collector *collector, struct member *member)
 {
 	struct facts facts = { .count = 0 };
@@ -235,7 +235,7 @@ static void begin_stream(struct collector *collector, struct member *member)
 			    1000000000));
 	stream_begin(member->stream, &start);
 	collect_sample_begin(collector, member, hello->start);
-	/* the settings that select events, if any event is excluded */
+	/* writes the settings that exclude events, if there are any */
 	if (strcmp(settings->events, "all") != 0)
 		facts_add(&facts, "events", settings->events);
 	if (strcmp(settings->follow, "all") != 0)
@@ -258,9 +258,9 @@ static void begin_stream(struct collector *collector, struct member *member)
 /* ---- identity ---- */
 
 /*
- * Ends the earlier member that has the same pid as `later`. `later` is a new image of the same
- * process, or another process that got the pid later. If one of the two attached by the socket and
- * the other by a spare, `later` may have started earlier, and is then ended instead.
+ * Of two members with the same pid, ends the member that started first. This is usually the known
+ * member: `later` is a new program of the same process, or another process that got the pid. If one
+ * of the two attached by the socket and the other by a spare, `later` may have started first.
  */
 static void end_predecessor(struct collector *collector, struct member *later)
 {
@@ -272,13 +272,13 @@ static void end_predecessor(struct collector *collector, struct member *later)
 		struct member *first = member->hello.start > later->hello.start ? later : member;
 
 		if (member->phase == PHASE_CLOSING || member == later ||
-		    /* a member in doubt replaces only members of the same family in doubt */
+		    /* a member in doubt ends only members that are in doubt and of its family */
 		    (later->doubt && (!member->doubt || member->family != later->family)))
 			continue;
 		/*
 		 * after an exec, the process's new program is another member with the same pid. If
-		 * it ended before the collector accepted it, the old program seems to have ended in
-		 * the same way, but it ended by exec.
+		 * the new program ended before the collector accepted it, the old program seems to
+		 * have ended in the same way, although it ended by exec.
 		 */
 		first->has_successor = true;
 		if (first->phase == PHASE_ALIVE && !watch_is_dead(&first->watch))
@@ -327,8 +327,8 @@ static void leave_out(struct collector *collector, const struct guest *guest)
 			 place == collector->left_out + LEFT_OUT_NAMES - 1 ? "others" : name);
 	count_unsaid(collector);
 	/*
-	 * Ends the image that executed the excluded program, if it was recorded, unless the guest
-	 * is in doubt: another process may have sent the message, or may have the pid by now.
+	 * Ends the member that executed the excluded program, if there is one. Ends none if the
+	 * guest is in doubt: another process may have sent the message, or may have the pid by now.
 	 */
 	while (!guest->doubt && guest->pid &&
 	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)guest->pid, member))) {
@@ -349,7 +349,7 @@ static const char *const refusals[] = {
 #undef REFUSAL
 };
 
-/* The reason of a refusal, with the limits. The text is valid until the next call. */
+/* Returns the reason for a refusal, with the limits. The text is valid until the next call. */
 static const char *refusal_text(enum refusal why)
 {
 	static char text[256];
@@ -456,7 +456,7 @@ struct newcomer {
 	const struct member *family;
 };
 
-/* Makes a member, which takes over the chunk. Returns NULL if it was refused; *why: the reason. */
+/* Makes a member, which takes over the chunk. On refusal, returns NULL, with the reason in *why. */
 static struct member *make_member(struct collector *collector, const struct newcomer *newcomer,
 				  enum refusal *why)
 {
@@ -500,7 +500,7 @@ static struct member *make_member(struct collector *collector, const struct newc
 	return NULL;
 }
 
-/* Makes a process a member. Returns false if it was refused: the caller keeps chunk and pidfd. */
+/* Makes a process a member. On refusal, returns false, and the caller keeps chunk and pidfd. */
 static bool adopt(struct collector *collector, const struct newcomer *newcomer, enum refusal *why)
 {
 	struct member *member = make_member(collector, newcomer, why);
@@ -511,7 +511,7 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	collect_beat(collector);
 	if (!member)
 		return false;
-	/* the pidfd of the first process, opened early since the process may be dead by now */
+	/* the first process may be dead by now, so its pidfd was opened early */
 	if (known.pidfd < 0 && known.pid == collector->starter_pid) {
 		known.pidfd = collector->starter;
 		collector->starter = -1;
@@ -538,7 +538,7 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	if (collector->reports >= 0 && (!collector->bundle || !member->number))
 		dprintf(collector->reports, "%u %d %s\n", member->number, member->hello.pid,
 			member->stream->sink.regular ? member->stream->sink.name : "");
-	/* if the process has ended, look_around() will notice, as for other members */
+	/* look_around() takes the member out of the crowd, or notices that its process has ended */
 	collect_crowd(collector, member, true);
 	collector->any = true;
 	collector->active[collector->count++] = member;
@@ -594,7 +594,7 @@ void collect_extend(struct collector *collector, struct member *member)
 	}
 }
 
-/* Checks the pid in the process's own namespace. Returns NULL, or the reason for doubt. */
+/* Checks the guest's pid in its own pid namespace. Returns NULL, or the reason for doubt. */
 static const char *check_number(struct guest *guest)
 {
 	int32_t own;
@@ -612,8 +612,9 @@ static const char *check_number(struct guest *guest)
 
 /*
  * Adds a further chunk that the process sent in a message. Usually, further chunks are in the file
- * of the first chunk, and need no message. A process sends them if it cannot map memory twice (in
- * emulators). Accepts the chunk only if the kernel confirms that the same process and user sent it.
+ * of the first chunk, and need no message. A process sends further chunks if it cannot map memory
+ * twice (in emulators). Accepts the chunk only if the kernel confirms that the same process and
+ * user sent it.
  */
 static bool add_piece(struct collector *collector, const struct guest *guest, struct chunk *chunk,
 		      enum refusal *why)
@@ -664,9 +665,9 @@ static void admit(struct collector *collector, struct guest *guest)
 }
 
 /*
- * Whether all processes that can write to this member's spares belong to the same user, so that
- * forging a spare gives a process no rights. This is certain if the member has no privileges that
- * would let one of its children change to another user.
+ * Whether all processes that can write to this member's spares (struct arena_spare) belong to the
+ * same user, so that forging a spare gives a process no rights. This is certain if the member has
+ * no privileges that would let one of its children change to another user.
  */
 static bool has_spares_of_one_user(struct member *family)
 {
@@ -710,7 +711,7 @@ static void take_spare(struct collector *collector, struct member *family, uint3
 		chunk_close(chunk);
 		return;
 	}
-	/* the chunk of a further thread belongs to the member of the same family with its key */
+	/* a further chunk belongs to the member of the same family that has the same key */
 	while (hello.chunk && is_of_one_user &&
 	       (relative = collect_find(collector, BY_KEY, collect_key(hello.key), relative)))
 		if (relative->family == family->family && relative->phase != PHASE_CLOSING &&
@@ -743,7 +744,7 @@ void collect_receive_spares(struct collector *collector)
 	}
 }
 
-/* Receives guests from `*at` on whose users have time left. Returns the end of the list. */
+/* Receives the guests in list *at whose users have time left. Returns the end of the list. */
 static struct guest **receive_guests(struct collector *collector, struct guest **at)
 {
 	while (*at) {
@@ -791,7 +792,7 @@ void collect_receive(struct collector *collector)
 		while (*end)
 			end = &(*end)->next;
 		*end = listener_take(collector->listener, &has_more);
-		/* spares first: a program that connects may have replaced one that used a spare */
+		/* spares first: a process that connects may have used one before its last exec */
 		collect_receive_spares(collector);
 		at = receive_guests(collector, at);
 		collect_beat(collector);

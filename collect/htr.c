@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* maximum number of events in a block, whose size is then about 256 KiB */
+/* maximum number of events in a block of an .htr file; such a block has about 256 KiB */
 #define EVENTS_MAX 24576u
 
 inline_ bool is_full(const struct htr *htr)
@@ -127,7 +127,7 @@ void htr_destroy(struct htr *htr)
 
 /* ---- lookups ---- */
 
-/* How many outer frames are the same as in the thread's previous event. */
+/* Returns how many outer frames are the same as in the thread's previous event. */
 inline_ uint32_t common_frames(const struct model *model, const uint64_t *frames, uint32_t count)
 {
 	uint32_t most = count < model->path_count ? count : model->path_count;
@@ -147,7 +147,7 @@ inline_ uint32_t common_frames(const struct model *model, const uint64_t *frames
 	return same;
 }
 
-/* Whether the path from `node` up to its ancestor `from` has these frames; puts it in the model. */
+/* Whether the `fresh` frames lead from `node` up to its ancestor `from`. Adds them to the model. */
 inline_ bool leads_to(const struct htr *htr, struct model *model, const uint64_t *frames,
 		      uint32_t fresh, uint32_t from, uint32_t node)
 {
@@ -166,9 +166,9 @@ inline_ bool leads_to(const struct htr *htr, struct model *model, const uint64_t
 }
 
 /*
- * Finds the node of a backtrace. same: number of outer frames that are the same as in the thread's
- * previous event; only the other frames are looked up. likely: a guess at the result,
- * the node that came next when the previous event's node last occurred.
+ * Finds the node of a backtrace in the tree of backtraces. same: number of outer frames that are
+ * the same as in the thread's previous event; only the other frames are looked up. likely: a guess
+ * at the result, the node that came next when the previous event's node last occurred.
  */
 inline_ uint32_t find_path(struct htr *htr, struct model *model, const uint64_t *frames,
 			   uint32_t count, uint32_t same, uint32_t likely)
@@ -197,7 +197,7 @@ inline_ uint32_t find_path(struct htr *htr, struct model *model, const uint64_t 
 	return node;
 }
 
-/* The parts of an event's shape that depend on the event's values. */
+/* The parts of an event's shape (struct htr_shape) that depend on the event's values. */
 struct draft {
 	uint32_t has, rules, depth;
 };
@@ -244,7 +244,7 @@ static uint32_t shape_number(struct htr *htr, const struct draft *draft, struct 
 	recent = &htr->recent[(hash_shape(&key) >> 32) & 255];
 	if (__builtin_expect(*recent && same_shape(&(*recent)->key, &key), 1))
 		return (*recent)->id;
-	/* if this moves the shapes, grow_shapes() empties the table of recent shapes */
+	/* htr_find_shape() may move all shapes; then grow_shapes() empties htr->recent */
 	*recent = htr_find_shape(htr, &key, &is_new);
 	if (is_new)
 		define(htr, &key);
@@ -382,7 +382,7 @@ inline_ void draft_related(struct htr *htr, struct draft *draft, uint64_t relate
 
 	if (!related)
 		return;
-	/* the address of a second object is usually near the first object, a number is not */
+	/* `related` is a number, or the address of a second object, usually near the first */
 	if (magnitude(step) <= magnitude(related))
 		draft->rules |= HTR_RELATED_NEAR;
 	else
@@ -427,7 +427,7 @@ inline_ struct model *model_of(struct htr *htr, uint32_t thread, uint64_t pthrea
 	return htr_change_thread(htr, thread, pthread);
 }
 
-/* The site of the thread's last event; `next`: the node that came next when it last occurred. */
+/* Returns the site of the thread's last event. Its `next` is a guess at the next event's node. */
 inline_ struct htr_site *last_site(struct model *model)
 {
 	return &model->model.sites[model->model.last];
@@ -519,8 +519,8 @@ void htr_make_kind(struct htr_kind *kind, const struct encode_packet_call *call,
 }
 
 /*
- * How many outer frames are the same as in the thread's previous event. No comparison is needed if
- * the call is the next update of the same remembered backtrace.
+ * Like common_frames(), but without a comparison if the call is the next update of the same
+ * remembered backtrace.
  */
 inline_ uint32_t kept_frames(const struct model *model, const struct fast_call *fast)
 {
@@ -565,9 +565,9 @@ void htr_packets(struct htr *htr, const uint8_t *bytes, size_t size, bool is_cal
 /* ---- arguments ---- */
 
 /*
- * The arguments of calls are added to the column `others` one by one, as texts. The encoded list of
- * a call's arguments is remembered together with the bytes of its record, so that the list can be
- * copied if a call has the same arguments again: a server often opens the same files.
+ * The arguments of calls are added to the column `others` one by one, as texts. If a call has the
+ * same arguments as an earlier call, their encoded list is copied: a server often opens the same
+ * files. For this, lists are remembered together with the bytes of the arguments in the record.
  */
 #define LIST_BITS 5    /* log2 of the number of remembered lists */
 #define GIVEN_MAX 112u /* maximum bytes of a record's arguments */

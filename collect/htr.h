@@ -36,8 +36,8 @@ struct htr_key {
 #define HTR_KIND_SHAPES 16u
 
 /*
- * A kind of calls on the fast path: the part of a shape's key that these calls have in common (the
- * values, rules and depth in `key` are 0), and their last shapes.
+ * What calls of one kind on the fast path have in common. key: the part of a shape's key that does
+ * not depend on the values of a call (values, rules and depth are 0). shapes: the latest shapes.
  */
 struct htr_kind {
 	struct htr_key key;
@@ -55,12 +55,13 @@ struct htr_block_parts {
 struct htr *htr_create(void);
 void htr_destroy(struct htr *htr);
 
-/* Makes an htr without definitions, with the counts of `before`, whose blocks must be taken. */
+/*
+ * Makes an htr without definitions, which continues the count of calls of `before` and keeps its
+ * callback. The blocks of `before` must have been taken.
+ */
 struct htr *htr_next(const struct htr *before);
 
-/*
- * From now on, `see` is called with the address of each frame that is defined, also by later htrs.
- */
+/* From now on, this htr and its successors call see(context, address) for each new frame. */
 void htr_watch(struct htr *htr, void (*see)(void *context, uint64_t address), void *context);
 
 /* Number of calls that this htr and its predecessors have encoded. */
@@ -84,8 +85,8 @@ void htr_make_kind(struct htr_kind *kind, const struct encode_packet_call *call,
 
 /*
  * Adds an event by the fast path. The encoded bytes are the same as those of htr_event(); the
- * arguments are added in the same way. Returns false if the block is full, or for the reasons for
- * which htr_event() returns false.
+ * arguments are added in the same way. Returns false if the block is full, or in the cases in which
+ * htr_event() returns false.
  */
 bool htr_fast(struct htr *htr, struct htr_kind *kind, const struct fast_call *fast,
 	      uint64_t time_ns, uint64_t lasted_ns);
@@ -97,15 +98,15 @@ void htr_argument(struct htr *htr, uint32_t name, const char *value, size_t leng
 void htr_arguments_end(struct htr *htr);
 
 /*
- * Adds all arguments of a call, and their end, if the same bytes were encoded before. `tag`
- * identifies the function and its number of arguments. Returns false if the bytes are new: the
- * caller must then add the arguments one by one, and the list is remembered.
+ * If an earlier call had the same bytes of arguments, adds the remembered list of these arguments
+ * with its end. `tag` identifies the function and its number of arguments. Returns false if the
+ * bytes are new: the caller must then add the arguments one by one, and the htr remembers the list.
  */
 bool htr_arguments_again(struct htr *htr, uint32_t tag, const void *given, size_t size);
 
 /*
- * Adds bytes that cannot be encoded as an event; they are stored unchanged. is_call: they are a
- * CALL with its ARGS and BTRC; otherwise they are a handshake or one packet.
+ * Adds bytes that cannot be encoded as an event; they are stored unchanged. is_call: the bytes are
+ * a CALL with its ARGS and BTRC; otherwise they are a handshake or one packet.
  */
 void htr_packets(struct htr *htr, const uint8_t *bytes, size_t size, bool is_call);
 
@@ -116,7 +117,7 @@ bool htr_is_empty(const struct htr *htr);
 /* Whether an allocation has ever failed; later events may be incomplete. */
 bool htr_has_failed(const struct htr *htr);
 
-/* Ends the block and begins the next. Returns NULL if it is empty, or there is no memory. */
+/* Returns the block, and begins the next one. NULL: the block is empty, or there is no memory. */
 struct htr_block_parts *htr_take(struct htr *htr);
 
 #endif

@@ -57,12 +57,12 @@ struct shape {
 };
 
 /*
- * What a reader of the block knows about a thread at this point (struct htr_model), and the
+ * What a reader of the block knows about a thread at this point (struct htr_model). Also the
  * addresses and nodes of the thread's last backtrace, innermost frame first.
  */
 struct model {
 	struct htr_model model;
-	/* of the thread's last call on the fast path (struct fast_call); memory NULL: unknown */
+	/* from the thread's last call on the fast path (struct fast_call); memory NULL: unknown */
 	const void *memory;
 	uint64_t turn;
 	uint32_t path_count;
@@ -84,7 +84,7 @@ struct htr {
 	uint32_t block; /* number of the block, from 1 */
 	bool has_failed;
 	struct names functions, argument_names;
-	/* is called with the address of each new node; NULL: not called */
+	/* callback for the address of each new node; NULL: none */
 	void (*see)(void *context, uint64_t address);
 	void *see_context;
 
@@ -140,8 +140,8 @@ inline_ uint32_t spread(uint32_t value, int bit)
 }
 
 /*
- * put_any() and put_little() write a value whose size is unpredictable (the value 0 has no bytes)
- * without a branch, since a mispredicted branch would cost more than all other work. put_any()
+ * put_any() and put_little() write a value without a branch, since a mispredicted branch would cost
+ * more than all other work: the size is unpredictable, and the value 0 has no bytes. put_any()
  * always stores four bytes, put_little() two; the next value overwrites the excess bytes.
  */
 inline_ void put_any(struct column *to, uint64_t value)
@@ -210,16 +210,16 @@ inline_ size_t column_size(const struct column *column)
 
 void htr_free_names(struct names *names);
 
-/* Switches to the thread of the next event and returns its model. NULL: no memory. */
+/* Switches to the thread of the next event and returns the thread's model. NULL: no memory. */
 struct model *htr_change_thread(struct htr *htr, uint32_t number, uint64_t pthread);
 
 /* Returns the child of node `parent` with this address, and adds it if it is new. 0: no memory. */
 uint32_t htr_find_node(struct htr *htr, uint32_t parent, uint64_t address);
 
-/* Finds or adds a shape that is not a recent one. *is_new: whether it was added. */
+/* Finds or adds a shape that is not in htr->recent. *is_new: whether it was added. */
 struct shape *htr_find_shape(struct htr *htr, const struct htr_key *key, bool *is_new);
 
-/* Where a node remembers a child. Bit 0 is ignored, since two calls are never adjacent. */
+/* Returns where a node remembers a child. Ignores bit 0: return addresses are never adjacent. */
 inline_ uint32_t *htr_child(struct node *node, uint64_t address)
 {
 	return &node->children[(address ^ address >> 3) >> 1 & 1];

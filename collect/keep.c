@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 /*
- * A section covers a quarter of the time to keep. The file is shortened when it has TIME_MOST
- * sections, which cover one and a half times that time.
+ * Limits for --keep=TIME. A section (a part of a stream that can be read alone) covers a quarter of
+ * the time to keep. The file is shortened when it has TIME_MOST sections, which cover one and a
+ * half times that time.
  */
-#define SECTIONS 4u
-/* the file is shortened when it has this many sections */
+#define SECTIONS  4u
 #define TIME_MOST 6u
 /*
  * Limits for --keep=SIZE. While the shortened file is made from the current file, both exist; both
@@ -32,7 +32,10 @@
 #define SIZE_MOST 36u
 /* percentage of the size that the shortened file keeps */
 #define SIZE_KEPT 20u
-/* at this percentage, no records are taken until the file is shorter, for at most PATIENCE_NS */
+/*
+ * at this percentage, the collector takes no records until the file is shorter, but for at most
+ * PATIENCE_NS
+ */
 #define SIZE_FULL 48u
 /* if live objects use more than this percentage, both files together exceed the size */
 #define SIZE_HELD   9u
@@ -89,7 +92,7 @@ int collect_keep_begin(struct collector *collector, struct error *err)
 	return 0;
 }
 
-/* `hundredths` percent of the size to keep, plus 120 percent of the bytes for live objects. */
+/* Returns `hundredths` percent of the size to keep, plus 120 percent of live objects' bytes. */
 static uint64_t part_of(const struct keeper *keeper, uint32_t hundredths)
 {
 	return keeper->options.bytes / 100 * hundredths + keeper->held + keeper->held / 5;
@@ -146,7 +149,7 @@ static void keep_stop(struct collector *collector)
 	keeper->state = KEEP_WRITING;
 }
 
-/* Reports why the file was not shortened. It grows until the next attempt, RETRY_NS later. */
+/* Reports why the file was not shortened. The file grows until the next attempt, RETRY_NS later. */
 static void keep_fail(struct collector *collector, uint64_t now_ns, const char *why)
 {
 	keep_report(collector, "cannot shorten the trace", why);
@@ -320,7 +323,7 @@ void collect_keep_leave(struct collector *collector, const struct member *member
 
 	if (!ended)
 		return;
-	/* an end counts as growth, since all events of the process can be removed later */
+	/* the end of a process counts as growth, since all its events can be removed later */
 	collector->keeper->grown_ns = trace_now(collector);
 	*ended = (struct keep_ended){ .stream = member->stream->bundle.number,
 				      .ended_ns = trace_now(collector) };

@@ -53,9 +53,9 @@ static int look_at(struct dl_phdr_info *module, size_t size, void *user)
 }
 
 /*
- * Returns the offset of the default version of a function, or 0. A function that selects its
- * variant at run time (STT_GNU_IFUNC) has no offset: dlsym() returns the address of the variant and
- * not of the symbol.
+ * Returns the offset in libc of the default version of a function, or 0. A function that selects
+ * its variant at run time (STT_GNU_IFUNC) has no offset: dlsym() returns the address of the variant
+ * and not of the symbol.
  */
 static uint32_t place_of(void *handle, const struct libc *libc, const char *name)
 {

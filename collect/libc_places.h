@@ -10,7 +10,7 @@
 
 #include "arena.h"
 
-/* Leaves `places` empty if there is no libc with glibc's name, or it has no build-id. */
+/* Fills `places`; leaves it empty if no libc has glibc's file name, or it has no build-id. */
 void libc_places_find(struct libc_places *places);
 
 #endif

@@ -29,36 +29,38 @@
 #define SO_PEERPIDFD 77 /* exists since Linux 6.5 */
 #endif
 
-/* maximum number of open connections of the owner, and also of all other users together */
+/* maximum number of open connections of the owner; all other users together may have as many */
 #define VISITORS_MOST 256
 /* maximum number of open connections of each user other than the owner */
 #define VISITORS_USER 64
-/* maximum number of other users' connections that are accepted in one turn */
+/* maximum number of other users' connections that one call of accept_and_receive() accepts */
 #define OTHERS_TURN 64
-/* new processes wait before they connect if a total in `crowd` is at least this */
+/* if a count in listener.crowd reaches this, new processes wait before they connect */
 #define CROWD 128
 /*
- * Maximum number of waiting guests of a user other than the owner, and of all such users together:
- * GUESTS_* for guests that sent memory, SAYINGS_* for guests that sent only a request. Users whose
- * ids have the same remainder modulo USERS share a maximum.
+ * Limits of waiting guests (programs that sent a message). GUESTS_*: guests that sent memory;
+ * SAYINGS_*: guests that sent only a request. *_USER: limit for each user other than the owner
+ * (users whose ids are equal modulo USERS share a limit). *_OTHERS: limit for all these users
+ * together.
  */
 #define GUESTS_USER    512
 #define GUESTS_OTHERS  2048
 #define SAYINGS_USER   16384
 #define SAYINGS_OTHERS 32768
-/* other users' guests, and their connections, may each use 1/OTHERS_PART of the descriptors */
+/* other users' guests may use 1/OTHERS_PART of the descriptors, and so may their connections */
 #define OTHERS_PART   8
 #define USERS	      256
 #define CLOSINGS_MOST 8
 #define EVENTS_MOST   16      /* maximum number of events that one epoll_wait() returns */
-#define PAUSE_NS      2000000 /* pause between two turns of the thread */
-#define NOBODY	      65534 /* uid of all users without a mapping in this user namespace (overflowuid) */
+#define PAUSE_NS      2000000 /* pause of the listener's thread after each turn, in ns */
+#define NOBODY	      65534 /* uid of users without a mapping in this user namespace (overflowuid) */
 /* if the descriptor limit is below this, the listener opens only the necessary descriptors */
 #define LIMIT_COMFORT 64
 
 /*
- * Sockets, in the order in which connections are accepted: they listen on a path for owners, on an
- * abstract name, on a path, and in another network namespace.
+ * The listener's sockets, in the order in which it accepts their connections. BY_OWNER: on a path
+ * that only owners may use; BY_NAME: on an abstract name; BY_PATH: on a path for all users;
+ * BY_GUEST: in another network namespace.
  */
 enum { BY_OWNER, BY_NAME, BY_PATH, BY_GUEST, SOCKETS };
 
@@ -76,9 +78,9 @@ struct listener {
 	pthread_mutex_t lock; /* guards visitors, first and last, and accept_and_receive() */
 	struct guest *visitors;
 	struct guest *first, **last;
-	/* waiting guests by user, and of all others: [0] with memory, [1] with a request; atomic */
+	/* waiting guests by user, and of all but owners: [0] sent memory, [1] a request; atomic */
 	uint32_t waiting_of[2][USERS], waiting_of_others[2];
-	uint32_t others_most; /* limit from the collector's descriptors: see OTHERS_PART */
+	uint32_t others_most; /* limit of other users' guests and connections (OTHERS_PART) */
 	/* counts of listener_crowd(): [0] for the owner, [1] for all other users; atomic */
 	uint32_t crowd[2];
 	uint64_t refused[REFUSAL_COUNT]; /* atomic counts; listener_refused() resets them */
@@ -151,7 +153,7 @@ static void watch_socket(struct listener *listener, int fd)
 		epoll_ctl(listener->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* Opens the reserve: a new connection needs one descriptor, and one for the memory sent with it. */
+/* Opens the two reserve descriptors: one is for a connection, one for memory sent over it. */
 static bool take_reserve(struct listener *listener)
 {
 	for (int i = 0; i < 2; i++)
@@ -174,8 +176,8 @@ static void give_reserve(struct listener *listener)
 }
 
 /*
- * Opens a second socket with the same abstract name, in the network namespace of the process that
- * holdtrace attaches to: programs can only connect to sockets in their own namespace. Returns -1 if
+ * Opens a second socket with the same abstract name in the network namespace of the process that
+ * holdtrace attaches to. Programs can only connect to sockets in their own namespace. Returns -1 if
  * the process is in the collector's namespace, or if the collector may not enter that namespace.
  */
 static int listen_in_network_of(int32_t pid, const char *session)
@@ -366,8 +368,8 @@ static int take_control(struct msghdr *message, pid_t *sender)
 }
 
 /*
- * Receives a visitor's message. Returns its length, -EAGAIN or -EINTR if the caller must try again
- * later, or 0 or another negative errno if no message will be accepted from this visitor.
+ * Receives a visitor's message. Returns its length. -EAGAIN or -EINTR: the caller must try again
+ * later; 0 or another negative errno: the listener will not accept a message from this visitor.
  */
 static ssize_t listen_to(const struct listener *listener, struct guest *guest)
 {
@@ -384,7 +386,7 @@ static ssize_t listen_to(const struct listener *listener, struct guest *guest)
 
 	if (got < 0)
 		return -errno;
-	/* without the run's secret, a message is not received: the kernel closes its descriptors */
+	/* a message without the run's secret is not received: the kernel closes its descriptors */
 	if (got == sizeof(guest->hello)
 		    ? !knows_secret(listener, guest->hello.contract, guest->hello.secret)
 		    : got != sizeof(guest->request) ||
@@ -423,7 +425,7 @@ static uint32_t *waiting_like(struct listener *listener, const struct guest *gue
 	return &listener->waiting_of[guest->memory < 0][guest->uid % USERS];
 }
 
-/* Counts one more or, if `more` is negative, one less guest that waits. */
+/* Adds `more` (1 or -1) to the numbers of waiting guests of this guest's kind and user. */
 static void count_waiting(struct listener *listener, const struct guest *guest, int more)
 {
 	uint32_t *others = &listener->waiting_of_others[guest->memory < 0];
@@ -498,14 +500,14 @@ static bool let_in(struct listener *listener, struct guest *guest, size_t size)
 	if (guest->memory >= 0) {
 		if (!is_attach || is_turned_away(listener, guest))
 			return false;
-		/* a control request needs no check of the process, only of the user */
+		/* for a control request, only the user matters, not the process */
 		if (guest->is_stranger && !guest->doubt)
 			guest->doubt =
 				"the process that now has its pid does not belong to the run";
 		close_descriptor(&guest->connection);
 		return true;
 	}
-	/* the kernel could not add the descriptor of the memory to this process */
+	/* the memory is missing: the kernel could not open its descriptor in this process */
 	if (is_attach)
 		refuse(listener, REFUSED_MEMORY);
 	if (size != sizeof(guest->request))
@@ -532,9 +534,10 @@ static bool let_in(struct listener *listener, struct guest *guest, size_t size)
 }
 
 /*
- * Receives the messages of all users or, if `only` is set, of this user and the owners, so that a
- * crowd of others does not delay this user. Receives in the order of arrival: a process that
- * executes another program has sent its message before that program connects.
+ * Receives the messages of all users. If `only` is set, receives those of user *only and the
+ * owners, so that a crowd of other users does not delay that user. Receives in the order of
+ * arrival: a process that executes another program has sent its message before that program
+ * connects.
  */
 static void receive_all(struct listener *listener, const uid_t *only)
 {
@@ -564,8 +567,8 @@ static void receive_all(struct listener *listener, const uid_t *only)
 }
 
 /*
- * Before Linux 6.5 the pidfd has to be opened by pid, and another process may have that pid by now.
- * A process that does not map the control page does not belong to the run.
+ * Opens a pidfd of the visitor's process. Before Linux 6.5 it has to be opened by pid, and another
+ * process may have that pid by now. A process that does not map the control page is not of the run.
  */
 static void open_pidfd(const struct listener *listener, struct guest *visitor)
 {
@@ -612,7 +615,7 @@ static void make_place(struct listener *listener, uid_t uid)
 	listener_dismiss(visitor);
 }
 
-/* Accepts the next connection. Returns false if none waits. *others: adds 1 if not an owner's. */
+/* Accepts a connection. Returns false if there is none. *others: counts users except owners. */
 static bool accept_visitor(struct listener *listener, int socket, unsigned *others)
 {
 	struct guest *visitor, **at = &listener->visitors;
@@ -661,7 +664,7 @@ static bool accept_visitor(struct listener *listener, int socket, unsigned *othe
 	return true;
 }
 
-/* Accepts and receives. Returns true if it stopped after OTHERS_TURN connections of others. */
+/* Accepts connections and receives messages. Returns true if it stopped because of OTHERS_TURN. */
 static bool accept_and_receive(struct listener *listener)
 {
 	unsigned others = 0;
@@ -724,12 +727,12 @@ void listener_dismiss(struct guest *guest)
 
 /* ---- the thread ---- */
 
-/* epoll's data for every pidfd, whose number may have been reused when the event arrives */
+/* event data of all pidfds: the number of a pidfd may be reused before its event arrives */
 #define PROCESS_ENDED UINT64_MAX
 
 /*
  * The thread pauses after each turn. Events in the pause do not wake the thread, since a wake would
- * delay a process that runs for a short time; it is also cheaper to serve several connections in
+ * delay a process that runs for a short time. It is also cheaper to serve several connections in
  * one turn.
  */
 static void *listener_thread(void *argument)
@@ -792,7 +795,7 @@ bool listener_noticed(struct listener *listener)
 
 void listener_close(struct listener *listener)
 {
-	/* not freed: the thread may be serving a request, and the collector exits now */
+	/* does not free the listener: its thread may still run until the collector exits */
 	for (int i = 0; i < SOCKETS; i++)
 		if (listener->sockets[i] >= 0)
 			shutdown(listener->sockets[i], SHUT_RDWR);

@@ -3,12 +3,12 @@
 #define COLLECT_LISTENER_H
 
 /*
- * The listener: a socket to which programs send their memory, and holdtrace ctl its requests. Its
- * name contains the session's id. The socket also has a path, for programs in another network
- * namespace. Each message must contain the run's secret. The sender's identity comes from the
- * kernel, never from the message. The listener has its own thread, so that no program has to wait
- * while the collector is busy. The thread wakes the collector for each message, and when a watched
- * process has ended.
+ * The listener: a socket. Traced programs send their memory to it, and holdtrace ctl sends its
+ * requests. The socket's name contains the session's id. The socket also has a path, for programs
+ * in another network namespace. Each message must contain the run's secret. The sender's identity
+ * comes from the kernel, never from the message. The listener has its own thread, so that no
+ * program has to wait while the collector is busy. The thread wakes the collector for each message,
+ * and when a watched process has ended.
  */
 
 #include <stdbool.h>
@@ -22,19 +22,19 @@ struct listener;
 struct user;
 
 /*
- * A program that has connected and sent its message; within the listener also a visitor, which has
- * not sent its message yet. The lists are in the order of arrival. listener_dismiss() frees a
- * guest.
+ * A guest: a program that has connected and sent its message. Within the listener also a visitor: a
+ * program that has not sent its message yet. Lists of guests are in the order of arrival.
+ * listener_dismiss() frees a guest.
  */
 struct guest {
 	struct guest *next;
-	/* pid in the collector's pid namespace; 0: the collector cannot see its namespace */
+	/* pid in the collector's pid namespace; 0: the process has no pid there */
 	pid_t pid;
 	/* effective user of the program when it connected */
 	uid_t uid;
 	struct user *user; /* set by the collector; NULL: not yet */
 	const char *doubt; /* why the program's identity is uncertain; NULL: it is certain */
-	/* of a visitor: the process that now has its pid does not belong to the run */
+	/* for a visitor: the process that now has the visitor's pid does not belong to the run */
 	bool is_stranger;
 	int pidfd; /* pidfd of the program; -1: none */
 	/* descriptor of the program's memory; -1: the message is a control request */
@@ -73,7 +73,6 @@ bool listener_is_unwatched(const struct listener *listener);
 /* Whether this user owns the run and may control it: the user who started it, or root. */
 bool listener_is_owner(const struct listener *listener, uid_t uid);
 
-/* Answers a control request. */
 void listener_answer(struct guest *guest, const char *text);
 
 /* Answers a control request, and sends a descriptor with the answer. */

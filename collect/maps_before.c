@@ -71,9 +71,9 @@ static bool add_range(struct collect_before *before, const struct mapping *mappi
 }
 
 /*
- * Adds the next mapping. If `mapping` is the reserve of an arena, the mapping before it may contain
- * the used part of the arena together with other memory; that mapping is then split where the arena
- * begins, ARENA_SPAN before the end of the reserve.
+ * Adds the next mapping. If `mapping` is the reserve of an arena of libc's allocator, the mapping
+ * before it may contain the used part of the arena together with other memory. That mapping is then
+ * split where the arena begins, ARENA_SPAN before the end of the reserve.
  */
 static bool add_part(struct collect_before *before, const struct mapping *mapping)
 {
@@ -91,7 +91,7 @@ static bool add_part(struct collect_before *before, const struct mapping *mappin
 	return add_range(before, &arena) && add_range(before, mapping);
 }
 
-/* Returns NULL if the mappings cannot be read, or there is no memory. */
+/* Reads the mappings of a process. Returns NULL if they cannot be read, or there is no memory. */
 static struct collect_before *read_ranges(int32_t pid)
 {
 	struct collect_before *before = calloc(1, sizeof(*before));
@@ -170,7 +170,7 @@ static void classify(struct range *range)
 		range->kind = BEFORE_FILE;
 }
 
-/* Decides the kind of a range, or of the next range, from both and whether they are adjacent. */
+/* If `next` directly follows `range`, decides their kinds, as far as the two together show them. */
 static void classify_by_neighbours(struct range *range, struct range *next)
 {
 	const struct mapping *mapping = &range->mapping, *behind = next ? &next->mapping : NULL;
@@ -220,7 +220,7 @@ void collect_look_before(struct collector *collector)
 
 /* ---- comparison ---- */
 
-/* The piece that will be written next. Adjacent pieces of a range are joined to one piece. */
+/* The piece of a mapping that will be written next. Adjacent pieces of a range are joined. */
 struct telling {
 	const struct member *member;
 	/* memory of the library, rounded to whole pages; a copy of what the process reported */
@@ -283,7 +283,7 @@ static void add_foreign(struct telling *telling, const struct range *range, uint
 	}
 }
 
-/* Adds those parts of a range of the first reading that are still mapped in the second, `now`. */
+/* Adds the parts of `mapping` (of the first reading) that are still mapped in the second, `now`. */
 static void add_both(struct telling *telling, const struct mapping *mapping,
 		     const struct range *first, const struct collect_before *now)
 {

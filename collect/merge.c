@@ -11,15 +11,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* a low watermark this old delays no events, unless its thread gets no processor (starves()) */
+/* a low watermark older than this (ns) delays no events, unless its thread starves (starves()) */
 #define STUCK_NS 200000000u
 /* after this time, the low watermark delays no events even if its thread gets no processor */
 #define STARVED_NS 10000000000u
 /* time between two checks whether a thread starves */
 #define ASK_NS 50000000u
-/* a thread that has run for this time would have published its record if it were in the call */
+/* a thread that is still in the call would publish its record within this run time, in ns */
 #define RAN_NS 2000000u
-/* longest duration that counts for a round: in a longer round, the collector was stopped */
+/* a round that lasts longer counts as this many ns: the collector was stopped */
 #define ROUND_NS_MAX 20000000u
 /* maximum of merge.batches_most: 256 MiB */
 #define BATCHES_MAX 4096u
@@ -29,9 +29,9 @@
 #define CLOCK_SLACK (1u << 22)
 /* without membarrier: every store is visible to the collector after this time */
 #define BARRIER_SLACK_NS 200000u
-/* processor time that a round may spend on all processes of a bounded user */
+/* processor time, in ns, that a round may spend on a bounded user (one who does not own the run) */
 #define USER_NS 5000000u
-/* processor time that a round may spend on the processes of all bounded users */
+/* processor time, in ns, that a round may spend on all bounded users together */
 #define OTHERS_NS 20000000u
 /* how long the merge waits for memory that a process has created but not yet sent */
 #define MISSING_NS 50000000u
@@ -79,7 +79,7 @@ static void free_process(struct merge *merge, struct process *process)
 		}
 		free(piece->readers);
 	}
-	/* only the batches of the tables of threads are left */
+	/* the batches that are still counted are the tables of threads (grow_threads()) */
 	merge_count_batches(process, -(int32_t)process->batches);
 	free(process->pieces);
 	free(process->threads);
@@ -267,7 +267,7 @@ static bool part_ties(struct merge *merge, uint32_t count)
 	return found;
 }
 
-/* Hands out the records of `first` up to those of `second`, or up to the limit if it is NULL. */
+/* Hands out the records of `first` that precede those of `second` (NULL: the process's limit). */
 static void hand_out_run(struct merge *merge, struct reader *first, const struct reader *second)
 {
 	uint64_t limit = first->process->limit;
@@ -380,10 +380,10 @@ static bool starves(struct merge *merge, struct reader *reader, const struct pro
 }
 
 /*
- * Whether the process holds too many batches, so that its low watermarks are ignored. For an owner,
- * batches_most is the limit of each process; if all processes of the owner together hold more than
- * batches_most, the limit of each is a sixteenth of that. All other users together may hold
- * batches_most; if they hold more, the limit of each of their processes is an equal part of that.
+ * Whether the process holds too many batches (of copied records), so that its low watermarks are
+ * ignored. For an owner, batches_most is the limit of each process; if all processes of the owner
+ * together hold more, each may hold only a sixteenth of batches_most. All other users together may
+ * hold batches_most; if they hold more, each of their processes may hold only an equal part of it.
  */
 static bool overrules(struct merge *merge, struct process *process)
 {
@@ -430,8 +430,8 @@ static struct reader *open_reader(struct merge *merge, struct process *process,
 
 /*
  * Reads a slot: first its low watermark, then its head. Because of this order, the head includes
- * all records that the low watermark no longer covers. Records are taken when all low watermarks
- * are known.
+ * all records that the low watermark no longer covers. The caller takes records only when it knows
+ * all low watermarks.
  */
 static void look_at_slot(struct merge *merge, struct process *process, struct reader *reader)
 {
@@ -489,7 +489,6 @@ static void note_missing(struct merge *merge, struct process *process)
 		process->limit = process->last_time;
 }
 
-/* Looks at all slots of a process. */
 static void look_into(struct merge *merge, struct process *process)
 {
 	process->first = NULL;
@@ -552,7 +551,7 @@ static uint64_t pass_through(struct merge *merge, struct process *process)
 	for (struct reader *reader = process->first; reader; reader = reader->next) {
 		taken += reader->scanned;
 		merge_release(reader);
-		/* records that still wait have been copied, so the ring is free */
+		/* the records of waiting entries are in the reader's batches, not in the ring */
 		if (has_entries(reader))
 			continue;
 		reader->begin = reader->end = 0;
@@ -566,8 +565,8 @@ static uint64_t pass_through(struct merge *merge, struct process *process)
 
 /*
  * Reduces the time spent for a user by USER_NS for each round that has begun since the last call,
- * but not by more than the time that has passed: after one long piece of work, a user must wait for
- * as long, however short the rounds are.
+ * but at most by the time that has passed. So after one long piece of work, a user must wait for as
+ * long, however short the rounds are.
  */
 static void pay_back(const struct merge *merge, struct merge_user *user)
 {
@@ -599,9 +598,9 @@ void merge_charge(struct merge *merge, struct merge_user *user, uint64_t ns)
 
 /*
  * Looks into the rings of one process, and runs a round for it, within the processor time of its
- * user. Must be called after horizon(): a slot that is unused then has no event before the horizon.
- * Returns the number of bytes taken from its rings. If no time is left and *late is NULL, sets
- * *late to the process.
+ * user. Must be called after horizon(): a slot that is still unused has no event before the
+ * horizon. Returns the number of bytes taken from the rings. If no time is left and *late is NULL,
+ * sets *late to the process.
  */
 static uint64_t pass_in_time(struct merge *merge, struct process *process, struct process **late)
 {
@@ -635,7 +634,7 @@ uint64_t merge_round(struct merge *merge)
 
 	merge->round++;
 	merge->spent_ns -= merge->spent_ns < paid ? merge->spent_ns : paid;
-	/* only time in which the collector runs: threads may wait for a stopped collector */
+	/* counts only time in which the collector runs: threads may wait for a stopped collector */
 	merge->clock_ns += step < ROUND_NS_MAX ? step : ROUND_NS_MAX;
 	merge->round_ns += step;
 	merge->horizon = horizon(merge);
@@ -771,7 +770,7 @@ void merge_end(struct process *process)
 
 const struct merge_counts *merge_counts(struct process *process)
 {
-	/* counts each chunk that was replaced by empty memory once: that memory shows no damage */
+	/* counts each lost chunk once: the empty memory in its place shows no damage */
 	for (uint32_t i = 0; i < process->piece_count; i++) {
 		struct piece *piece = &process->pieces[i];
 

@@ -4,8 +4,8 @@
 
 /*
  * Merges all rings of a process into one sequence in the order of time (ARCHITECTURE.md: "Order").
- * Takes records out of the rings, rebuilds each thread's backtrace from the changes in the records,
- * and hands out an event (passes it to the handler) when no earlier event can follow.
+ * Takes records out of the rings, and rebuilds each thread's backtrace from the changes in the
+ * records. Hands out an event (passes it to the handler) when no earlier event can follow.
  */
 
 #include <stdbool.h>
@@ -22,12 +22,12 @@ struct merge_thread {
 	uint64_t lost[LOSS_COUNT];
 };
 
-/* A record at its position in the sequence. All pointers are valid only during the call. */
+/* A record at its position in the sequence. Its pointers are valid only while the handler runs. */
 struct merge_event {
 	const struct record *record; /* a checked record: its parts fit its length */
 	/* time of the event, in ticks; never less than the time of the previous event */
 	uint64_t time;
-	/* whether its time was changed to keep the order */
+	/* whether the merge changed the time of the event to keep the order */
 	bool late;
 	/* if the record has MOMENT_SPLIT: whether this is the event that released `related` */
 	bool is_moved_part;
@@ -86,14 +86,13 @@ struct merge_user {
 	bool is_bounded;
 	uint32_t batches;
 	/*
-	 * `round`: the last round in which spent_ns was updated, and paid_ns: when that round
-	 * began; spent_ns: processor time that was used and that later rounds have not paid back
-	 * yet
+	 * round: the last round in which spent_ns was updated; paid_ns: when that round began;
+	 * spent_ns: used processor time that later rounds have not paid back yet
 	 */
 	uint64_t round, paid_ns, spent_ns;
 };
 
-/* Adds a process of the run. `owner`: for the handler. Returns NULL if there is no memory. */
+/* Adds a process of the run. The handler gets `owner`. Returns NULL if there is no memory. */
 struct process *merge_add(struct merge *merge, void *owner, struct merge_user *user);
 
 /* Adds a chunk, which stays mapped until merge_remove(). Returns false if there is no memory. */
@@ -102,14 +101,14 @@ bool merge_add_chunk(struct process *process, const struct chunk *chunk);
 /* Removes a process that has ended, after all its records were handed out. */
 void merge_remove(struct merge *merge, struct process *process);
 
-/* One round: takes records, and hands out those whose order is certain. Returns the bytes taken. */
+/* Runs a round: takes records, hands out those whose order is certain. Returns the bytes taken. */
 uint64_t merge_round(struct merge *merge);
 
 /*
  * Runs a round for a stopped process. The round ignores the process's low watermarks and hands out
  * all records that the process has published. A record that a thread was about to publish follows
  * later with the same time, although it may be older. Such a record and the records before the cut
- * cannot depend on each other: a release is published before it happens, and no other thread knows
+ * cannot depend on each other. A release is published before it happens, and no other thread knows
  * an object whose acquisition is not yet published.
  */
 void merge_cut(struct merge *merge, struct process *process);
@@ -118,9 +117,9 @@ void merge_cut(struct merge *merge, struct process *process);
 bool merge_is_behind(struct merge *merge);
 
 /*
- * Returns how often, since the last call, the merge stopped waiting for a process of a bounded user
- * because the records of bounded users took too much memory. Records that the threads of this
- * process were about to publish may then be handed out too late, with a changed time.
+ * Returns how often since the last call the merge stopped waiting for a process of a bounded user,
+ * because the records of such users took too much memory. Records that the threads of this process
+ * were about to publish may then be handed out too late, with a changed time.
  */
 uint64_t merge_ended_waits(struct merge *merge);
 
@@ -150,8 +149,8 @@ void merge_end(struct process *process);
 const struct merge_counts *merge_counts(struct process *process);
 
 /*
- * Returns those threads of a process that still run, or are among the first THREADS_KEPT ended ones
- * that have dropped events, with their counts up to now. The dropped events of all others are in
+ * Returns the threads of a process that still run, and the first THREADS_KEPT ended threads that
+ * have dropped events. Their counts are up to date. The dropped events of all other threads are in
  * merge_counts().
  */
 #define THREADS_KEPT 1024u
@@ -162,9 +161,9 @@ const struct merge_thread *merge_slot_thread(const struct process *process,
 					     const struct chunk *chunk, uint32_t slot);
 
 /*
- * Returns a time, in ticks, that is not before any event of the process handed out so far, and not
- * after any event that will follow. A note with this time is in order. Returns 0 if records are
- * waiting and none was handed out yet.
+ * Returns a time, in ticks, that suits a note: no event of the process that was handed out is
+ * later, and no event that will follow is earlier. Returns 0 if records are waiting and none was
+ * handed out yet.
  */
 uint64_t merge_limit(const struct merge *merge, const struct process *process);
 

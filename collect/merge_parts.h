@@ -3,7 +3,7 @@
 #define COLLECT_MERGE_PARTS_H
 
 /*
- * The merge's internals, shared by its files: merge_take.c copies records from a ring and converts
+ * The merge's internals, shared by its files. merge_take.c copies records from a ring and converts
  * them to entries; merge.c puts the entries of all rings into one order and hands them out.
  *
  * The traced program can write anything into a ring and its slot at any time. So each byte there is
@@ -61,10 +61,10 @@ struct entry {
 #define NOTHING	  UINT64_MAX
 
 /*
- * The records of one slot. Entries are sorted by time. The first entries may have copies of their
- * frames. All later entries have no copy and are also in the order of the ring, so each of them
- * updates the remembered backtrace when it is handed out. This backtrace is the last frame_count
- * items of `stack`, innermost frame first.
+ * The state of reading one slot (a thread's part of the shared memory). Entries are sorted by time.
+ * The first entries may have copies of their frames. All later entries have no copy and are also in
+ * the order of the ring, so each updates the remembered backtrace when it is handed out. This
+ * backtrace is the last frame_count items of `stack`, innermost frame first.
  */
 struct reader {
 	uint32_t number; /* number of the reader in its process */
@@ -102,7 +102,7 @@ struct reader {
 	struct batch *batch; /* the batch that is being filled; NULL: none */
 	struct entry *entries;
 	uint32_t begin, end, room;
-	/* the slot's earlier threads, whose entries may still be waiting; NO_THREAD: none */
+	/* list of the slot's earlier threads, which may have waiting entries; NO_THREAD: none */
 	uint32_t retired;
 	/* number of frames that are remembered once all records taken so far are handed out */
 	uint32_t told;
@@ -195,11 +195,11 @@ void merge_retire(struct reader *reader);
 void merge_begin(struct merge *merge, struct reader *reader, uint64_t latest);
 
 /*
- * Finds the reader's next record. This is its first entry or, if it has none, the short record at
- * its position in the ring, provided that no later record in the ring has an earlier time. Converts
- * all records before that position to entries. Stops at a record that is still being written,
- * unless its thread can no longer finish it. Also stops at a record that must wait for a later
- * round, as long as the ring has room for further records.
+ * Finds the reader's next record. If the reader has entries, this is the first entry. Otherwise it
+ * is the short record at the reader's position in the ring, if no later record in the ring has an
+ * earlier time. Converts all records before that position to entries. Stops at a record that is
+ * still being written, unless its thread can no longer finish it. Also stops at a record that must
+ * wait for a later round, as long as the ring has room for further records.
  */
 void merge_find_next(struct merge *merge, struct reader *reader);
 
@@ -225,7 +225,7 @@ void merge_take(struct merge *merge, struct reader *reader);
  */
 void merge_hand_out_in_place(struct merge *merge, struct reader *reader, uint64_t before);
 
-/* Hands out an entry, the next in the order of time. It need not be in reader->entries. */
+/* Hands out an entry, which must be next in time. It may be outside of reader->entries. */
 void merge_hand_out(struct merge *merge, struct reader *reader, const struct entry *entry);
 
 /*
@@ -244,7 +244,7 @@ void merge_beat(const struct merge *merge);
 /* Puts a batch on the list of unused batches. `batch` may be NULL. */
 void merge_give_back(struct merge *merge, struct batch *batch);
 
-/* Releases the record of an entry. */
+/* Releases the record of an entry. After its last entry, the batch can be reused. */
 static inline void merge_drop(struct merge *merge, struct reader *reader, struct batch *batch)
 {
 	if (__builtin_expect(--batch->entries != 0, 1))

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* space is released in portions of RELEASE_STEP bytes, or of 1/RELEASE_PART of a smaller ring */
+/* ring space is released in steps of RELEASE_STEP bytes, or 1/RELEASE_PART of a smaller ring */
 #define RELEASE_STEP (64u << 10)
 #define RELEASE_PART 8u
 /* records that cannot be handed out yet stay in the ring unless more than 3/4 of it is in use */
@@ -15,8 +15,8 @@
 
 /*
  * For objects that are written by vector stores and read field by field soon afterwards. If a store
- * crosses a cache line, its data can be read only after it has reached the cache. This delay would
- * be as long as all other work on the record.
+ * crosses a cache line, its data can be read only after the store has reached the cache. This delay
+ * would be as long as all other work on the record.
  */
 #define ONE_LINE __attribute__((aligned(64)))
 
@@ -78,7 +78,7 @@ static inline struct record *next_place(struct merge *merge, struct reader *read
 
 /* ---- entries ---- */
 
-/* Copies the backtrace of each waiting entry to the entry, so that entries can be reordered. */
+/* Gives each waiting entry its own copy of its backtrace, so that entries can be reordered. */
 static bool settle_frames(struct reader *reader)
 {
 	for (uint32_t i = reader->begin; i < reader->end; i++) {
@@ -137,7 +137,7 @@ static inline bool has_room(struct reader *reader)
 
 /*
  * If the entry at index `at` releases an object, another thread may acquire this object at the same
- * time, so the entry must precede acquisitions of other threads at that time. Acquisitions of this
+ * time. So the entry must precede acquisitions of other threads at that time. Acquisitions of this
  * thread that precede the entry and have the same time must then precede those of other threads,
  * too. Therefore this function sets the rank of this thread's acquisitions to RANK_GAINS_FIRST.
  */
@@ -171,8 +171,8 @@ static void bring_forward(struct reader *reader)
 /*
  * Adds an entry for a record in the order of time, after entries of the same time. This is nearly
  * always the last position. The caller has made room. Processors' clocks may differ a little, so a
- * record may have a time in the future. It then gets the time reader->latest, so that it does not
- * have to wait.
+ * record may have a time in the future. Such a record gets the time reader->latest, so that it does
+ * not have to wait.
  */
 static inline void insert(struct reader *reader, const struct record *record, uint64_t time,
 			  enum rank rank, bool is_moved_part)
@@ -285,8 +285,8 @@ void merge_collect_lost(struct reader *reader)
 }
 
 /*
- * Handles a record which says that another thread has taken over the slot. First copies the
- * backtrace of each waiting entry of the previous thread to the entry.
+ * Handles a record which says that another thread has taken over the slot. First gives each waiting
+ * entry of the previous thread its own copy of its backtrace.
  */
 static bool take_thread(struct reader *reader, const struct record_thread *record)
 {
@@ -305,8 +305,8 @@ static bool take_thread(struct reader *reader, const struct record_thread *recor
 }
 
 /*
- * Whether the reader's thread is known or could be added. If the ring has records before the record
- * that names the thread, these belong to the thread that is named in the slot.
+ * Whether the reader's thread is known or could be added. Records before the first RECORD_THREAD in
+ * the ring belong to the thread that the slot names.
  */
 static inline bool has_thread(struct reader *reader)
 {
@@ -369,7 +369,7 @@ union header {
 _Static_assert(sizeof(union header) == 8 && offsetof(struct record, time) == 8,
 	       "the header differs from struct record");
 
-/* Takes a finished record. Returns false if there is no memory: the record stays in the ring. */
+/* Takes a finished record. If there is no memory, returns false; the record stays in the ring. */
 static bool take_record(struct merge *merge, struct reader *reader, union header header,
 			const char *from)
 {
@@ -392,10 +392,10 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 	memcpy(record, from, header.length);
 	memcpy(record, &header, sizeof(header));
 	call = (const struct record_call *)record;
-	/* the members of a call can be read only if the record is sound: it may be shorter */
+	/* only a sound record is certainly long enough to have the members of a call */
 	is_sound = record_is_sound(record);
 	updates = is_sound && header.kind == RECORD_CALL && changes_backtrace(call);
-	/* the backtrace of a call must follow from that of the previous call */
+	/* a call cannot keep more frames than the backtrace of the previous call has */
 	if (!is_sound || (updates && call->kept > reader->told)) {
 		merge_close(reader);
 		return true;
@@ -404,7 +404,7 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 		return take_thread(reader, (const struct record_thread *)record);
 	if (updates)
 		reader->told = call->kept + call->fresh;
-	/* later short records omit values that are the same as in this call */
+	/* remembers those values of this call that later short records omit */
 	if (header.kind == RECORD_CALL && !(call->flags & RECORD_ASIDE))
 		expand_note(&reader->model, call);
 	enter_record(reader, record);
@@ -424,7 +424,7 @@ static inline bool follows_short(struct reader *reader, const struct record_shor
 	return true;
 }
 
-/* Makes an entry of a short record. Returns false if there is no memory: it stays in the ring. */
+/* Makes an entry of a short record, which stays in the ring if there is no memory (false). */
 static inline bool take_short(struct merge *merge, struct reader *reader, union header header,
 			      const char *from)
 {
@@ -476,8 +476,8 @@ void merge_release(struct reader *reader)
 		return;
 	reader->released = reader->scanned;
 	/*
-	 * SEQ_CST on both sides: the producer sets `waiting` and then checks the tail once more, so
-	 * either the producer sees the new tail, or the collector sees `waiting`
+	 * SEQ_CST on both sides: the producer sets `waiting` and then checks the tail once more. So
+	 * either the producer sees the new tail, or the collector sees `waiting`.
 	 */
 	__atomic_store_n(&slot->tail, reader->scanned, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&slot->waiting, __ATOMIC_SEQ_CST))
@@ -533,7 +533,7 @@ static inline void release_part(struct merge *merge, struct reader *reader)
 
 /* ---- records handed out directly from the ring ---- */
 
-/* Reads the next header. Returns false unless it is that of a finished, contiguous short record. */
+/* Reads the header at `from`. Returns whether it is that of a finished, contiguous short record. */
 static inline bool see_short(const struct reader *reader, const char *from, uint64_t offset,
 			     union header *header)
 {
@@ -544,13 +544,13 @@ static inline bool see_short(const struct reader *reader, const char *from, uint
 	       header->length <= reader->ring_size - offset;
 }
 
-/* Whether the record is in order, and its time not in the future (which insert() corrects). */
+/* Whether the record is in order and its time not in the future (insert() corrects such times). */
 static inline bool is_in_place(const struct reader *reader, const struct record_short *record)
 {
 	return record->form & SHORT_CLOSES && record->record.time <= reader->latest;
 }
 
-/* Sets the reader's next record to one in the ring. Returns whether it is before the limit. */
+/* Makes a record in the ring the reader's next record. Returns whether it is before the limit. */
 static inline bool note_next(struct reader *reader, const struct record_short *record)
 {
 	reader->time = record->record.time;
@@ -559,13 +559,13 @@ static inline bool note_next(struct reader *reader, const struct record_short *r
 }
 
 /*
- * Tries to set the reader's next record to the next record in the ring, without a copy. This is
+ * Tries to make the next record in the ring the reader's next record, without a copy. This is
  * possible if no later record in the ring has an earlier time, and all entries of the reader have
  * earlier times. Otherwise returns false, and the caller converts the record to an entry. Also
  * returns false for a record with the same time as an entry, since insert() must decide their
- * order. If the record's time is not before the limit of this round, the reader stops at it as long
- * as the ring has room. So no record is copied only because another thread was preempted in the
- * middle of a call.
+ * order. If the record's time is not before the limit of this round, the reader stops at the record
+ * as long as the ring has room. So no record is copied only because another thread was preempted in
+ * the middle of a call.
  */
 static bool finds_place(struct reader *reader)
 {
@@ -589,7 +589,7 @@ static bool finds_place(struct reader *reader)
 	return true;
 }
 
-/* Hands out a sound record, which is in order. Returns false if the handler did not take it. */
+/* Hands out a sound record by the fast path. Returns false if the handler does not take it. */
 static inline __attribute__((always_inline)) bool
 hand_out_fast(struct merge *merge, struct reader *reader, struct fast_call *fast,
 	      const struct record_short *record, const struct expand_more *more, const char *frames)
@@ -649,7 +649,7 @@ static bool hand_out_whole(struct merge *merge, struct reader *reader,
 }
 
 /*
- * Hands out one event: by the fast path, if the handler has one, the record is not late, and its
+ * Hands out one event. Uses the fast path if the handler has one, the record is not late, and its
  * whole backtrace fits. Returns false for the same reasons as hand_out_whole().
  */
 static inline __attribute__((always_inline)) bool

@@ -74,7 +74,7 @@ struct pack_piece pack_start(struct pack *pack)
 	return piece_of(pack, HTR_SIZE_file);
 }
 
-/* Compresses a part and appends it at offset `used`. Returns its size, or a negative errno. */
+/* Compresses a part to offset `used` of pack->bytes. Returns the new size or a negative errno. */
 static int64_t pack_part(struct pack *pack, size_t used, const uint8_t *bytes, size_t size)
 {
 	size_t packed;

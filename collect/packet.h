@@ -4,8 +4,8 @@
 
 /*
  * Functions that write the packets of wire.def: put_call(at, &packet, tails) and so on. Each writes
- * its packet at `at` and returns the end. The caller must make sure that there is enough room. Also
- * the named values of a call, and packets that are hidden from other tools.
+ * its packet at `at` and returns the end. The caller must make sure that there is enough room.
+ * Other functions write the named values of a call, and packets that are hidden from other tools.
  */
 
 #include <stdbool.h>
@@ -70,7 +70,7 @@ inline_ uint8_t *put_flags(uint8_t *at, struct wire_flags value)
 	return at + 4;
 }
 
-/* Copies a short string with a fixed size, which is faster. The next field overwrites the rest. */
+/* Copies a short string with a fixed size, which is faster; the next field overwrites the rest. */
 inline_ uint8_t *put_string(uint8_t *at, struct wire_text text)
 {
 	if (__builtin_expect(text.size <= PACKET_NAME_COPY, 1))
@@ -157,7 +157,7 @@ struct htr;
 struct values {
 	/* the htr that gets the values; NULL: the values become packets at `at` */
 	struct htr *htr;
-	/* cache for the number of the next name in htr, plus 1; 0: not known yet; NULL: none */
+	/* cache for the number of the next name in htr, plus 1; 0: not known yet; NULL: no cache */
 	uint32_t *known;
 	uint8_t *at, *end;
 	uint8_t *packet; /* the start of the packet under construction; NULL: none */
@@ -168,7 +168,7 @@ struct values {
 void values_put(struct values *values, const char *name, size_t name_length, const char *value,
 		size_t length);
 
-/* Adds a text of any length, a long one in parts with the names NAME, NAME+1, NAME+2 ... */
+/* Adds a text of any length. A long text is divided into values named NAME, NAME+1, NAME+2 ... */
 void values_put_text(struct values *values, const char *name, const char *value, size_t length);
 
 void values_end(struct values *values);
@@ -177,8 +177,8 @@ void values_end(struct values *values);
 
 /*
  * Hides packets from programs that read the sp-rtrace format. Otherwise these programs would report
- * as leaks those events that neither acquire nor release an object, and add up their sizes. A
- * hidden packet follows the two empty strings of an OCFG packet, which every such program skips;
+ * events that neither acquire nor release an object as leaks, and add up their sizes. A hidden
+ * packet follows the two empty strings of an OCFG packet, which every such program skips;
  * trace/decode.c finds the hidden packet there.
  */
 

@@ -86,9 +86,9 @@ static inline uint32_t more_values_size(const struct short_more *more)
 }
 
 /*
- * Copies the parts between the struct and the frames from the ring, where they begin at `from`.
- * `record` is a copy of the struct; the flag bits of its member `resource` are cleared. Returns
- * false if the record is too short for its parts.
+ * Copies to *more the parts that are between the struct and the frames in the ring, beginning at
+ * `from`. `record` is a copy of the struct; the function clears the flag bits of its member
+ * `resource`. Returns false if the record is too short for its parts.
  */
 static inline bool expand_read(struct record_short *record, const char *from,
 			       struct expand_more *more)
@@ -142,7 +142,7 @@ static inline bool expand_has_backtrace(const struct record_short *record)
 	return record->kept != SHORT_NO_BACKTRACE;
 }
 
-/* Whether a record of two events releases one object at entry and acquires another. */
+/* Whether a record of two events is valid: releases one object at entry and acquires another. */
 static inline bool expand_is_split_soundly(const struct record_short *record,
 					   const struct expand_more *more)
 {
@@ -183,7 +183,7 @@ static inline void expand_note(struct record_model *model, const struct record_c
 static inline void expand(const struct record_short *record, const struct expand_more *more,
 			  const char *frames, struct record_model *model, struct record_call *call)
 {
-	/* separate fields, since clearing the struct first would cost more than all other work */
+	/* assigns each field: clearing the struct first would cost more than all other work */
 	const struct short_more *said = &more->more;
 	char *at = (char *)(call + 1);
 	uint32_t size = more_values_size(said);

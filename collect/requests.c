@@ -129,8 +129,8 @@ static void tell_files(struct collector *collector, struct guest *guest)
 	cleanup_free struct answer *answer = calloc(1, sizeof(*answer));
 	/*
 	 * Waits until all events up to now were handed out. A user who requests a snapshot expects
-	 * it to contain what the program did before the request. Waits at most CATCH_UP_NS, for
-	 * example if a thread was stopped in the middle of a call.
+	 * it to contain what the program did before the request. Waits at most CATCH_UP_NS: a
+	 * thread may have been stopped in the middle of a call.
 	 */
 	const struct timespec step = { .tv_nsec = CATCH_UP_STEP_NS };
 	uint64_t asked = ticks_now(collector->shared.control->clock);
@@ -145,7 +145,7 @@ static void tell_files(struct collector *collector, struct guest *guest)
 	}
 	if (collector->bundle)
 		add_path(answer, bundle_sink(collector->bundle));
-	/* the path of the named process first, then the paths of the other processes */
+	/* first the path of the process in the request, then those of the other processes */
 	for (int named = 1; named >= 0; named--)
 		for (uint32_t i = 0; i < collector->count; i++) {
 			struct member *member = collector->active[i];

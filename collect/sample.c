@@ -30,7 +30,7 @@
 #define SAMPLE_VALUES 2048
 #define SAMPLE_ROOM   (96u << 10)
 #define LINE_MOST     160
-/* minimum interval of PSS, in ms: the kernel walks all pages of the process for it */
+/* minimum interval, in ms, of samples that include PSS: the kernel walks all pages to compute it */
 #define SAMPLE_PSS_MS 100
 
 struct sample {
@@ -80,7 +80,7 @@ static bool read_text(const char *path, char *text, size_t size)
 
 /* ---- the machine ---- */
 
-/* Adds the times of a processor. The fourth and fifth numbers of the line are idle time. */
+/* Adds the times of a processor, from its line of /proc/stat. Numbers 4 and 5 are idle time. */
 static void add_cpu(struct sample *sample, const char *line)
 {
 	uint64_t times[8] = { 0 }, total = 0, khz = 0;
@@ -217,7 +217,7 @@ static bool read_task(int32_t pid, int32_t thread, struct task *task)
 	return true;
 }
 
-/* Adds the values of a process in place of the previous one's. with_pss: whether to read PSS. */
+/* Replaces the values of the previous process by this one's. with_pss: whether to read PSS. */
 static void sample_process(struct sample *sample, int32_t pid, bool with_pss)
 {
 	uint64_t resident = 0, shared = 0, page = (uint64_t)sysconf(_SC_PAGESIZE), pss = 0;
@@ -289,7 +289,7 @@ void collect_sample_begin(struct collector *collector, struct member *member, ui
 	say_sample(collector, member, time);
 }
 
-/* A process whose user has no time left is sampled later, with the machine at that time. */
+/* If a user has no time left, samples that user's processes, and the machine again, later. */
 void collect_sample(struct collector *collector, uint64_t now_ns)
 {
 	uint64_t interval = (uint64_t)collector->settings.sample_system * MS;

@@ -27,7 +27,7 @@ struct scan_note {
 	uint32_t count;
 };
 
-/* Reads the next note. Returns 1, 0 at the end, or -EBADMSG if the rest is invalid. */
+/* Reads the next note. Returns 1; 0 if there is none; or -EBADMSG if the rest is invalid. */
 int scan_result_next(struct scan_result *result, struct scan_note *note);
 
 #endif

@@ -26,8 +26,8 @@
 #include "machine.h"
 
 /*
- * A scanner is killed if it sends nothing for START_NS before it stops the process, for HELD_NS
- * while the process may be stopped, or for SILENT_NS after that.
+ * The collector kills a scanner that sends nothing for START_NS before it stops the process, for
+ * HELD_NS while the process may be stopped, or for SILENT_NS after that.
  */
 #define START_NS      (3000 * MS)
 #define HELD_NS	      (1000 * MS)
@@ -40,7 +40,7 @@ enum scan_state {
 	SCAN_STOPPING, /* the process may be stopped */
 	SCAN_HELD,     /* the process is stopped */
 	SCAN_CUT_MADE,
-	/* the process runs; the scanner waits until it can read the stream, or computes */
+	/* the process runs; the scanner computes, or waits until it can read the stream */
 	SCAN_READING,
 	SCAN_WRITING, /* the result is being written as notes */
 };
@@ -53,12 +53,12 @@ struct scan {
 	pid_t pid;
 	int socket, result;
 	uint64_t heard_ns; /* when the scanner last sent a message */
-	/* a time, in ticks, after which no ancestor was in a call of fork; 0: not known yet */
+	/* a time, in ticks, at which no ancestor process was inside fork(); 0: not known yet */
 	uint64_t forked;
 	uint32_t number;
 	/* guests that wait for an answer */
 	struct guest *guests;
-	struct scan_result found; /* the result of the scanner, mapped to memory */
+	struct scan_result found; /* the result of the scanner, mapped into memory */
 	char failure[SCAN_TEXT_MAX];
 };
 
@@ -91,7 +91,9 @@ void collect_say_unscanned(struct collector *collector, struct member *member)
 	say_failed(collector, member, ++member->scans, reason);
 }
 
-/* While the process is stopped: writes its events to the stream, and then the note of the cut. */
+/*
+ * Called while the process is stopped. Writes its events to the stream, then the note of the cut.
+ */
 static void say_cut(struct collector *collector, struct member *member)
 {
 	struct facts facts = { .count = 0 };
@@ -224,7 +226,7 @@ static int scan_spawn(struct scan *scan, const struct member *member)
 	return rc;
 }
 
-/* Ends a scan. failure: why it failed, which is written instead of a result; NULL: it succeeded. */
+/* Ends a scan. failure: the reason, written instead of a result; NULL: the scan succeeded. */
 static void scan_finish(struct collector *collector, struct member *member, const char *failure)
 {
 	struct scan *scan = member->scan;
@@ -245,7 +247,7 @@ static void scan_finish(struct collector *collector, struct member *member, cons
 	}
 	member->scan = NULL;
 	bounds_use(&collector->used, &member->user->bounds, BOUND_SCANS, -1);
-	/* if the scanner has stopped the process, the kernel now lets the process continue */
+	/* when the scanner ends, the kernel lets a process that it has stopped continue */
 	spawn_end(&scan->pid);
 	if (scan->found.bytes)
 		munmap((void *)(uintptr_t)scan->found.bytes, scan->found.size);
@@ -297,7 +299,7 @@ void collect_scan_asked(struct collector *collector, struct guest *guest)
 			continue;
 		guest->next = NULL;
 		if (!member->scan) {
-			/* scan_start() does not answer this guest, not yet in the scan's list */
+			/* scan_start() cannot answer this guest: it is not in the list yet */
 			const char *why = scan_obstacle(collector, member);
 
 			if (!why)
@@ -359,7 +361,7 @@ static void on_message(struct collector *collector, struct member *member, const
 		scan_release(member);
 		break;
 	case SCAN_DONE:
-		/* if the process is still stopped, the kernel lets it continue */
+		/* when the scanner ends, the kernel lets a stopped process continue */
 		spawn_end(&scan->pid);
 		if (map_result(scan))
 			scan->state = SCAN_WRITING;
@@ -541,7 +543,7 @@ void collect_scan(struct collector *collector, uint64_t now_ns)
 
 		if (member->phase == PHASE_CLOSING || (!member->scan && !awaits))
 			continue;
-		/* a process that no longer waits when others have been scanned is not scanned */
+		/* if the process stops waiting before the scans of others end, it is not scanned */
 		member->is_scan_late =
 			!member->scan &&
 			(!bounds_allow(&collector->used, &member->user->bounds, BOUND_SCANS, 1) ||

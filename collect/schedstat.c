@@ -5,9 +5,9 @@
  * blocked time the recorded waits explain.
  *
  * The kernel's figures of a thread disappear when the thread ends, so the time after its last
- * reading is not measured. Therefore the figures of each thread are read often. But the collector
- * makes at most one reading per TOKEN_NS on average for all threads of the run together, so with
- * more threads each is read less often. A reading costs the traced program nothing.
+ * reading is not measured. Therefore the figures of each thread are read often. But for all threads
+ * of the run together, the collector makes at most one reading per TOKEN_NS on average. So with
+ * more threads, each is read less often. A reading costs the traced program nothing.
  */
 #include "collect/collect_parts.h"
 #include "hook_table.h"
@@ -59,7 +59,7 @@ static bool read_times(const struct collector *collector, const struct watch *wa
 {
 	cleanup_free char *text = NULL;
 
-	/* a thread in another pid namespace has another number in this namespace */
+	/* a thread in another pid namespace has another id in the collector's namespace */
 	if (!watch->our_pid || watch->foreign)
 		return false;
 	text = proc_text(watch->our_pid, thread, "schedstat");
@@ -70,7 +70,7 @@ static bool read_times(const struct collector *collector, const struct watch *wa
 	return sscanf(text, "%" SCNu64 " %" SCNu64, &reading->ran_ns, &reading->queued_ns) == 2;
 }
 
-/* Whether the thread is in a call that is recorded: of RESOURCE_CALL, one that took `lasting`. */
+/* Whether the thread is in a recorded call (of RESOURCE_CALL: one that has lasted long enough). */
 static bool is_in_recorded_call(const struct control_page *control, const struct slot *slot)
 {
 	uint64_t now = ticks_now(control->clock);
@@ -136,7 +136,7 @@ static void read_thread(struct collector *collector, struct member *member,
 	if (!read_times(collector, &member->watch, schedule->thread, &next))
 		return;
 	next.sleep = find_sleep(collector, &member->watch, slot, schedule->thread);
-	/* if a figure has become smaller, the thread has ended, and another one has its id */
+	/* if a figure has become smaller, the thread has ended, and another thread has its id */
 	if (next.ran_ns < schedule->latest.ran_ns || next.queued_ns < schedule->latest.queued_ns)
 		return;
 	if (schedule->first.ticks)

@@ -70,7 +70,7 @@ int shared_open(struct shared *shared, int fd, struct error *err)
 	ret = check_control(shared, (uint64_t)st.st_size, err);
 	if (ret < 0)
 		return ret;
-	/* existing writable mappings remain writable */
+	/* F_SEAL_FUTURE_WRITE forbids new writable mappings; existing mappings remain writable */
 	if (fcntl(fd, F_ADD_SEALS,
 		  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) < 0)
 		return error_system(err, errno, "cannot seal the shared memory");

@@ -3,9 +3,10 @@
 #define COLLECT_SHARED_H
 
 /*
- * Functions for the control page: the launcher creates it; without the launcher, the library does
- * so itself, by raw system calls. The collector maps, checks and seals it, sets its state, and
- * finds out whether any process is still attached.
+ * Functions for the control page (shared memory with the settings and the state of a run). The
+ * launcher creates this page; without the launcher, the library creates it by raw system calls. The
+ * collector maps, checks and seals the page, sets its state, and finds out whether any process is
+ * still attached.
  */
 
 #include <stdbool.h>
@@ -27,9 +28,9 @@ struct shared {
 };
 
 /*
- * Maps the control page of `fd`, checks that it was made by this build, and seals it, so that no
- * process can create a new writable mapping of it. If another build made the page, also writes the
- * error text to the page.
+ * Maps the control page of `fd`, checks that this build made the page, and seals it. After that, no
+ * process can create a new writable mapping of the page. If another build made the page, also
+ * writes the error text to the page.
  */
 int shared_open(struct shared *shared, int fd, struct error *err);
 
@@ -43,10 +44,10 @@ void shared_fail(struct shared *shared, const char *sentence);
 int shared_description(const struct shared *shared);
 
 /*
- * Whether no process has the control page mapped any more. Without /proc, returns true without a
- * check; the caller must then know from elsewhere that all processes have ended. keep: keep the
- * lock if the result is true, so that no process can attach from now on. In all other cases, the
- * lock is released.
+ * Whether no process has the control page mapped any more, as its lock shows. Without /proc,
+ * returns true without a check; the caller must then know from elsewhere that all processes have
+ * ended. keep: keep the lock if the result is true, so that no process can attach from now on. In
+ * all other cases, the function releases the lock.
  */
 bool shared_deserted(struct shared *shared, bool keep);
 
@@ -72,8 +73,8 @@ static inline uint32_t *shared_low_word(uint64_t *counter)
 
 /*
  * Creates the control page of a run that the launcher starts, with default settings and a random
- * session, maps it for writing to *control, and opens it as *fd (close-on-exec). The caller then
- * changes the settings and starts a collector.
+ * session. *control: the page, mapped for writing; *fd: its descriptor (close-on-exec). The caller
+ * then changes the settings and starts a collector.
  */
 int make_control(struct control_page **control, int *fd, struct error *err);
 

@@ -58,7 +58,6 @@ int sink_descriptor(const char *out)
 	return *end || errno || number > INT_MAX ? -1 : (int)number;
 }
 
-/* Returns the last component of a path. */
 static const char *file_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -81,7 +80,7 @@ static bool ends_in(const char *out, const char *ending)
 	return length > size && !strcmp(out + length - size, ending);
 }
 
-/* Whether the sink's format is .htr: the ending of the file's name precedes the setting. */
+/* Whether the sink's format is .htr: the ending of the file's name overrides the setting. */
 static bool wants_htr(const struct sink_options *options)
 {
 	const char *out = options->place->out;
@@ -212,8 +211,8 @@ static bool look_at_name(const struct sink *sink, struct stat *st)
 
 /*
  * Whether a file in a directory to which all users can write, such as /tmp, may be a trap. Another
- * user can create a link or a file there under a name that this process will open, so that this
- * process follows the link, or writes to that user's file. Linux itself refuses such files if
+ * user can create a link or a file there under a name that this process will open. This process
+ * would then follow the link, or write to that user's file. Linux itself refuses such files if
  * fs.protected_symlinks, protected_fifos and protected_regular are set, but not all systems set
  * them.
  */
@@ -283,7 +282,7 @@ static int open_instead(struct sink *sink, struct error *err)
 	return 0;
 }
 
-/* Whether the name still leads to the open file, which another run may have replaced. */
+/* Whether the name still leads to the open file. Another run may have replaced the file. */
 static bool has_its_name(const struct sink *sink, int flags)
 {
 	struct stat own, named;
@@ -385,8 +384,8 @@ static int open_file(struct sink *sink, const struct sink_options *options, stru
 	if (options->force && look_at_name(sink, &st) && S_ISREG(st.st_mode) &&
 	    st.st_uid == geteuid() &&
 	    /*
-	     * a file that was written during this run belongs to another stream: if a process
-	     * executes a program with the same name, both streams have the same file name
+	     * a file that was written during this run belongs to another stream: both have the same
+	     * file name if a process executes a program with the same name
 	     */
 	    (options->first || !options->begun || st.st_mtime < options->begun))
 		return open_over(sink, false, err);
@@ -429,7 +428,7 @@ static int open_command(struct sink *sink, const struct sink_options *options, s
 	environment = calloc(count + 1, sizeof(*environment));
 	if (!environment)
 		return error_system(err, ENOMEM, "cannot start '%s'", line);
-	/* without the variables that would cause the command to be traced */
+	/* omits the variables that would cause the command to be traced */
 	for (size_t i = 0; i < count; i++)
 		if (strncmp(environ[i], "LD_PRELOAD=", 11) && strncmp(environ[i], "HOLDTRACE_", 10))
 			environment[kept++] = environ[i];
@@ -592,8 +591,8 @@ int sink_close(struct sink *sink, struct error *err)
 }
 
 /*
- * Makes a name in the same directory from a number. The caller tries several numbers until it finds
- * an unused name, since existing files may belong to other programs.
+ * Makes a name in the sink's directory from a number. The caller tries several numbers until it
+ * finds an unused name, since existing files may belong to other programs.
  */
 static void name_next(const struct sink *sink, struct sink_next *next, int number)
 {
@@ -606,7 +605,7 @@ int sink_make_next(const struct sink *sink, struct sink_next *next, struct error
 	char directory[32];
 
 	*next = (struct sink_next){ .fd = -1 };
-	/* by its path in /proc, since the directory's descriptor was opened with O_PATH */
+	/* opens the directory by its path in /proc, since sink->directory was opened with O_PATH */
 	snprintf(directory, sizeof(directory), "/proc/self/fd/%d", sink->directory);
 	next->fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	for (int number = 0; next->fd < 0 && number < NUMBERS_MAX; number++) {

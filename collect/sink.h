@@ -71,7 +71,10 @@ struct sink {
 /* Returns the descriptor that the setting `out` names (stdout, fd:N), or -1 if it names none. */
 int sink_descriptor(const char *out);
 
-/* Makes the path of a stream's file, without a number. Returns false if the path is too long. */
+/*
+ * Makes the path of a stream's file, without the number that a second file with this name gets.
+ * Returns false if the path is too long.
+ */
 bool sink_path(const struct sink_options *options, char *path, size_t size);
 
 /* Whether the file's name depends on the name of the program. */
@@ -105,7 +108,7 @@ int sink_write(struct sink *sink, const void *bytes, size_t size, size_t *writte
 /* A new file that will replace a sink's file. */
 struct sink_next {
 	int fd;		/* descriptor of the file; -1: there is no file */
-	char name[256]; /* name in the same directory; "": the file has no name, or none yet */
+	char name[256]; /* temporary name in the sink's directory; "": none */
 };
 
 /*

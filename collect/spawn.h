@@ -25,8 +25,8 @@ int spawn_clean(pid_t *pid, const char *path, const posix_spawn_file_actions_t *
 		char *const *argv, char *const *environment);
 
 /*
- * Kills a helper that was started, and waits for it. Returns its status as waitpid() does: that of
- * its own end if it had already begun to end.
+ * Kills a helper that was started, and waits for it. Returns its status as waitpid() does: if the
+ * helper had already begun to end, the status of its own end.
  */
 int spawn_end(pid_t *pid);
 

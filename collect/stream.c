@@ -14,12 +14,12 @@
 #include <time.h>
 
 /*
- * The output of a stream: a queue of jobs, and a thread that compresses and writes the data, so
- * that a slow sink does not stop the merge. After the first failure nothing more is written, and
- * dropped events are counted.
+ * The output of a stream: a queue of jobs, and a thread that compresses and writes the data. The
+ * thread keeps a slow sink from stopping the merge. After the first failure, it writes nothing
+ * more, and counts the dropped events.
  */
 
-/* limit of the queues of all streams together, or 1/8 of the memory budget if that is less */
+/* limit, in bytes, of all streams' queues together, unless 1/8 of the memory budget is less */
 #define OUTPUT_MOST   (256u << 20)
 #define OUTPUT_BUFFER (512u << 10) /* size of a buffer for packets */
 #define SPARE_MAX     4		   /* maximum number of unused buffers that are kept */
@@ -39,14 +39,14 @@ struct job {
 	size_t size; /* bytes of memory that the job uses */
 	uint8_t *packets;
 	struct htr_block_parts *parts;
-	bool is_copy; /* whether packets is a copy, and not a buffer of OUTPUT_BUFFER bytes */
+	bool is_copy; /* whether `packets` is a copy, not a buffer of OUTPUT_BUFFER bytes */
 };
 
 struct output {
 	struct sink *sink;
 	struct bundle_stream bundle;
 	struct pack *pack; /* created for the first block; NULL before */
-	/* where the thread keeps a pack for the next stream; NULL: the output has no thread */
+	/* where the thread keeps a pack for its next stream; NULL: the output has no thread */
 	struct pack **kept;
 	uint32_t *wake;
 	bool has_thread;
@@ -76,13 +76,13 @@ struct output {
 /* number of bytes in the queues of all streams, and its limit */
 static uint64_t queued, queued_most;
 
-/* Frees the output. If the output has a thread, first waits until it has written the last job. */
+/* Frees the output. If it has a thread, first waits until the thread has done the last job. */
 static void output_destroy(struct output *output)
 {
 	if (!output)
 		return;
 	if (output->has_thread) {
-		/* after it has set is_closed and unlocked the output, the thread does not use it */
+		/* after setting is_closed and unlocking, the thread does not use the output */
 		cleanup_unlock pthread_mutex_t *lock = lock_mutex(&output->lock);
 
 		while (!output->is_closed)
@@ -343,8 +343,8 @@ static void output_wait(struct output *output)
 
 /*
  * Adds a copy of the job. If there is no memory, waits until earlier jobs have freed memory. Waits
- * while the queues of all streams are full, except if the queue of this stream is empty, so that a
- * stuck stream does not stop the other streams.
+ * while the queues of all streams together are full. Does not wait for this if the queue of this
+ * stream is empty, so that a stuck stream does not stop the other streams.
  */
 static void output_add(struct output *output, const struct job *job)
 {
@@ -377,7 +377,7 @@ static void output_add(struct output *output, const struct job *job)
 
 /* time between two writes of a compressed stream; zstd compresses small amounts of data badly */
 #define FLUSH_PACKED_NS 500000000u
-/* time between two writes of an .htr, which a trace may lack if the collector is killed */
+/* time between two writes of an .htr, and so the most that is lost if the collector is killed */
 #define FLUSH_HTR_NS 1000000000u
 /* time to the first write of an .htr: the stream of a shorter process has a single block */
 #define FLUSH_FIRST_NS 100000000u
@@ -402,7 +402,7 @@ struct stream *stream_create(enum setting_protocol protocol, const struct ticks 
 	return stream;
 }
 
-/* The buffer of all encoders with an htr: each copies its contents to its htr immediately. */
+/* The common buffer of all encoders with an htr: each passes its data to the htr immediately. */
 static uint8_t handed[OUTPUT_BUFFER];
 
 static void free_encoder(struct encoder *encoder)
@@ -549,7 +549,7 @@ void stream_section(struct stream *stream)
 	begin_section(stream);
 }
 
-/* Flushes the stream, and begins a section if it has too many definitions; not within an event. */
+/* Between events: flushes the stream, and begins a section if it has too many definitions. */
 static void flush_between(struct stream *stream)
 {
 	stream_flush(stream);

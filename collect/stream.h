@@ -38,7 +38,7 @@ struct stream {
 	/* bytes of this stream's definitions that are counted in *known */
 	uint64_t known_bytes;
 	struct bounds_known *known; /* counts of the user's streams; NULL: not counted */
-	struct code code;	    /* of an .htr */
+	struct code code;	    /* code that the process makes at run time; only for an .htr */
 	/* one bit for each module number: whether the module was written to the stream */
 	uint64_t modules[1024];
 };
@@ -57,7 +57,7 @@ void stream_break(struct stream *stream, const struct error *err);
 void stream_begin(struct stream *stream, const struct encode_process *process);
 void stream_event(struct stream *stream, const struct merge_event *event);
 
-/* Writes the name of the code before a return address outside of all modules. */
+/* Writes the name of the function to which a return address outside of all modules belongs. */
 void stream_code(struct stream *stream, uint64_t address, const char *name);
 
 /* Writes a call by the fast path. Returns false if the call must be passed to stream_event(). */
@@ -71,7 +71,7 @@ void stream_flush(struct stream *stream);
 /* Like stream_flush(), and waits up to a second until the data is written. */
 void stream_sync(struct stream *stream);
 
-/* Begins a section, readable without those before it, if any call was written since the last. */
+/* Begins a section, which is readable without earlier ones, if the current one has any calls. */
 void stream_section(struct stream *stream);
 
 /* Whether the start of every section has been written to the file, or the stream has failed. */
@@ -80,7 +80,7 @@ bool stream_has_sections(const struct stream *stream);
 /* Schedules the first write of an .htr, which has just begun: FLUSH_FIRST_NS after now_ns. */
 void stream_postpone(struct stream *stream, uint64_t now_ns);
 
-/* Returns for how long the stream could not be written since the last call, in ns. */
+/* Returns for how many ns since the last call the disk was full, so that the stream had to wait. */
 uint64_t stream_stalled_ns(struct stream *stream);
 
 /* Writes the buffered data if a write is due. The collector calls this function when it is idle. */

@@ -7,12 +7,12 @@
 /* time from ticks_begin() to the first comparison; the interval then doubles, up to LAST_STEP_NS */
 #define FIRST_STEP_NS 1000000u
 #define LAST_STEP_NS  1000000000u
-/* a new line begins if the error is larger than this, or will be at the next comparison */
+/* a new ticks_line begins if the error is larger than this, or will be at the next comparison */
 #define ERROR_NS   300
 #define PAIR_TRIES 8
 #define ONE	   ((double)(1ull << 32))
 
-/* Reads the clock between two reads of the counter; the best of several tries. */
+/* Reads the clock between two reads of the counter. Returns the most exact of several tries. */
 static struct ticks_pair measure_pair(void)
 {
 	struct ticks_pair best = { .width = UINT64_MAX };

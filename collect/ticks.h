@@ -24,7 +24,7 @@ struct ticks_line {
 	uint64_t factor;
 };
 
-/* The same moment in both clocks. */
+/* One moment, in ticks of the processor's counter and as CLOCK_MONOTONIC. */
 struct ticks_pair {
 	uint64_t ticks;
 	uint64_t ns;
@@ -57,7 +57,7 @@ static inline uint64_t ticks_now(uint32_t clock)
 /* Begins the first measurement and returns at once. Times can be converted after ticks_begin(). */
 void ticks_measure(struct ticks *ticks, uint32_t clock);
 
-/* Ends the first measurement, FIRST_BASE_NS after ticks_measure(). Now ticks_ns() works. */
+/* Ends the first measurement FIRST_BASE_NS after ticks_measure(). From now on, ticks_ns() works. */
 void ticks_begin(struct ticks *ticks);
 
 /* Compares the clocks if a comparison is due. now_ns: CLOCK_MONOTONIC. */

@@ -39,7 +39,7 @@ static bool gains_rights(int32_t pid)
 	return false;
 }
 
-/* Returns why programs from this file cannot be traced, or UNTRACED_UNKNOWN. */
+/* Returns why the program file of a process cannot be traced, or UNTRACED_UNKNOWN. */
 static enum untraced look_at_file(int32_t pid)
 {
 	cleanup_fd int fd = proc_open(pid, 0, "exe");
@@ -103,7 +103,7 @@ static enum untraced look_at_environment(int32_t pid)
 		if (!find_library(entry + sizeof(name) - 1, &library))
 			continue;
 		snprintf(inside, sizeof(inside), "/proc/%d/root%s", (int)pid, library);
-		/* the loader searches for other names or expands them, so the file is not known */
+		/* the loader searches for or expands other names, so their file is unknown */
 		return *library == '/' && !strchr(library, '$') && access(inside, R_OK)
 			       ? UNTRACED_HIDDEN
 			       : UNTRACED_GIVEN;
@@ -115,12 +115,12 @@ static enum untraced look_at_environment(int32_t pid)
 /* time limit for a program to attach after an exec */
 #define MISSED_NS 1000000000u
 
-#define SEARCH_NS 20000000u /* limit of one call of find_foreign() */
+#define SEARCH_NS 20000000u /* time limit of one call of find_foreign() */
 #define NOT_YET	  (-1)
 
 /*
  * Finds a process of the run that has this pid in another pid namespace. Returns its pid in the
- * collector's namespace, 0 if there is none, or NOT_YET: the next call continues the search.
+ * collector's namespace, 0 if there is none, or NOT_YET if the next call must continue the search.
  */
 static int32_t find_foreign(struct watch *watch, int32_t pid, const struct shared *shared)
 {
@@ -312,7 +312,7 @@ bool watch_has_died(const struct watch *watch)
 	return watch->pidfd >= 0 && poll(&poller, 1, 0) != 0;
 }
 
-/* Whether the process has ended, even if its parent has waited for it; sets watch->end. */
+/* Whether the process has ended, reaped by its parent or not. If so, sets watch->end. */
 static bool is_dead(struct watch *watch)
 {
 	unsigned flags;
@@ -329,9 +329,8 @@ static bool is_dead(struct watch *watch)
 	known = read_stat(watch->our_pid, &state, &code, &flags);
 	if (known && state != 'Z' && state != 'X') {
 		/*
-		 * Without a pidfd, the process counts as alive. If there is a pidfd, it has
-		 * reported the death of the process, so the process that is alive now is a new one
-		 * with the same pid.
+		 * Without a pidfd, the process counts as alive. A pidfd has reported the death of
+		 * the process, so the living process is a new one with the same pid.
 		 */
 		if (watch->pidfd < 0)
 			return false;

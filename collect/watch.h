@@ -51,7 +51,7 @@ struct watch {
 	/* when to check next whether the process maps the control page */
 	uint64_t next_ns;
 	long search_at; /* where in /proc the search for the process continues */
-	/* when the process was first found without a mapping of the control page; 0: it has one */
+	/* when the process was first found not to map the control page; 0: it maps the page */
 	uint64_t missed_ns;
 	enum watch_end end;
 	int status;
@@ -59,7 +59,7 @@ struct watch {
 	enum untraced why;
 };
 
-/* Opens a pidfd by a pid in the collector's namespace. Returns -1 if there is none. */
+/* Opens a pidfd by a pid in the collector's namespace. Returns -1 if there is no such process. */
 int watch_open(int32_t pid);
 
 /* The caller's information about a process when the watch begins. */
@@ -67,7 +67,7 @@ struct watch_start {
 	int32_t pid; /* the pid in the namespace of the process */
 	/* the pid in the collector's namespace, from the kernel; 0: the kernel was not asked */
 	int32_t our_pid;
-	/* if our_pid is 0: the parent is in another pid namespace, and probably the process */
+	/* if our_pid is 0: the parent, and probably the process, is in another pid namespace */
 	bool foreign;
 	/* an open pidfd, of which the watch takes ownership; -1: the watch opens a pidfd itself */
 	int pidfd;

@@ -70,7 +70,7 @@ bool ctl_is_process(const char *word)
 	       atoi(word) > 0;
 }
 
-/* Opens the control page through a descriptor of process `pid`. Returns -1 if it has none. */
+/* Opens the control page through a descriptor of process `pid`. Returns -1 on failure. */
 static int open_through(const char *pid, const struct memory *memory)
 {
 	char path[PATH_MAX], target[64];
@@ -120,7 +120,6 @@ static int open_memory(int pid, const struct memory *memory, int *fd, struct err
 			 pid);
 }
 
-/* Reads the control page from its descriptor. */
 static int read_control(int fd, struct control_page *control, struct error *err)
 {
 	ssize_t got = pread(fd, control, sizeof(*control), 0);
@@ -136,7 +135,7 @@ static int read_control(int fd, struct control_page *control, struct error *err)
 	return 0;
 }
 
-/* Connects to the collector, and sets a time limit for the answer. *owner: its user. */
+/* Connects to the collector, and sets a time limit for the answer. *owner: the collector's user. */
 static int connect_collector(const struct control_page *control, enum control_command command,
 			     int *fd, uid_t *owner, struct error *err)
 {
@@ -244,8 +243,9 @@ int ctl_find(int pid, struct ctl_run **run, struct error *err)
 }
 
 /*
- * Finds the pid of a pidfd. A process of the run can make a control page and a collector of its
- * own, which names any process. So a collector of another user may only name processes of its user.
+ * Finds the pid of the pidfd that a collector has sent. A traced process can make a control page
+ * and a collector of its own, which may name any process. So a collector of another user may name
+ * only processes of that user.
  */
 static int check_process(int handle, uid_t owner, int *pid, struct error *err)
 {

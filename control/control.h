@@ -13,12 +13,13 @@
 #include "arena.h"
 #include "base/error.h"
 
-/* Whether the word can be a pid: a positive number. A file of that name is given as ./4711. */
+/* Whether the word can be a pid: a positive number. Users write a file of that name as ./4711. */
 bool ctl_is_process(const char *word);
 
 /*
- * Makes the collector write all events up to now to the traces. *paths: the paths of its traces,
- * each followed by a newline; the caller frees them. Returns 0 or a negative errno.
+ * Makes the collector of process `pid` write all events up to now to the traces of the run. *paths:
+ * the paths of these traces, each followed by a newline; the caller frees them. Returns 0 or a
+ * negative errno.
  */
 int ctl_snapshot(int pid, char **paths, struct error *err);
 
@@ -43,10 +44,10 @@ int ctl_process(const struct ctl_run *run, uint32_t stream, int *pid, int *handl
  */
 int ctl_paths(const struct ctl_run *run, int pid, char **paths, struct error *err);
 
-/* Removes the last line "+N". Returns 0 if there was none, or -E2BIG with an error text. */
+/* Removes the line "+N" of ctl_paths(). Returns 0 if there is none, or -E2BIG and an error text. */
 int ctl_cut(char *paths, struct error *err);
 
-/* Prints paths, one a line. On a terminal, control characters are escaped: they may be hostile. */
+/* Prints paths, one per line. On a terminal, escapes control characters, which may be hostile. */
 void ctl_print(const char *paths);
 
 /* Sends a request. *answer: lines of text; the caller frees it. Returns 0 or a negative errno. */

@@ -27,7 +27,7 @@ struct places {
 	size_t count, capacity;
 };
 
-/* Returns the position after the last complete piece, or the size of a file that is no bundle. */
+/* Returns the position after the last complete piece of a bundle, or the size of any other file. */
 static uint64_t find_end(int fd, struct places *places)
 {
 	uint8_t bytes[HTR_SIZE_piece];
@@ -124,7 +124,7 @@ static bool end_stream(int to, uint32_t stream, uint64_t next)
  */
 static int kept_copy(const char *path, const char *to, char **name, struct error *err)
 {
-	/* the collector that named the path may belong to another user */
+	/* the path is not trusted: the collector that named it may belong to another user */
 	cleanup_fd int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
 	size_t length = strlen(path);
 	bool is_htr = length > 4 && !strcmp(path + length - 4, ".htr"), is_whole;

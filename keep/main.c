@@ -121,7 +121,7 @@ static int writer_take(struct writer *writer, uint32_t stream, int from, struct 
 	return rc;
 }
 
-/* limit of rounds, each of which copies the data that was written since the last round */
+/* maximum number of rounds of catch_up(); each copies what was written since the last round */
 #define ROUNDS_MAX 20
 #define SMALL	   (256u << 10) /* a round of at most this many bytes is the last */
 
@@ -234,7 +234,7 @@ static int put_stream(struct keep *keep, const struct piece *pieces, size_t coun
 	if (has_gone(keep, pieces->stream))
 		return 0;
 	stream = ARRAY_ADD(&keep->streams);
-	/* a section with the objects that were live at the end of the old sections */
+	/* first writes a section with the objects that were live at the end of the old sections */
 	if (old) {
 		cleanup_fd int section = memfd_create("holdtrace-keep", MFD_CLOEXEC);
 
@@ -268,7 +268,8 @@ static size_t stream_end(const struct pieces *pieces, size_t first)
 	return end;
 }
 
-/* Copies what the collector has written since then, until a round copies at most SMALL bytes. */
+/* Copies what the collector has written in the meantime, until a round copies at most SMALL bytes.
+ */
 static int catch_up(struct keep *keep, struct error *err)
 {
 	uint64_t added = UINT64_MAX;

@@ -11,7 +11,7 @@
 #include "base/order.h"
 #include "htr_table.h"
 
-/* Reads the piece at an offset. Returns 1, 0 if it is not complete yet, or a negative errno. */
+/* Reads the piece at an offset. Returns 1; 0 if it is not complete yet; or a negative errno. */
 static int read_piece(struct piece *piece, int fd, uint64_t offset, uint64_t size,
 		      struct error *err)
 {

@@ -5,7 +5,7 @@
 /*
  * The pieces of a file with several streams: their positions, and the latest time of their events.
  * A stream consists of sections. A section can be read without the sections before it, except for
- * the identity of the process, its classes and its mappings. The collector and this program write
+ * the identity of the process, its classes and its mappings. The collector and holdtrace-keep write
  * each start, block and index as a separate piece.
  */
 

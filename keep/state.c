@@ -30,10 +30,10 @@
 #define RECORDING_MOST 100
 
 /*
- * The kinds of keys in the map. The first five are for the last note or call about a thread
- * (OF_THREAD, OF_NAME), a descriptor (OF_FD, OF_ADDRESS) or the process (OF_RECORDING); the value
- * is the number of that note or call. The other kinds are for descriptors; their values are indexes
- * of events.
+ * The kinds of keys in state.last. The first five are for the last note or call about a thread
+ * (OF_THREAD, OF_NAME), a descriptor (OF_FD, OF_ADDRESS) or the process (OF_RECORDING). Their
+ * values are numbers of notes or calls. The other kinds are for descriptors; their values are
+ * indexes of events.
  */
 enum {
 	OF_THREAD = 1,
@@ -51,7 +51,7 @@ enum {
 	OF_STAY,
 };
 
-/* A call that acquired a live object. A partly unmapped mapping has one entry for each range. */
+/* A call that acquired a live object. A partly unmapped mapping has one entry per range left. */
 struct acquisition {
 	uint64_t index, object, size;
 	uint32_t count;
@@ -69,7 +69,7 @@ struct state {
 	uint64_t calls, all; /* number of calls so far; number of calls in all pieces */
 	uint64_t before;     /* number of calls that earlier shortenings left out */
 	uint64_t stay;	     /* number of calls that are kept */
-	/* numbers of the last and of the second last completed scan; 0: none */
+	/* numbers of the last and the second-to-last completed scan; 0: none */
 	uint64_t scanned, scanned_before;
 	/* acquisitions of live objects, sorted by index */
 	ARRAY_OF(struct acquisition) gains;
@@ -146,8 +146,8 @@ static int read_all(struct state *state, int input, on_event *function, struct e
 }
 
 /*
- * Passes all events of the pieces to a function. A thread writes the pieces to a pipe, from which
- * they are read as a stream.
+ * Passes all events of the pieces to a function. A thread writes the pieces to a pipe, and this
+ * function reads the pipe as a stream.
  */
 static int replay(struct state *state, on_event *function, struct error *err)
 {
@@ -187,7 +187,7 @@ static uint64_t number_of(const struct event *event, const char *name)
 	return text ? strtoull(text, NULL, 0) : 0;
 }
 
-/* Whether the call sets the name of a thread, the calling thread or another one. */
+/* Whether the call sets the name of a thread (the calling thread or another thread). */
 static bool names_thread(const struct event *event)
 {
 	const char *name = event->function->name;
@@ -247,7 +247,7 @@ static void learn_descriptor(struct state *state, const struct event *event)
 	map_set(&state->last, OF_GAIN, event->object, index);
 }
 
-/* Remembers a call. Only the last call of each kind that concerns an object is kept. */
+/* Remembers a call. Of calls of the same kind for the same object, only the last is kept. */
 static void learn_last(struct state *state, uint32_t kind, uint64_t key)
 {
 	state->stay += !map_find(&state->last, kind, key);
@@ -319,7 +319,7 @@ ORDER_FUNCTION(by_index, struct acquisition, ORDER(a->index, b->index))
 
 /* ---- the section ---- */
 
-/* Writes how many calls are left out, after the first note and with its time and class. */
+/* After the first note, `event`, writes how many calls are left out, with its time and class. */
 static int tell_left_out(struct state *state, const struct event *event, struct error *err)
 {
 	const struct function function = { .name = NOTE_KEPT, .length = strlen(NOTE_KEPT) };
@@ -359,7 +359,7 @@ static bool is_lasting(const struct state *state, const struct event *event)
 	if (!strcmp(name, NOTE_RECORDING))
 		return state->recordings <= RECORDING_MOST ||
 		       map_get(&state->last, OF_RECORDING, 0) == state->notes;
-	/* keep the notes of two completed scans, to be compared, and of a scan in progress */
+	/* keep the notes of the last two completed scans to compare, and of a scan in progress */
 	for (size_t i = 0; i < sizeof(of_scan) / sizeof(*of_scan); i++)
 		if (!strcmp(name, of_scan[i]))
 			return number_of(event, "number") >= state->scanned_before;

@@ -3,10 +3,10 @@
 #define KEEP_STATE_H
 
 /*
- * Makes a section that replaces the first sections of a stream. It has the identity of the process,
- * its classes and mappings, and the calls that acquired the objects that were live at the end of
- * these sections. A reader that begins with the new section finds the same live objects, acquired
- * by the same calls, as a reader of the whole stream.
+ * Makes a section that replaces the first sections of a stream. The new section has the identity of
+ * the process, and its classes and mappings. It also has the calls that acquired the objects that
+ * were live at the end of the replaced sections. A reader that begins with the new section finds
+ * the same live objects, acquired by the same calls, as a reader of the whole stream.
  */
 
 #include "keep/pieces.h"
