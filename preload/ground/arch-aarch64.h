@@ -66,7 +66,7 @@ static inline uintptr_t arch_thread_pointer(void)
 
 static inline uintptr_t arch_plain_address(uintptr_t address)
 {
-	/* xpaclri: in the hint space, does nothing on processors without pointer authentication */
+	/* xpaclri, a hint instruction: does nothing on processors without pointer authentication */
 	register uintptr_t x30 __asm__("x30") = address;
 
 	__asm__("hint #7" : "+r"(x30));
@@ -93,7 +93,7 @@ static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 #define ARCH_SIGNAL_CODE      0xd4000001d2801168u
 #define ARCH_SIGNAL_REGISTERS (128 + 176 + 8)
 
-/* The frame record is at the lower end of a frame, so the caller's sp would be unknown. */
+/* 0: the frame record is at the lower end of a frame, so it does not show the caller's sp. */
 #define ARCH_CHAINS 0
 
 /* syscall()'s seventh argument (the sixth of the system call) is passed in a register, too. */
@@ -101,7 +101,7 @@ static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 #define ARCH_SIXTH(cfa)	     sixth
 
 /* clang-format off */
-/* begins a function with a frame of `size` bytes, with x29 and x30 at its start; ends the frame */
+/* ARCH_ENTER begins a frame of `size` bytes, which starts with x29 and x30; ARCH_LEAVE ends it */
 #define ARCH_ENTER(size) \
 	"	stp x29, x30, [sp, #-" size "]!\n	.cfi_adjust_cfa_offset " size "\n" \
 	"	.cfi_rel_offset x29, 0\n	.cfi_rel_offset x30, 8\n"

@@ -88,7 +88,7 @@ static inline bool arch_follows_call(const uint8_t *code)
 	/* call rel32 */
 	if (code[3] == 0xe8)
 		return true;
-	/* call r/m64, with the lengths of the forms of its operand; a prefix does not matter */
+	/* call r/m64, whose length depends on the form of its operand; a prefix does not matter */
 	for (unsigned int size = 2; size <= 7; size++) {
 		uint8_t operand = code[9 - size], mode = operand >> 6, base = operand & 7;
 		unsigned int length = 2;
@@ -108,7 +108,7 @@ static inline bool arch_follows_call(const uint8_t *code)
 	return false;
 }
 
-/* syscall()'s seventh argument (the system call's sixth) is above the return address. */
+/* syscall()'s seventh argument (the system call's sixth) is on the stack, at `cfa`. */
 #define ARCH_SIXTH_PARAMETER
 #define ARCH_SIXTH(cfa) (*(const volatile long *)(cfa))
 

@@ -23,8 +23,8 @@
  *   arch_returns_to            whether a call's return address is still on the stack
  *   ARCH_CHAINS                1: a function with a frame pointer has the caller's frame pointer at
  *                              fp and its return address at fp + 8, where its frame ends. Then
- *                              arch_follows_call tells from the 8 bytes before an address whether
- *                              an instruction that calls ends there
+ *                              arch_follows_call finds out, from the 8 bytes before an address,
+ *                              whether a call instruction ends at the address
  *   ARCH_VFORK                 the stub of vfork (if absent, vfork is not recorded)
  *   ARCH_DLOPEN                the stub of dlopen (if absent, calls of modules that were loaded
  *                              with RTLD_DEEPBIND are not recorded)

@@ -21,8 +21,9 @@ static struct linkage few[MODULES_FEW];
 static SPARSE struct linkage more[MODULES_MAX - MODULES_FEW];
 static unsigned int module_count;
 static bool is_first;
-static const struct libc_places *places; /* addresses in the libc of this process; NULL: unknown */
-static unsigned int libc_at;		 /* libc's index among the modules */
+/* function addresses in this process's libc; NULL: unknown */
+static const struct libc_places *places;
+static unsigned int libc_at; /* libc's index among the modules */
 
 static struct linkage *module_at(unsigned int i)
 {

@@ -35,9 +35,10 @@ static inline uint64_t clock_now(void)
 }
 
 /*
- * Reads the clock after a fence, so that the time is not earlier than a preceding atomic operation,
- * such as the acquisition of a lock, or the hand-over of a block that this thread is about to free.
- * Without the fence, up to 2,000 of 20 million frees were sorted before the malloc of their block.
+ * Reads the clock after a fence, so that the time is not earlier than a preceding atomic operation.
+ * For example, that operation acquires a lock, or receives a block that this thread is about to
+ * free. Without the fence, up to 2,000 of 20 million frees were sorted before the malloc of their
+ * block.
  */
 static inline uint64_t clock_now_ordered(void)
 {
@@ -45,8 +46,8 @@ static inline uint64_t clock_now_ordered(void)
 }
 
 /*
- * The end of a call: `end`, but at least 1 ns after `begin`. Some counters advance in steps of 10
- * ns, and every duration must be greater than 0.
+ * Returns the end of a call: `end`, but at least 1 ns after `begin`. Some counters advance in steps
+ * of 10 ns, and every duration must be greater than 0.
  */
 static inline uint64_t clock_after(uint64_t begin, uint64_t end)
 {

@@ -20,7 +20,7 @@ static void read_section(struct linkage *linkage, size_t bytes[2], size_t *skipp
 {
 	for (const ElfW(Dyn) *entry = linkage->map->l_ld;
 	     (uintptr_t)(entry + 1) <= linkage->high && entry->d_tag != DT_NULL; entry++) {
-		/* relocated, unless the section is read-only, such as the vDSO's */
+		/* the address is relocated, unless the section is read-only (as in the vDSO) */
 		uintptr_t address = entry->d_un.d_ptr < linkage->map->l_addr
 					    ? linkage->map->l_addr + entry->d_un.d_ptr
 					    : entry->d_un.d_ptr;

@@ -36,14 +36,14 @@ struct linkage {
 	unsigned int segment_count;
 	const ElfW(Sym) * symbols;
 	const char *names;
-	/* DT_GNU_HASH: four words, a Bloom filter, buckets, chains (the last hash is odd) */
+	/* DT_GNU_HASH: four words, a Bloom filter, buckets, chains (a chain's last hash is odd) */
 	const uint32_t *hash;
 	const uint16_t *versions;	   /* NULL: symbols have no versions */
 	const ElfW(Rela) * relocations[2]; /* [0]: relocations of data; [1]: of calls */
 	size_t relocation_count[2];
 };
 
-/* The program's first module; NULL: the loader's table does not list this library. */
+/* Returns the program's first module; NULL: the loader's table does not list this library. */
 const struct link_map *linkage_first(void);
 
 /* Reads a module. Returns false if it has no symbols or is missing in the loader's table. */

@@ -21,7 +21,7 @@ struct loaded {
 	void *eh_frame; /* the segment PT_GNU_EH_FRAME */
 };
 
-/* NULL: this process lacks the symbol. Before glibc 2.34, dlsym and dlvsym were in libdl. */
+/* Pointers to the symbols; NULL: missing. Before glibc 2.34, dlsym and dlvsym were in libdl. */
 struct loader {
 	int (*find_object)(void *address, void *result);
 	void *(*dlsym)(void *handle, const char *name);
@@ -33,7 +33,7 @@ struct loader {
 extern struct loader loader;
 
 /*
- * libc's flag for a process with one thread (sys/single_threaded.h); points to 0 before
+ * libc's flag for a process with one thread (sys/single_threaded.h). Points to 0 before
  * loader_begin(), and if libc lacks the flag. glibc does not count threads that were made by a bare
  * clone(2); glibc's allocator is not safe with such threads either.
  */
@@ -50,8 +50,8 @@ int loader_find_libc(struct loaded *found);
 
 /*
  * Fills loader_find()'s own table again if modules were loaded or unloaded since the last update.
- * Call this function only within calls that the loader makes, because it takes the loader's lock
- * for a moment. Does nothing where libc has _dl_find_object.
+ * Call this function only within calls by the loader or to dlclose, because it briefly takes the
+ * loader's lock. Does nothing where libc has _dl_find_object.
  */
 void loader_update(void);
 

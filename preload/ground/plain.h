@@ -3,8 +3,8 @@
 #define PLAIN_H
 
 /*
- * The few functions of string.h that the library needs, as plain loops: the path of an event must
- * not call libc, and no code may call libc before the loader has relocated libc.
+ * The few functions of string.h that the library needs, as plain loops: the code that records an
+ * event must not call libc, and no code may call libc before the loader has relocated libc.
  */
 
 #include <stdbool.h>
@@ -15,9 +15,9 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /*
- * Marks a large table of which a short process uses only a few entries. The linker sorts sections
- * by name and so places the table after all other zeroed variables, which then share a few pages.
- * Each page that is touched costs the process a page fault.
+ * Marks a large table of which a short-lived process uses only a few entries. The linker sorts
+ * sections by name and so places the table after all other zeroed variables, which then share a few
+ * pages. Each page that is touched costs the process a page fault.
  */
 #define SPARSE __attribute__((section(".bss.sparse")))
 

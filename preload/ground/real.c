@@ -150,15 +150,15 @@ void *real_of(enum hook_number hook)
 }
 
 /*
- * The addresses of real functions, as an open-addressed hash table: a search of a module's
- * relocations makes thousands of look-ups. The first search fills it; several threads may fill it
- * at the same time, with the same values in the same order.
+ * The addresses of real functions, as an open-addressed hash table, because a search of a module's
+ * relocations makes thousands of look-ups. The first search fills the table; several threads may
+ * fill it at the same time, with the same values in the same order.
  */
 #define ADDRESSES_BITS 10
 
 static SPARSE uintptr_t begins[1u << ADDRESSES_BITS];
 
-/* The entry of an address, or the empty entry where it belongs. */
+/* Returns the table's entry of an address, or the empty entry where the address belongs. */
 static uintptr_t *address_place(uintptr_t address)
 {
 	uint32_t at = (uint32_t)(address >> 4) * 0x9e3779b1u >> (32 - ADDRESSES_BITS);
@@ -191,8 +191,8 @@ static bool read_libc(struct linkage *libc)
 }
 
 /*
- * Returns the address of libc's function if it is hidden: the hook's real function is that of a
- * module that precedes libc. Else returns 0. Only modules that look up names in libc before all
+ * Returns the address of libc's function if that is hidden, because the hook's real function is in
+ * a module that precedes libc. Else returns 0. Only modules that look up names in libc before all
  * other modules (RTLD_DEEPBIND) call a hidden function.
  */
 static uintptr_t hidden_of(const struct linkage *libc, unsigned int i)
@@ -279,7 +279,7 @@ static void *find_versioned(const char *name)
 		       : NULL;
 }
 
-/* Whether the module of one function precedes that of the other in the search order. */
+/* Whether the module of function `one` precedes that of `other` in the search order. */
 static bool is_before(void *one, void *other)
 {
 	struct loaded first, second;
@@ -293,9 +293,9 @@ static bool is_before(void *one, void *other)
 }
 
 /*
- * Finds a function as the loader binds a program's call: the first module that defines the name
- * without a version, in its default version, or in the version that programs ask for. dlsym finds
- * only the first two, dlvsym only the last.
+ * Finds the function to which the loader binds a program's call. It is in the first module that
+ * defines the name without a version, in its default version, or in the version that programs ask
+ * for. dlsym finds only the first two kinds, dlvsym only the last.
  *
  * Since glibc 2.34, __pthread_mutex_lock and similar names have no default version, so dlsym does
  * not find them. It does find the names without the underscores, which are the same functions.
@@ -310,7 +310,7 @@ static void *find_bound(const char *name)
 							 : loader_symbol(RTLD_NEXT, name + 2);
 }
 
-/* find_bound() without dlsym. Clears *is_sure if only dlsym finds the right function. */
+/* Like find_bound(), without dlsym. Clears *is_sure if only dlsym finds the right function. */
 static void *find_behind(unsigned int i, bool *is_sure)
 {
 	const char *name = real_name(i);
@@ -349,8 +349,8 @@ static void *find_linked(const char *name)
 /*
  * Before glibc 2.36, dlsym(RTLD_NEXT) may find the oldest version of a function (bug 14932 of
  * glibc), and condition variables of that version are another struct. bound: what dlsym found.
- * Returns the default version if `linked`, the default version of the first module that has one, is
- * of the same module; else returns `bound`.
+ * linked: the default version of the first module that has one. Returns `linked` if both are in the
+ * same module, else `bound`.
  */
 static void *default_version(void *linked, void *bound)
 {
@@ -362,12 +362,12 @@ static void *default_version(void *linked, void *bound)
 }
 
 /*
- * Looks up all functions by dlsym. The allocator's functions come into use only when all are known,
- * so that all of dlsym's own allocations come from the pool. But an allocator that precedes this
- * library gets these allocations (before glibc 2.34 the first dlsym makes one, and each missing
- * name an error message), and calls mmap and other hooked functions: so those come into use first,
- * as they are linked. dlsym is not asked for functions that no module has. dlerror() is cleared, so
- * that the program does not see our failed look-ups.
+ * Looks up all functions by dlsym. Pointers to the allocator's functions are set last, so that
+ * dlsym's own allocations come from the pool. But if an allocator precedes this library, dlsym
+ * allocates from that allocator (before glibc 2.34 once in its first call; and an error message for
+ * each missing name), which calls mmap and other hooked functions. So the pointers to the other
+ * functions are set first, to the first definitions in link order. dlsym is not asked for functions
+ * that no module has. dlerror() is cleared, so that the program does not see our failed look-ups.
  */
 static void ask_for_all(void **found)
 {
@@ -393,7 +393,7 @@ static int not_there(void)
 	if (!real.name) \
 	real.name = (__typeof__(real.name))(void (*)(void))not_there
 
-/* The functions of C23 also read binary numbers. */
+/* If libc lacks the C23 function, which also reads binary numbers, uses an older function. */
 #define IF_LACKING(name, other) \
 	if (!real.name)         \
 	real.name = real.other
@@ -414,8 +414,9 @@ void real_stand_in(void)
 }
 
 /*
- * The pointer to a function that this libc lacks stays NULL, unless real_stand_in() sets it. The
- * program can reach the stub of such a function only by a weak reference or dlsym().
+ * If libc's stdin or stdout is not found, `none` replaces it. The pointer to any function that this
+ * libc lacks stays NULL, unless real_stand_in() sets it. The program can reach the stub of such a
+ * function only by a weak reference or dlsym().
  */
 static FILE no_stream = { ._fileno = -1 }, *none = &no_stream;
 FILE **real_stdin = &none, **real_stdout = &none;

@@ -3,13 +3,13 @@
 #define REAL_H
 
 /*
- * The real functions of the hooks: the next definitions in the search order, which are libc's, or
- * those of another allocator that was preloaded or linked.
+ * The real functions of the hooks: the next definitions after this library in the search order.
+ * They are libc's, or those of another allocator that was preloaded or linked.
  */
 
 #include <features.h>
 
-/* This library defines the functions scanf and vfscanf, not those that the headers put in place. */
+/* This library defines the scanf and vfscanf that the headers would replace by other functions. */
 #undef __GLIBC_USE_DEPRECATED_SCANF
 #define __GLIBC_USE_DEPRECATED_SCANF 1
 
@@ -77,7 +77,7 @@ int __open64_2(const char *path, int flags);
 int __openat_2(int dirfd, const char *path, int flags);
 int __openat64_2(int dirfd, const char *path, int flags);
 
-/* _FORTIFY_SOURCE makes calls that read into a buffer of known size call these functions. */
+/* With _FORTIFY_SOURCE, calls that print or read into a buffer use these functions. */
 ssize_t __read_chk(int fd, void *buffer, size_t count, size_t room);
 char *__fgets_chk(char *restrict text, size_t room, int count, FILE *restrict stream);
 size_t __fread_chk(void *restrict items, size_t room, size_t size, size_t count,
@@ -97,7 +97,7 @@ int __vprintf_chk(int flags, const char *restrict format, va_list list);
 int __vfprintf_chk(FILE *restrict stream, int flags, const char *restrict format, va_list list);
 int __vdprintf_chk(int fd, int flags, const char *restrict format, va_list list);
 
-/* The functions of C99 and C23 (glibc 2.38): the headers put them in place of those without. */
+/* The headers replace scanf and similar functions by these, for C99 and C23 (glibc 2.38). */
 int __isoc99_scanf(const char *restrict format, ...);
 int __isoc99_fscanf(FILE *restrict stream, const char *restrict format, ...);
 int __isoc99_vscanf(const char *restrict format, va_list list);
@@ -120,7 +120,7 @@ void cfree(void *ptr);
 void free_sized(void *ptr, size_t size);
 void free_aligned_sized(void *ptr, size_t alignment, size_t size);
 
-/* glibc has these functions since 2.36, with these declarations. */
+/* glibc 2.36 introduced these functions, with these declarations. */
 int pidfd_open(pid_t pid, unsigned int flags);
 int pidfd_getfd(int pidfd, int theirfd, unsigned int flags);
 int open_tree(int dirfd, const char *path, unsigned int flags);
@@ -138,11 +138,11 @@ int perf_event_open(void *attributes, pid_t pid, int cpu, int group, unsigned lo
 int bpf(int command, void *attributes, unsigned int size);
 int landlock_create_ruleset(const void *attributes, size_t size, unsigned int flags);
 
-/* glibc has this function since 2.35. */
+/* glibc 2.35 introduced this function. */
 int epoll_pwait2(int fd, struct epoll_event *events, int count, const struct timespec *timeout,
 		 const sigset_t *mask);
 
-/* _FORTIFY_SOURCE makes __mq_open_2 of mq_open. The others are old names. */
+/* _FORTIFY_SOURCE replaces mq_open by __mq_open_2. The others are old names. */
 int __mq_open_2(const char *name, int flags);
 FILE *__setmntent(const char *path, const char *mode);
 int __endmntent(FILE *stream);
@@ -163,15 +163,14 @@ struct real {
 extern struct real real;
 
 /*
- * libc's variables stdin and stdout. (This library defines a hidden symbol of the first name.) If
- * libc's were not found, the streams have no descriptor.
+ * libc's variables stdin and stdout. (This library itself defines a hidden symbol `stdin`.) If
+ * libc's variables are not found, these point to a stream without a descriptor.
  */
 extern FILE **real_stdin, **real_stdout;
 
 /* The name of a hook or, for higher numbers, of a row of real.def. */
 const char *real_name(unsigned int hook);
 
-/* The real function of a hook. */
 void *real_of(enum hook_number hook);
 
 /*
@@ -214,9 +213,10 @@ static inline void real_ready(void)
 }
 
 /*
- * real_has(): whether the address is that of any hook's real function, or of libc's function of the
- * same name if another module's function precedes that one in the search order. real_is_called():
- * whether the address is that of one of these two functions for the hook `name`.
+ * A hook may have two functions: its real function, and libc's function of the same name, if the
+ * real function is in a module before libc. real_has(): whether the address is that of such a
+ * function of any hook. real_is_called(): whether it is that of one of the two functions of the
+ * hook `name`.
  */
 bool real_has(uintptr_t address);
 bool real_is_called(uintptr_t address, const char *name);
@@ -224,10 +224,9 @@ bool real_is_called(uintptr_t address, const char *name);
 /* Stores the addresses of the hooks' real functions; 0: libc lacks the function. */
 void real_tell(uint64_t *addresses);
 
-/* The pool: memory for allocations before the real allocator is known; it is never freed. */
+/* Whether a block is from the pool: allocated before the real allocator was known, never freed. */
 bool pool_owns(const void *address);
 
-/* The size of a block of the pool. */
 size_t pool_size(const void *block);
 
 #endif

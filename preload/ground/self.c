@@ -157,7 +157,7 @@ const char *self_path(void)
 		return expected == KNOWN ? path : "";
 	/*
 	 * The first access to /proc/self makes the kernel create inodes for the process, and remove
-	 * them at its end: this costs four times as much as resolving the name.
+	 * them at its end. This costs four times as much as resolving the name.
 	 */
 	name = (const char *)self_auxiliary(AT_EXECFN);
 	length = is_at_exec() && is_own_name(name) ? follow_path(short_path, name) : 0;

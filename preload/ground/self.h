@@ -51,9 +51,9 @@ uint64_t limit_lift(int which, struct rlimit *before);
 void limit_restore(int which, const struct rlimit *before);
 
 /*
- * Sets the size of a memfd. Raises RLIMIT_FSIZE if that is needed and possible: the limit applies
- * to a memfd, too, and the kernel would refuse the size and send SIGXFSZ to the program. Returns 0
- * or -errno.
+ * Sets the size of a memfd. Raises RLIMIT_FSIZE if that is needed and possible. The limit applies
+ * to a memfd, too: the kernel would refuse the size and send SIGXFSZ to the program. Returns 0 or
+ * -errno.
  */
 int limit_truncate(int fd, uint64_t size);
 

@@ -154,7 +154,7 @@ static inline bool sys_is_readable(const void *address)
 	return !sys_is_quiet && sys_rt_sigprocmask(-1, address, NULL) == -EINVAL;
 }
 
-/* Whether both ends of the memory can be read. */
+/* Whether the first and the last byte of the memory can be read. */
 static inline bool sys_are_readable(const void *address, size_t size)
 {
 	uintptr_t from = (uintptr_t)address, last = from + size - 1;

@@ -3,12 +3,12 @@
 #define EFFECTS_H
 
 /*
- * The functions that the columns BEFORE, AFTER and REAL of hooks.def name, and the memory that the
- * effects of a call share.
+ * The functions that rows of hooks.def name in the columns BEFORE, AFTER and REAL, and the memory
+ * that the effects of a call share.
  *
- * An effect receives the call and the event that the row describes (part 0, not yet recorded). The
- * effect may change this event, and record other parts of the call first. Effects are defined in
- * hand_*.c.
+ * An effect (a function in BEFORE or AFTER) receives the call and the event that the row describes
+ * (part 0, not yet recorded). The effect may change this event, and record other parts of the call
+ * first. Effects are defined in hand_*.c.
  */
 
 #include <sys/socket.h>
@@ -16,11 +16,11 @@
 
 #include "stub.h"
 
-/* Sizes of a socket address as text, which is a path, @name, 127.0.0.1:80 or [::1]:80. */
+/* Sizes of a socket address as text: the family; and a path, @name, 127.0.0.1:80 or [::1]:80. */
 #define ADDRESS_FAMILY_MAX 24
 #define ADDRESS_TEXT_MAX   (sizeof(struct sockaddr_un) + 8)
 
-/* Memory of one call, which BEFORE fills for AFTER. The compiler removes unused members. */
+/* Memory that an effect BEFORE fills for one AFTER. The compiler removes unused members. */
 struct spare {
 	uint64_t word;
 	int number;
@@ -42,7 +42,7 @@ void *resize(void *block, size_t size);
 void *resize_array(void *block, size_t count, size_t size);
 void block_moved(struct call *call, struct call_event *event, void *old);
 
-/* Like block_moved(). A product that overflows frees nothing, even if it wraps to 0. */
+/* Like block_moved(). If count * size overflows, the call frees nothing, even if it wraps to 0. */
 static inline void array_moved(struct call *call, struct call_event *event, void *old, size_t count,
 			       size_t size)
 {
@@ -85,7 +85,7 @@ static inline bool bpf_opens(int command)
 	return command >= 0 && command < 64 && commands >> command & 1;
 }
 
-/* The call opened a descriptor. related: the object that has it, such as a stream. */
+/* Records that the call opened a descriptor. related: the object that uses it, such as a stream. */
 static inline void fd_acquired(struct call *call, uint8_t part, int fd, uint64_t related,
 			       const struct call_argument *arguments)
 {
@@ -101,7 +101,7 @@ static inline void fd_acquired(struct call *call, uint8_t part, int fd, uint64_t
  */
 void fd_lost(struct call *call, enum moment moment, uint8_t part, int fd, uint64_t related);
 
-/* The part of fd_lost() in shm_open's class, if shm_open opened the descriptor. */
+/* Does what fd_lost() does in shm_open's class, if shm_open opened the descriptor. */
 void fd_lost_shm(struct call *call, enum moment moment, uint8_t part, int fd, uint64_t related);
 
 /* Notes that shm_open opened the descriptor. Returns false if its number is too high. */
@@ -116,7 +116,7 @@ void range_closes(struct call *call, struct call_event *event, unsigned int firs
 
 /* ---- calls that block ---- */
 
-/* The other end of a pipe or socketpair of the process; an eventfd is its own; -1: unknown. */
+/* Returns the other end of a pipe or socketpair; of an eventfd, the eventfd itself; -1: unknown. */
 int fd_other_end(int fd);
 
 /* Sets the other end of `one`; -1: it has none, or `one` is closed. */
@@ -132,9 +132,10 @@ void fd_join(const struct call *call, int one, int other);
 #define STREAM_FD(stream, needs) ((needs) ? (stream)->_fileno : -1)
 
 /*
- * Whether a call reads from the stream's descriptor, or may do so: to get a number of bytes; to get
- * a line that ends with `end` or has `most` bytes; for scanf. 0 bytes: libc does not look at the
- * stream. A buffer that the last read has filled is followed by more, as a rule: a file.
+ * Whether a call reads, or may read, from the stream's descriptor. READS: to get a number of bytes;
+ * for 0 bytes, libc does not look at the stream. LACKS: to get a line that ends with `end` or has
+ * `most` bytes. SCANS: for scanf. IS_SHORT: false while data is left of a read that filled the
+ * buffer; more data then follows, usually from a file.
  */
 #define STREAM_UNBUFFERED   2 /* glibc's _IO_UNBUFFERED */
 #define STREAM_LEFT(stream) ((stream)->_IO_read_end - (stream)->_IO_read_ptr)
@@ -150,8 +151,8 @@ void fd_join(const struct call *call, int one, int other);
 bool stream_lacks(const FILE *stream, int end, intptr_t most);
 
 /*
- * Whether a call writes to the stream's descriptor, or may do so: to write a number of bytes, a
- * text of unknown length, or what is in the buffer.
+ * Whether a call writes, or may write, to the stream's descriptor. WRITES: a number of bytes.
+ * PRINTS: a text of unknown length. FLUSHES: what is in the buffer.
  */
 #define STREAM_ENOUGH 512 /* most printed texts are shorter */
 #define STREAM_WRITES(stream, bytes)                                                               \
@@ -165,10 +166,7 @@ struct stream_wide {
 	const wchar_t *read_ptr, *read_end, *read_base, *write_base, *write_ptr, *write_end;
 };
 
-/*
- * The buffer of wide characters; NULL: the stream has none yet, or none at all. Before the first
- * call that reads or writes, a call may wait.
- */
+/* The buffer of wide characters; NULL: the stream has none, or none yet, so a call may wait. */
 #define STREAM_WIDE(stream)                                                                   \
 	((stream)->_mode > 0 ? (const struct stream_wide *)(const void *)(stream)->_wide_data \
 			     : NULL)
@@ -184,7 +182,7 @@ struct stream_wide {
 	 (!STREAM_WIDE(stream) ||           \
 	  STREAM_WIDE(stream)->write_end - STREAM_WIDE(stream)->write_ptr < (letters)))
 
-/* Commands of fcntl that wait for a lock of a file. */
+/* Whether a command of fcntl waits for a lock of a file. */
 #define LOCKS_FILE(command) ((command) == F_SETLKW || (command) == F_OFD_SETLKW)
 
 void fd_counts(struct call *call, struct call_event *event, int fd);
@@ -225,8 +223,8 @@ void directory_closed(struct call *call, struct call_event *event, int fd);
 /*
  * Records only locks for which a thread waits (--locks=contended). A lock call that does not wait
  * increments a counter of its thread. A lock call that waits is recorded, and so is the release of
- * its lock. The thread's private block lists the recorded locks that the thread holds; once the
- * thread holds more of them than the list has room for, all its releases are recorded.
+ * its lock. The thread's private block lists the recorded locks that the thread holds. Once the
+ * list has overflowed, all releases by the thread are recorded.
  */
 
 /* Bits of pthread_mutex_t's kind: robust, and two priority protocols. */
@@ -241,9 +239,10 @@ static inline void contended_count(void)
 }
 
 /*
- * Whether this unlock releases an inner lock of a recursive mutex. Inner locks never wait, so they
- * are not recorded. Mutexes of the special kinds are never tried (try_mutex()), so all their locks
- * are recorded. Inner read locks cannot be recognised like this.
+ * Whether this unlock releases an inner lock of a recursive mutex. Inner locks (of a mutex that the
+ * thread holds already) never wait, so they are not recorded. Mutexes of the special kinds are
+ * never tried (try_mutex()), so all their locks are recorded. Inner read locks cannot be recognised
+ * in this way.
  */
 static inline bool contended_is_inner(enum hook_number hook, uint64_t lock)
 {
@@ -255,7 +254,7 @@ static inline bool contended_is_inner(enum hook_number hook, uint64_t lock)
 	       mutex->__data.__count > 1;
 }
 
-/* Removes the lock from the list. Returns whether its release must be recorded. */
+/* Removes a lock from the thread's recorded locks. Returns whether its release must be recorded. */
 static inline bool contended_forget(enum hook_number hook, uint64_t lock)
 {
 	struct thread *thread = thread_self;
@@ -274,7 +273,7 @@ static inline bool contended_forget(enum hook_number hook, uint64_t lock)
 	return false;
 }
 
-/* Adds a lock to the list. A recorded call has acquired the lock. */
+/* Adds a lock, which a recorded call has acquired, to the thread's list of recorded locks. */
 static inline void contended_note(struct thread *thread, uint64_t lock)
 {
 	if (thread->taken_count < THREAD_TAKEN_MAX)
@@ -291,8 +290,8 @@ static inline bool contended_is_mutex(enum hook_number hook)
 }
 
 /*
- * The member `related` in the record of a call that is about to wait: the kernel's id of the thread
- * that owns the mutex (0: unknown), and whether a trylock found the lock busy.
+ * Returns the member `related` for a call that is about to wait: the kernel's id of the thread that
+ * owns the mutex (0: unknown), and whether a trylock found the lock busy.
  */
 static inline uint64_t contended_by(enum hook_number hook, uint64_t lock, bool is_busy)
 {
@@ -321,9 +320,9 @@ static inline int try_mutex(pthread_mutex_t *mutex)
 }
 
 /*
- * Whether the clock is valid for a lock call with a time limit. Such a call is tried first only if
- * libc would accept its other arguments: libc checks these arguments first for a read-write lock,
- * but for a mutex only when the call has to wait.
+ * Whether a lock call with a time limit accepts this clock. Such a call is first tried without
+ * waiting, but only if libc would accept its arguments. libc checks the time limit at once for a
+ * read-write lock, but for a mutex only when the call has to wait.
  */
 static inline bool is_clock_of_locks(clockid_t clock)
 {
@@ -376,7 +375,7 @@ void child_told(struct call *call, struct call_event *event, const siginfo_t *in
 		struct spare *spare);
 void exec_begins(struct call *call, struct call_event *event);
 
-/* The real functions, with the variables of late_environment() in the environment. */
+/* Call the real functions, with the variables of late_environment() in the environment. */
 int exec_path(const char *path, char *const *argv, char *const *environment);
 int exec_word(const char *word, char *const *argv, char *const *environment);
 int exec_own_path(const char *path, char *const *argv);

@@ -3,9 +3,9 @@
 #define HAND_H
 
 /*
- * Macros for the bodies of HOOK_BY_HAND rows. A row cannot describe these functions, because they
- * have a variable argument list, return twice or not at all, or start a thread or a program. The
- * bodies use the constants below instead of repeating what the row states.
+ * Macros for the bodies of functions with a HOOK_BY_HAND row in hooks.def. A row cannot describe
+ * these functions, because they have a variable argument list, return twice or not at all, or start
+ * a thread or a program. The bodies use the constants below, which come from the row.
  */
 
 #include "each.h"
@@ -40,7 +40,7 @@ enum hand_values {
 #undef TEXT
 #undef TIME
 
-/* The row's column AT; without that column, the time that belongs to the operation. */
+/* The value of the row's column AT, or else the default time for the row's operation. */
 #define AT(when) *0 + WHEN_##when
 #define HOOK(name, type, params, class, op, returns, ...) \
 	OWN_AT_OF_##name = WHEN_OF_##op __VA_ARGS__,
@@ -62,7 +62,7 @@ enum hand_blocks {
 #include "effects.h"
 
 /*
- * Called before a dlopen: the allocators of the modules that it loads will be recorded
+ * Called before a dlopen: prepares to record the allocators of the modules that the dlopen loads
  * (hand_allocators.c). Needs a control page.
  */
 #ifdef __x86_64__
@@ -78,7 +78,7 @@ static inline void allocators_expect_loads(void)
 	stub_begin(call, HOOK_##name, AT_OF(name), (enum hook_blocks)BLOCKS_OF_##name, origin, \
 		   WORD(object), WORD(related))
 
-/* Begins every body: `origin` and `call`; returns the last argument if it is not recorded. */
+/* Declares a body's `origin` and `call`. If the call is not recorded, returns the last argument. */
 #define BEGIN(name, object, related, ...)                         \
 	const struct origin origin = CAPTURE_ORIGIN();            \
 	struct call call;                                         \

@@ -134,7 +134,7 @@ static uintptr_t acquire(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uin
 
 /* ---- changes of machine code ---- */
 
-/* The target of the jump at a function's entry: passes `own` in the sixth parameter's register. */
+/* The code to which a changed function jumps: passes `own` in the sixth parameter's register. */
 struct springboard {
 	struct __attribute__((packed)) {
 		uint8_t load[2];
@@ -231,8 +231,8 @@ static size_t boards_size(const struct patches *plan)
 
 /*
  * Changes the functions of one module, and reports for each whether its calls are recorded. all: a
- * reason that holds for all functions, or PATCH_NONE. Returns the springboards, one for each patch
- * of the plan; NULL: no function was changed. *first: the springboard of a changed function.
+ * reason not to change any function, or PATCH_NONE. Returns the springboards, one for each patch of
+ * the plan; NULL: no function was changed. *first: the springboard of a changed function.
  */
 static struct springboard *change_module(const struct linkage *linkage, const struct patches *plan,
 					 uint32_t module, enum patch_reason all,
@@ -244,7 +244,7 @@ static struct springboard *change_module(const struct linkage *linkage, const st
 	uint64_t shadow = 0; /* bit 0: call instructions also push to a shadow stack */
 
 	*first = NULL;
-	/* a call instruction that was moved pushes to the usual stack only */
+	/* a moved call instruction pushes its return address to the usual stack only */
 	if (!all &&
 	    (sys_prctl(GET_MDWE, 0, 0, 0, 0) > 0 ||
 	     (!sys_call2(__NR_arch_prctl, SHADOW_STACK_STATUS, (long)&shadow) && shadow & 1)))
@@ -282,7 +282,7 @@ static struct springboard *change_module(const struct linkage *linkage, const st
 	return NULL;
 }
 
-/* patches_hash() of the start of the module's file; 0: it is not in memory. */
+/* Returns patches_hash() of the start of the module's file; 0: the start is not in memory. */
 static uint64_t head_hash(const struct linkage *linkage)
 {
 	for (unsigned int i = 0; i < linkage->segment_count; i++) {
@@ -327,34 +327,34 @@ __attribute__((constructor)) static void allocators_construct(void)
 /* ---- modules that are loaded later ---- */
 
 /*
- * A module that dlopen() loads is changed before any code of it runs: after the loader has mapped
- * it and the modules that it needs, and before the loader relocates them, which comes before their
- * constructors. At that time the loader allocates the list of these modules by malloc(), which is
- * our stub (glibc's _dl_map_object_deps()). Then, in this order,
+ * A module that dlopen() loads is changed before any code of it runs. The loader has then mapped
+ * the module and those that it needs, but has not relocated them or run their constructors. At that
+ * time the loader allocates the list of these modules by malloc(), which is our stub (glibc's
+ * _dl_map_object_deps()). The following conditions are checked in this order:
  *
  *  - malloc's caller is the loader, and _r_debug.r_state is RT_ADD: some thread loads modules;
- *  - dlopen() is on this thread's stack: this thread has the loader's lock, for it allocates
- *    nothing in dlopen() without the lock. So it is this thread that loads modules, and the list of
- *    modules does not change;
+ *  - dlopen() is on this thread's stack: this thread has the loader's lock, because dlopen()
+ *    allocates nothing without the lock. So this thread is the one that loads modules, and the
+ *    list of modules does not change;
  *  - _dl_find_object() does not know the module: the loader adds a module to that table after it
  *    has relocated it. So no thread knows an address in the module.
  *
- * If one of these is not so, for example because another allocator precedes our malloc(), nothing
- * is changed, and bypass.h reports the allocators that it finds by their names.
+ * If one of these conditions is false, for example because another allocator precedes our malloc(),
+ * nothing is changed, and bypass.h reports the allocators that it finds by their names.
  */
 
-#define LATER_MAX  32u /* changed modules that are loaded at the same time */
+#define LATER_MAX  32u /* maximum number of changed modules that are loaded at the same time */
 #define ASKED_MAX  64u
-#define FRAMES_MAX 32u /* innermost frames, among which that of dlopen() must be */
+#define FRAMES_MAX 32u /* number of innermost frames in which dlopen() is searched for */
 #define ANSWER_MS  2000
 
-/* A changed module. Only a thread that has the loader's lock changes the table. */
+/* A module with changed functions. Only a thread that has the loader's lock changes the table. */
 static struct later {
 	const struct link_map *map; /* NULL: the entry is unused */
 	const void *section;	    /* map->l_ld */
 	struct springboard *boards;
 	size_t size;
-	const struct springboard *first; /* of a changed function */
+	const struct springboard *first; /* the springboard of a changed function */
 } later[LATER_MAX];
 
 /* head_hash() of modules for which the planner had no patch that could be applied. */
@@ -365,7 +365,7 @@ static bool planner_is_gone;
 /* The thread that called dlopen last. */
 static const struct thread *opener;
 
-/* Whether the jump is still there. The module may have been unloaded, and other code be there. */
+/* Whether the jump still exists. If its module was unloaded, other code may be there now. */
 static bool has_jump(const struct springboard *board)
 {
 	const uint8_t *at = (const uint8_t *)board->own.at;
@@ -401,7 +401,7 @@ static bool is_in_dlopen(const struct origin *origin, const struct thread *threa
 	return false;
 }
 
-/* Waits for the planner's answer. Returns false if it is not a plan. */
+/* Waits for the planner's answer. Returns false if no plan arrives. */
 static bool receive_plan(int socket, struct patches *plan)
 {
 	struct timespec limit = { .tv_sec = ANSWER_MS / 1000 };
@@ -420,8 +420,8 @@ static bool receive_plan(int socket, struct patches *plan)
 }
 
 /*
- * Returns the plan for the module's file, in memory of its own, or NULL. The descriptors are open
- * for a moment only, as those of the loader, which opens the same file in each dlopen.
+ * Returns the plan for the module's file, in newly mapped memory, or NULL. The descriptors are open
+ * only briefly, like the loader's own descriptor of this file in a dlopen.
  */
 static struct patches *request_plan(const char *path)
 {
@@ -449,7 +449,7 @@ static struct patches *request_plan(const char *path)
 	return NULL;
 }
 
-/* linkage_read() for a module that is not relocated: only `map`, the segments, the bounds. */
+/* Like linkage_read() for a module that is not relocated: sets only `map`, segments and bounds. */
 static bool read_mapped(struct linkage *linkage, const struct link_map *map)
 {
 	const ElfW(Ehdr) *head = (const void *)map->l_addr;
@@ -518,7 +518,7 @@ static struct later *take_entry(void)
 	return unused;
 }
 
-/* Changes a module that the loader has mapped, but not relocated. */
+/* Changes a module that the loader has mapped, but not relocated yet. */
 static void change_mapped(const struct link_map *map)
 {
 	struct linkage linkage;
@@ -551,7 +551,7 @@ static void change_mapped(const struct link_map *map)
 	sys_munmap(plan, sizeof(*plan));
 }
 
-/* Called for each call of malloc() from a dlopen on, until the thread has left the loader. */
+/* Called for each malloc() after a dlopen has begun, until the thread has left the loader. */
 static void look_at_loads(const struct origin *origin)
 {
 	const struct thread *thread = thread_self;
@@ -588,7 +588,7 @@ void allocators_expect_loads(void)
 		return;
 	__atomic_store_n(&life_look_at_loads, look_at_loads, __ATOMIC_RELAXED);
 	__atomic_store_n(&bypass_knows, knows_module, __ATOMIC_RELEASE);
-	/* if another thread is in a dlopen, too, calls are looked at until the next dlopen */
+	/* if another thread is in a dlopen, too, the hook examines calls until the next dlopen */
 	opener = armed & LIFE_LOADS && opener != thread_self ? NULL : thread_self;
 	while (armed && !(armed & LIFE_LOADS) &&
 	       !__atomic_compare_exchange_n(&life_armed[HOOK_malloc], &armed, armed | LIFE_LOADS,

@@ -29,8 +29,8 @@ void fd_counts(struct call *call, struct call_event *event, int fd)
 }
 
 /*
- * Records at entry that the call will end waits for the other end of the descriptor, so that this
- * event precedes the end of these waits in the stream.
+ * Records at entry that the call will wake threads that wait for the other end of the descriptor.
+ * So this event precedes the end of their waits in the stream.
  */
 void other_end_notified(struct call *call, struct call_event *event, int fd)
 {

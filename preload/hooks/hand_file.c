@@ -6,7 +6,7 @@
 
 #include <linux/close_range.h>
 
-/* dup2 and dup3 close newfd atomically. If both are equal, the call is only a use. */
+/* dup2 and dup3 close newfd atomically. If oldfd equals newfd, the call is recorded as a use. */
 void fd_replaced(struct call *call, struct call_event *event, int oldfd, int newfd)
 {
 	if (oldfd == newfd) {
@@ -21,7 +21,7 @@ void fd_replaced(struct call *call, struct call_event *event, int oldfd, int new
 	event->object = event->result;
 }
 
-/* Records the second end of a pair. The first value of each event is the other end. */
+/* Records the second end of a pair. The first value of each event is the other end's descriptor. */
 void fd_pair(struct call *call, struct call_event *event, const int *one, const int *other)
 {
 	struct call_argument arguments[HOOK_ARGUMENTS_MAX + 1] = { event->arguments[0] };
@@ -40,7 +40,7 @@ void fd_pair(struct call *call, struct call_event *event, const int *one, const 
 	call_event(call, &second);
 }
 
-/* login_tty closes and reopens 0, 1 and 2, and closes fd, unless it is one of these. */
+/* login_tty closes and reopens descriptors 0, 1 and 2, and closes fd unless fd is one of them. */
 void fd_made_standard(struct call *call, struct call_event *event, int fd)
 {
 	for (int standard = 0; standard <= 2 && !event->failed; standard++) {
@@ -188,14 +188,14 @@ void stream_opened(struct call *call, struct call_event *event, FILE *stream)
 		fd_acquired(call, 1, fd, WORD(stream), event->arguments);
 }
 
-/* After the close, the descriptor cannot be read. */
+/* Reads the descriptor before the close, because it cannot be read afterwards. */
 void stream_asked(struct call *call, struct call_event *event, FILE *stream, struct spare *spare)
 {
 	(void)event;
 	spare->number = fileno_of(call, stream);
 }
 
-/* fclose closes both even if it fails (POSIX). A stream in memory has no descriptor. */
+/* fclose closes the stream and its descriptor, if it has one, even if it fails (POSIX). */
 void stream_closed(struct call *call, struct call_event *event, int fd)
 {
 	event->related = WORD(fd);
@@ -232,7 +232,7 @@ void directory_asked(struct call *call, struct call_event *event, DIR *directory
 	spare->number = directory ? real.dirfd(directory) : -1;
 }
 
-/* closedir closes both even if it fails, unless the program passed NULL. */
+/* closedir closes DIR and descriptor even if it fails, unless the program passed NULL. */
 void directory_closed(struct call *call, struct call_event *event, int fd)
 {
 	event->related = WORD(fd);

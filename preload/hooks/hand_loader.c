@@ -57,10 +57,10 @@ __asm__(ARCH_DLMOPEN);
 
 /*
  * A traced program may start a program that uses the musl C library, with this library in
- * LD_PRELOAD. musl's loader ends a program if it cannot relocate a preloaded library; but it treats
- * a library that defines these two names as a libc, and ignores it. glibc's loader would bind the
- * program's own `stdin` to ours, so preload/link makes the names hidden: glibc ignores hidden
- * symbols, musl does not.
+ * LD_PRELOAD. musl's loader ends a program if it cannot relocate a preloaded library; but it
+ * ignores a library that defines these two names, because it takes the library for a libc. glibc's
+ * loader would bind the program's own `stdin` to ours, so preload/link makes the names hidden:
+ * glibc ignores hidden symbols, musl does not.
  */
 extern EXPORT const char hand_musl_start[1] __asm__("__libc_start_main");
 extern EXPORT const char hand_musl_stdin[1] __asm__("stdin");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Hooked by hand: functions that free memory. Effects of moving a block, and of calls that change
- * mappings or the program break. Blocks of the pool
- * were allocated before the real allocator was known, and are never passed to that allocator.
+ * mappings or the program break. Blocks of the pool (real.h) were allocated before the real
+ * allocator was known, and are never passed to that allocator.
  */
 #include "hand.h"
 #include "preload/record/sampling.h"
@@ -17,7 +17,7 @@ static void end_free(struct call *call, void *block)
 	call_end(call);
 }
 
-/* Functions that free a block. real_free: calls the real function, or free() if it is missing. */
+/* Functions that free a block. real_free: calls the real function or, if libc lacks it, free(). */
 #define FREE_BY_HAND(name, parameters, real_free)                                               \
 	_Static_assert((int)DOES_##name == OPERATION_FREE && AT_OF(name) == WHEN_ENTRY &&       \
 			       (int)BLOCKS_OF_##name == (int)BLOCKS_OF_free &&                  \
@@ -82,9 +82,9 @@ void *resize_array(void *block, size_t count, size_t size)
 }
 
 /*
- * A moved block was freed at entry and allocated at return. Both events are published after the
- * return; the free has the time of the entry, so it precedes the next allocation of the old address
- * by another thread. glibc's realloc(p, 0) is a free.
+ * If a block moves, the old block is freed at entry and the new one allocated at return. Both
+ * events are published after the return; the free has the time of the entry, so it precedes the
+ * next allocation of the old address by another thread. glibc's realloc(p, 0) is a free.
  */
 void block_moved(struct call *call, struct call_event *event, void *old)
 {

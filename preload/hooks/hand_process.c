@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* By hand, with effects: functions that start, await or execute programs, or unload code. */
+/* Hooked by hand, and effects: functions that start, await or execute programs, or unload code. */
 #include "hand.h"
 
 #include "preload/record/facts.h"
@@ -14,7 +14,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 
-/* dlclose; then drops the unwind rules of unloaded modules, even if nothing is recorded. */
+/* Calls dlclose, then drops the unwind rules of unloaded modules, even if nothing is recorded. */
 int close_library(void *handle)
 {
 	bool is_paused;
@@ -93,8 +93,8 @@ EXPORT int forkpty(int *master, char *name, const struct termios *terminal,
 }
 
 /*
- * Notes a wait for a child. The child is released if wait reports its end, but not if it reports a
- * stop or a continuation, or if the call leaves the child waitable (`stays`, WNOWAIT).
+ * Notes a wait for a child. The child is released if wait reports its end. It is not released if
+ * wait reports a stop or a continuation, or leaves the child waitable (`stays`, WNOWAIT).
  */
 static void note_child(struct call_event *event, pid_t pid, int status, bool stays)
 {
@@ -369,7 +369,7 @@ static void take_list(char **argv, const char *first, size_t count, va_list *res
 		argv[i] = va_arg(*rest, char *);
 }
 
-/* Makes the array in the caller's frame. then: reads the arguments after the list. */
+/* Builds the array in the caller's frame. then: code that reads the arguments after the list. */
 #define TAKE_LIST(argv, arg, then)                                        \
 	do {                                                              \
 		size_t count;                                             \
@@ -451,8 +451,8 @@ EXPORT int prctl(int option, ...)
 	va_end(list);
 	if (option != PR_SET_NAME) {
 		/*
-		 * After a call with either option, the program ends if it reads the processor's
-		 * counter, and clock_gettime() in the vDSO reads the counter.
+		 * After either of these calls, the kernel ends the program if it reads the
+		 * processor's counter, as clock_gettime() in the vDSO does.
 		 */
 		bool seals = (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) ||
 			     (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* By hand: operations on System V semaphore sets. Effects of creating and removing a set. */
+/* Hooked by hand: operations on System V semaphore sets. Effects of creating and removing a set. */
 #include "hand.h"
 
 #include "preload/ground/sys.h"
 
 /*
  * Finds out whether semget will create a set, if it succeeds. With IPC_CREAT alone, we have to test
- * before the call whether the set exists; if another process creates the set between the test and
- * the call, the result is wrong.
+ * before the call whether the set exists. The result is wrong if another process creates the set
+ * between the test and the call.
  */
 void set_asked(struct call *call, struct call_event *event, key_t key, int flags,
 	       struct spare *spare)
@@ -49,8 +49,7 @@ static bool can_read_operations(const struct call *call, const struct sembuf *op
 
 /*
  * A list of posts never sleeps, so its events happen at entry, before the threads that it wakes
- * return. If the list may sleep, its events happen at return, and the thread clears its low
- * watermark.
+ * return. If the list may sleep, its events happen at return, and the low watermark is cleared.
  */
 static void operations_begin(struct call *call, const struct sembuf *operations, size_t count)
 {
@@ -70,7 +69,7 @@ static void tell_operations(struct call *call, int id, const struct sembuf *oper
 	static const struct sembuf none;
 	bool readable = !result || can_read_operations(call, operations, count);
 
-	/* the kernel does all or none: of a call that failed, only the last is recorded */
+	/* the kernel does all operations or none; of a failed call, only the last is recorded */
 	for (size_t i = result || !count ? count : 1; i <= count; i++) {
 		const struct sembuf *done = readable && count ? &operations[i - 1] : &none;
 		int64_t number = done->sem_num, operation = done->sem_op;

@@ -49,7 +49,7 @@ void fd_lost(struct call *call, enum moment moment, uint8_t part, int fd, uint64
 		   .part = part, .object = WORD(fd), .related = related);
 }
 
-/* FNV-1a of the name, a shared memory object's only identity, without a leading slash. */
+/* FNV-1a hash of a shared memory object's name (its only identity) without a leading slash. */
 uint64_t shm_hash(const char *name)
 {
 	uint32_t hash = 2166136261u;

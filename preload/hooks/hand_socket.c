@@ -12,7 +12,7 @@
 #include <netinet/in.h>
 #include <sys/un.h>
 
-/* Space for a copy of any address: in the program's buffer, it may be unaligned or truncated. */
+/* Space for a copy of any address, because the program's own may be unaligned or truncated. */
 union address {
 	struct sockaddr any;
 	struct sockaddr_un local;
@@ -146,7 +146,7 @@ static void describe_address(struct spare *to, const struct sockaddr *given, siz
 void address_known(struct call *call, struct call_event *event, const struct sockaddr *address,
 		   socklen_t length, struct spare *spare)
 {
-	/* an address that the kernel may have rejected is shorter than a page */
+	/* after a failure, check both ends of the address, which is shorter than a page */
 	bool is_readable =
 		!event->failed || (length >= 8 && length <= sizeof(struct sockaddr_storage) &&
 				   sys_are_readable(address, length));
@@ -156,9 +156,9 @@ void address_known(struct call *call, struct call_event *event, const struct soc
 }
 
 /*
- * Remembers the size of the program's buffer for the address. The peer is recorded only if the
- * program asks for its address: if the library asked the kernel, a sandbox could kill the program
- * for that system call.
+ * Remembers the size of the program's buffer for the address. The peer's address is recorded only
+ * if the program asks for it. If the library asked the kernel, a sandbox could kill the program for
+ * that system call.
  */
 void peer_asked(struct call *call, struct call_event *event, const struct sockaddr *address,
 		const socklen_t *length, struct spare *spare)
@@ -218,8 +218,8 @@ static size_t all_passed(const struct msghdr *message)
 }
 
 /*
- * Records the descriptors of one message. left: the number of parts that are still to be recorded,
- * including those of this message. Returns the number of parts that are left after this message.
+ * Records the descriptors of one message. left: the number of parts not yet recorded, including
+ * those of this message. Returns the number of parts that are left after this message.
  */
 static size_t passed_event(struct call *call, const struct msghdr *message, size_t left,
 			   const struct call_argument *arguments)

@@ -83,7 +83,7 @@ static void find_next(void)
 	__atomic_store_n(&hand_numbers.next, (void *)real.syscall, __ATOMIC_RELAXED);
 }
 
-/* Called before an IS_NOTED call. The flags of clone3 are in memory, perhaps unreadable. */
+/* Called before an IS_NOTED call. Ignores clone3's flags, whose memory may be unreadable. */
 void hand_syscall_note(long number, long first)
 {
 	bool puts_filter_on = (number == __NR_seccomp && (first == SECCOMP_SET_MODE_FILTER ||
@@ -102,9 +102,9 @@ void hand_syscall_note(long number, long first)
 }
 
 /*
- * Whether the caller is the library that defines the recorded malloc (tcmalloc): the blocks in the
- * memory that this library maps are recorded. The program's own code may also map memory for other
- * blocks.
+ * Whether the caller is a library that defines the recorded malloc (tcmalloc), which maps memory
+ * for recorded blocks only. False if the program itself defines malloc, because its code may also
+ * map memory for other blocks.
  */
 static bool is_of_malloc(const struct origin *origin)
 {
@@ -233,7 +233,7 @@ static __attribute__((noinline)) long call_futex(const struct origin *origin, en
 {
 	bool is_wait = does == FUTEX_WAITS || does == FUTEX_WAITS_LISTED;
 	bool is_listed = does == FUTEX_WAITS_LISTED || does == FUTEX_MOVES_LISTED;
-	/* whether the call has a time limit, for a reader that finds the call still open */
+	/* whether the call has a time limit, which the collector reads while the call is open */
 	bool has_limit = !is_wait || a[number == __NR_futex_wait ? 4 : 3];
 	struct call_event event;
 	struct call call;

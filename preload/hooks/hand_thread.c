@@ -11,8 +11,7 @@ static size_t stack_size_of(const pthread_attr_t *attributes)
 	return size;
 }
 
-/* The stack size of a thread without attributes; read only once, because reading it allocates
- * memory. */
+/* The default stack size of threads; read only once, because reading it allocates memory. */
 static size_t default_stack_size(void)
 {
 	static size_t known;
@@ -29,7 +28,7 @@ static size_t default_stack_size(void)
 /*
  * Prepares the data for the new thread. Returns NULL if no space for the data is left. call: NULL
  * if the creation is not recorded; the new thread needs the data even then, because its calls may
- * be recorded. start: of either type.
+ * be recorded. start: the start routine, of the POSIX or the C11 type.
  */
 static struct birth *expect_birth(const struct call *call, const pthread_attr_t *attributes,
 				  void (*start)(void), void *argument)
@@ -57,14 +56,14 @@ static int leave_birth(struct birth *birth, int result)
 	return result;
 }
 
-/* Records the creation after its return and, if the thread is detached, its release. */
+/* Records a call that creates a thread and, if the new thread is detached, its release. */
 static int created(struct call *call, struct birth *birth, const pthread_t *thread, int result,
 		   int error, bool detached, const struct call_argument *arguments)
 {
 	/*
-	 * The thread exists from its own start or the creator's return, whichever is earlier: it
-	 * may detach itself before the creator's call returns. Until that return, the creator's low
-	 * watermark is the time at which its call was entered.
+	 * The thread exists from its own start or the creator's return, whichever is earlier: the
+	 * new thread may detach itself before the creator's call returns. Until that return, the
+	 * creator's low watermark is the time at which its call was entered.
 	 */
 	uint64_t breath = birth ? __atomic_load_n(&birth->breath, __ATOMIC_ACQUIRE) : 0;
 	uint64_t time = breath && breath < call->leave ? breath : call->leave;
@@ -199,7 +198,7 @@ EXPORT __attribute__((noreturn)) void thrd_exit(int value)
 
 /* ---- conditions ---- */
 
-/* The wait releases the mutex (part 1, a half) and locks it again (part 2) in any case. */
+/* A wait for a condition always releases the mutex (part 1, a half) and locks it again (part 2). */
 void condition_sleeps(struct call *call, struct call_event *event, void *cond, void *mutex)
 {
 	(void)event;

@@ -6,7 +6,7 @@
 #include "preload/record/names.h"
 #include "stub.h"
 
-/* The calling thread; NULL: not recorded. This may be the process's first call that we see. */
+/* Returns the calling thread; NULL: not recorded. This may be the first call that we see. */
 static struct thread *program_thread(void)
 {
 	start_wake(HOOK_holdtrace_acquired);

@@ -63,7 +63,7 @@ static inline int c11_error(int result)
 
 /* ---- calls of syscall(2) that are recorded as calls of hooks (numbers.def) ---- */
 
-/* Newer numbers are the same on all processors. */
+/* Newer system calls have the same numbers on all processors. */
 #ifndef __NR_memfd_secret
 #define __NR_memfd_secret 447
 #endif
@@ -76,7 +76,7 @@ static inline int c11_error(int result)
 #define __NR_futex_requeue 456
 #endif
 
-/* Makes and records the call. Returns false if numbers.def has no row for the number. */
+/* Makes and records the system call. Returns false if numbers.def has no such row. */
 bool stubs_by_number(const struct origin *caller, long number, const long *a, long *result);
 
 #endif

@@ -22,8 +22,8 @@
 #endif
 
 /*
- * Each column is a statement that has an effect in some phases of the call. The phase is a
- * constant, so the compiler removes the columns that have no effect in it.
+ * Each column of a row becomes a statement, which has an effect in some phases of the call. The
+ * phase is a constant, so the compiler removes the columns without an effect in a phase.
  */
 enum phase {
 	PHASE_PASS,
@@ -95,7 +95,7 @@ struct row {
 	const struct call_argument values[] = { __VA_ARGS__, { .kind = ARGUMENT_NONE } }; \
 	event.arguments = values;
 
-/* A value that is known only when the function returns and is not a parameter. */
+/* A value that is not a parameter and is known only after the function has returned. */
 #define NAMED(kind, name, value) NAMED_##kind(phase == PHASE_RETURN ? (value) : 0)
 #define NAMED_DECIMAL		 DECIMAL
 #define NAMED_HEX		 HEX
@@ -133,8 +133,8 @@ struct row {
 	  .is_recorded = true }
 
 /*
- * For a block that is not sampled, only the real function is called. malloc does not call other
- * functions of the allocator, so it needs no guard, and its stub can be a jump.
+ * For an unsampled block, only the real function is called. malloc does not call other functions of
+ * the allocator, so it needs no guard (sampling_begin_pass()), and its stub can be a jump.
  */
 #define PASS(name, takes, gives, really, class, op, ...)                                 \
 	{                                                                                          \
@@ -189,7 +189,7 @@ struct row {
 /*
  * The body of a stub. declares, takes, gives: declaration, assignment and return of the result,
  * empty for a function without a result. really: the call of the real function. from: the caller,
- * as CAPTURE_ORIGIN() has it. The columns come last, because they contain commas.
+ * as CAPTURE_ORIGIN() returns it. The columns come last, because they contain commas.
  */
 #define BODY(name, declares, takes, gives, really, from, class, op, returns, ...)                  \
 	{                                                                                          \
@@ -272,9 +272,10 @@ struct row {
 #define SECOND_(a, b, ...)	b
 
 /*
- * Calls that block are many, and most of them cannot block (putc). So their stubs jump to the real
- * function or, if the call may block, to a function that records the call. It has the same
- * parameters, so after the jump its caller is that of the stub.
+ * Functions of the class CALL may block, but most of their calls do not (putc), and programs make
+ * many such calls. So the stubs of this class jump to the real function or, if the call may block,
+ * to a function that records it. That function has the same parameters, so after the jump its
+ * caller is the caller of the stub.
  */
 #define BLOCKS_CALL		~, BLOCKING
 #define HOOK(name, type, params, class, ...)                                                       \
@@ -331,7 +332,7 @@ struct row {
 	}                                                                                          \
 	TWIN(name, type, EACH_BOTH(params, optional), class, op, returns, __VA_ARGS__)
 
-/* Ends the list on each way to the end of the function. */
+/* Calls va_end() on every path out of the function. */
 #define HOOK_LIST(name, type, params, really, class, op, returns, ...)                             \
 	EXPORT type name(EACH_PARAMETER(params), ...)                                              \
 	BODY(name, type result = (type)0; va_list list; va_start(list, EACH_LAST(params));,        \
@@ -339,9 +340,9 @@ struct row {
 	     returns, __VA_ARGS__)
 
 /*
- * The event is recorded before the call, because the function does not return. exit() runs
- * destructors, in which the library can still record events; abort() may find the loader in an
- * inconsistent state.
+ * The event is recorded before the call, because the function does not return. The work at the end
+ * of the process is left to the library's destructor in exit(), and omitted in abort(), which may
+ * find the loader in an inconsistent state.
  */
 #define HOOK_LAST(name, params, class, op, ...)                                                    \
 	EXPORT __attribute__((noreturn)) void name(EACH_PARAMETER(params))                         \
@@ -372,9 +373,9 @@ struct row {
 /* ---- calls by number ---- */
 
 /*
- * For each row of numbers.def, syscall(2) with the row's number does the same as the hooked
- * function. So each hook of their class has a twin, which differs in two ways: syscall makes the
- * call, and the twin gets the arguments as words. The compiler removes twins without a row.
+ * For each row of numbers.def, syscall(2) with the row's number does the same as a hooked function.
+ * So each hook of the function's class has a twin, which makes the call by syscall() and gets the
+ * arguments as words. The compiler removes the twins that no row uses.
  */
 #define TWIN_OF_FD		~, 1
 
@@ -413,6 +414,6 @@ bool stubs_by_number(const struct origin *caller, long number, const long *a, lo
 	}
 }
 
-/* Of two versions in libc, the stub has the newer one; hand_loader.c exports the older. */
+/* If libc has two versions of a function, the stub has the newer; hand_loader.c has the older. */
 #define VERSIONS(name, older, newer, ...) __asm__(".symver " #name "," #name "@@@" newer);
 #include "versions.def"

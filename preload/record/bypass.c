@@ -14,7 +14,7 @@
 #include "preload/ground/real.h"
 #include "preload/ground/sys.h"
 
-/* Maximum number of reported modules. Further modules would bypass the stubs in the same way. */
+/* Maximum number of reported modules. Further reports would only repeat the same fact. */
 #define TOLD_MAX 64
 
 /* The last module in the loader's list when the program began; NULL: unknown. */

@@ -55,8 +55,8 @@ __attribute__((noinline)) const char *proof_text(const struct call *call, const 
 }
 
 /*
- * The recorded arguments of a call. Its record has first the numbers, then the texts. The functions
- * are inlined, because most calls on descriptors and mappings have such arguments.
+ * The functions below measure and write the recorded arguments of a call: first the numbers, then
+ * the texts. They are inlined, because most calls on descriptors and mappings have such arguments.
  */
 
 /* The count of numbers, and the bytes of the texts with their NULs. */
@@ -65,10 +65,10 @@ struct arguments_size {
 };
 
 /*
- * Whether the kernel or libc has read the event's texts, so that the library can read them, too: if
- * the call succeeded, or if it has only one text and its error is about a file name. Otherwise this
- * is unknown: the kernel may return EINVAL before it reads a text, or an error about the first of
- * two names before it reads the second name.
+ * Whether the kernel or libc has read the event's texts, so that the library can read them, too.
+ * This is certain if the call succeeded, or if it has only one text and its error is about a file
+ * name. Otherwise the kernel may have returned EINVAL before it read a text, or an error about the
+ * first of two names before it read the second.
  */
 static inline bool arguments_are_read(const struct call *call, const struct call_event *event)
 {
@@ -127,7 +127,7 @@ arguments_write(const struct call *call, bool is_proven, const struct call_argum
 					text, arguments_text(call, is_proven, argument),
 					room < ARENA_TEXT_MAX ? room : ARENA_TEXT_MAX);
 		} else if (argument->kind == ARGUMENT_TIME) {
-			/* if the call did not have to wait, libc has not read its time limit */
+			/* if the call did not have to wait, libc has not read the time limit */
 			bool known = argument->time &&
 				     proof_of(call, argument->time, sizeof(*argument->time));
 
@@ -141,7 +141,7 @@ arguments_write(const struct call *call, bool is_proven, const struct call_argum
 		*text++ = 0;
 }
 
-/* With a loop, wants_backtrace() would not be inlined. */
+/* Separate, because wants_backtrace() would not be inlined with this loop. */
 static bool is_monitored(uint64_t size)
 {
 	const int64_t *sizes = life.monitored;
@@ -217,8 +217,8 @@ static inline void write_frames(const struct thread *thread, const struct change
 /*
  * Whether a short record can represent the event, perhaps with struct short_more. All conditions
  * are combined into one word that is nearly always 0. It is not 0 if a value is too large for its
- * field, has no field in a short record, or must equal that of the thread's last record but
- * differs.
+ * field, or has no field in a short record, or if a value that short records omit has changed since
+ * the thread's last record.
  */
 static inline bool is_fast(const struct call *call, const struct call_event *event,
 			   const struct change *change, int32_t cpu, uint32_t context)
@@ -236,7 +236,7 @@ static inline bool is_fast(const struct call *call, const struct call_event *eve
 	return !(wide | special | other) && (!event->result || event->result == event->object);
 }
 
-/* For a call with a duration, a failure or arguments. Returns false if they do not fit. */
+/* Fills `more`: duration, failure and arguments of a call. Returns false if they do not fit. */
 static bool note_more(struct short_more *more, const struct call *call,
 		      const struct call_event *event)
 {
@@ -247,7 +247,7 @@ static bool note_more(struct short_more *more, const struct call *call,
 	if (lasted >> 32 || error > UINT8_MAX || (event->failed && !error))
 		return false;
 	if (event->arguments) {
-		/* texts that must be checked page by page are checked once, by write_whole() */
+		/* write_whole() checks texts page by page; do not check them twice */
 		if (!arguments_are_read(call, event))
 			return false;
 		size = arguments_measure(call, true, event->arguments);
@@ -261,11 +261,11 @@ static bool note_more(struct short_more *more, const struct call *call,
 	return true;
 }
 
-/* ring_reserve() has counted one dropped event: counts the others. Returns false. */
+/* ring_reserve() has counted one dropped event; counts another for a split. Returns false. */
 static __attribute__((noinline)) bool drop_full(struct thread *thread,
 						const struct call_event *event)
 {
-	if (event->moment == MOMENT_SPLIT) /* the record would have been two events */
+	if (event->moment == MOMENT_SPLIT) /* the record would have held two events */
 		ring_drop(thread, LOSS_FULL);
 	return false;
 }
@@ -518,7 +518,7 @@ static void event_with_backtrace(struct call *call, const struct call_event *eve
 		thread->told = count;
 }
 
-/* What hooks with some bits of enum life_arm do before the event is recorded. */
+/* Does what LIFE_LOADS and LIFE_FOLLOWS require of a hook before its event is recorded. */
 static __attribute__((noinline)) void prepare_event(const struct call *call,
 						    const struct call_event *event)
 {
@@ -543,10 +543,10 @@ void call_event(struct call *call, const struct call_event *event)
 	struct thread *thread = call->thread;
 	struct busy before;
 
-	/* a fork (this is the child), or a detach and another attach, since the call began */
+	/* since the call began: a fork (this is the child), or a detach and another attach */
 	if (unlikely(thread != thread_self || call->mark != *life.fork_mark))
 		return;
-	/* if the call never returns, close_unwound() records that this object is held again */
+	/* for close_unwound(): this object is held again if the call never returns */
 	if (unlikely(event->part) && call->depth < ARENA_OPEN_MAX)
 		thread->slot->open[call->depth].half =
 			event->moment == MOMENT_HALF ? (uint16_t)event->resource : RESOURCE_NONE;
@@ -587,7 +587,7 @@ static void show_backtrace(struct thread *thread)
 	thread->shown = cut ? 0 : count;
 }
 
-/* Copies the backtrace of a call that may never return to the slot, for the collector. */
+/* Copies the backtrace of a call that may block forever into the slot, for the collector. */
 void call_show_waiting(struct call *call)
 {
 	struct thread *thread = call->thread;
@@ -600,7 +600,7 @@ void call_show_waiting(struct call *call)
 	thread->busy.is_written =
 		true; /* nothing to count as dropped: no record is being written */
 	walk_and_remember(call);
-	/* perhaps the first backtrace in a fork's child, or with a frame in a new module */
+	/* this may be the first backtrace in a child of fork, or the first that has a new module */
 	if (unlikely(thread->modules != maps_count()))
 		facts_tell_modules(thread, call->enter - 1);
 	show_backtrace(thread);

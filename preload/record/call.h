@@ -38,23 +38,23 @@ struct call {
 	bool owns_watermark;
 	bool closes;	   /* no other call was open when this one began */
 	bool has_one_time; /* the call reads the clock once, when its operation happens */
-	/* `enter` is the time of the thread's last event until the call returns */
+	/* until the call returns, `enter` is the time of the thread's last event */
 	bool is_undated;
 	bool walked;	    /* the thread's remembered backtrace is that of this call */
 	uint8_t walk_flags; /* CALL_CUT or 0, if `walked` */
 	uint32_t serial;    /* `walked` is valid only while thread->serial equals this member */
 };
 
-/* A recorded value; a row's list ends with kind ARGUMENT_NONE. */
+/* A recorded argument of a call; a list of them ends with kind ARGUMENT_NONE. */
 struct call_argument {
 	enum argument_kind kind;
 	int64_t number;
-	/* read only if the kernel or libc has read it, or it is readable (proof_of()) */
+	/* read only if the kernel or libc has read the text, or proof_of() says it is readable */
 	const char *text;
 	const struct timespec *time;
 };
 
-/* The effect of one part of a call. */
+/* An event: the effect of one part of a call on one object. */
 struct call_event {
 	enum resource resource;
 	enum operation operation;
@@ -95,20 +95,19 @@ bool call_settle(struct thread *thread, const struct origin *origin, enum hook_n
 		 uint64_t object);
 void call_show_waiting(struct call *call);
 
-/* A BLOCKS_IF_BUSY call could not succeed at once: it will wait, so its duration is recorded. */
+/* A BLOCKS_IF_BUSY call could not succeed at once, so it will wait: its duration is recorded. */
 void call_must_wait(struct call *call);
 
 /* Closes all open calls of the thread, which is about to end or will never return from them. */
 void call_give_up(struct thread *thread);
 
-/* Whether the thread holds the mutex, according to the mutex; false if that is not readable. */
+/* Whether the thread holds the mutex, according to the mutex itself; false if it is unreadable. */
 bool call_owns_mutex(const struct thread *thread, uint64_t mutex);
 
 /*
  * Whether a call at `cfa`, which is not on the thread's own stack, is a call of the thread, in a
- * coroutine or a signal handler. Otherwise another task made the call: a task that shares the
- * memory and this thread's TLS, and that the program created by a bare clone(2). Such a call is
- * counted as dropped.
+ * coroutine or a signal handler. Otherwise another task made the call, which the program created by
+ * a bare clone(2) and which shares this thread's memory and TLS. Such a call is counted as dropped.
  */
 bool call_is_of_thread(struct thread *thread, uintptr_t cfa);
 
@@ -123,7 +122,7 @@ static inline bool call_is_of_another_life(const struct thread *thread)
 	return thread->mark != *life.fork_mark;
 }
 
-/* The calling thread. If it gets no slot, counts the event as dropped and returns NULL. */
+/* Returns the calling thread. If no slot is left, counts a dropped event and returns NULL. */
 static inline struct thread *call_thread(void)
 {
 	struct thread *thread = thread_self;
@@ -137,8 +136,8 @@ static inline void call_fill_open(struct call *call, struct arena_open *open, ui
 				  uint64_t related)
 {
 	/*
-	 * store `frame` first: a signal handler that uses this entry before the call is counted
-	 * clears `frame`, which call_open() detects
+	 * store `frame` first: before the call is counted, a signal handler may use this entry and
+	 * clear `frame`, which call_open() detects
 	 */
 	open->frame = call->origin->cfa;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -154,9 +153,9 @@ static inline void call_fill_open(struct call *call, struct arena_open *open, ui
 
 /*
  * Adds the call to the slot's open calls. A signal handler that runs before the count is stored
- * uses the same entry. Its call_end() clears the entry's frame, so that no later handler mistakes
- * the entry for a call that the stack has left. If the frame was cleared, the entry is filled
- * again.
+ * uses the same entry; its call_end() clears the entry's frame, so that no later handler mistakes
+ * the entry for a call that is no longer on the stack. If the frame was cleared, the entry is
+ * filled again.
  */
 static inline void call_open(struct call *call, uint64_t object, uint64_t related)
 {
@@ -177,7 +176,7 @@ static inline void call_open(struct call *call, uint64_t object, uint64_t relate
 		call_fill_open(call, open, object, related);
 }
 
-/* `now`, or the thread's last time, which clock_after() may have set ahead of the clock. */
+/* The later of `now` and the thread's last time, which clock_after() may set ahead of the clock. */
 static inline uint64_t call_not_before_last(const struct call *call, uint64_t now)
 {
 	return likely(now > call->thread->last) ? now : call->thread->last;
@@ -197,8 +196,8 @@ static inline uint64_t call_time(const struct call *call)
 
 /*
  * Stores the time of entry. A call with has_one_time whose operation happens at its return does not
- * read the clock here: until the call returns, its time is that of the thread's last event. Nor
- * does a call whose operation happens at entry and return, while the process has one thread.
+ * read the clock here: until the call returns, its time is that of the thread's last event. While
+ * the process has one thread, this also holds for operations at entry and return.
  */
 static inline void call_note_entry(struct call *call, enum hook_blocks blocks)
 {
@@ -215,9 +214,9 @@ static inline void call_note_entry(struct call *call, enum hook_blocks blocks)
 }
 
 /*
- * Whether a call that did not read the clock at entry may use the time of its return for both. This
- * would be wrong if the object that the call released was acquired again before that time: by
- * another thread, if there is one by now, or by a signal handler that has made calls.
+ * Whether a call that did not read the clock at entry may use the time of its return as both times.
+ * This would be wrong if the call released an object that was acquired again before the call
+ * returned, by another thread (if one exists by now) or by a signal handler.
  */
 static inline bool call_happens_at_once(const struct call *call)
 {
@@ -227,8 +226,8 @@ static inline bool call_happens_at_once(const struct call *call)
 
 /*
  * Called at the entry of a call if its hook records (stub_begin() checks this). at, blocks: from
- * the row. object, related: visible to the collector while the call is open. Returns false if the
- * call is not recorded.
+ * the hook's row in hooks.def. object, related: visible to the collector while the call is open.
+ * Returns false if the call is not recorded.
  */
 static inline bool call_begin(struct call *call, enum hook_number hook, enum hook_when at,
 			      enum hook_blocks blocks, const struct origin *origin, uint64_t object,
@@ -270,7 +269,7 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum hoo
 }
 
 /*
- * Called just before the real function of a row that blocks: the call may now sleep for any length
+ * Called just before the real function of a row that blocks. The call may now sleep for any length
  * of time, so the collector must not wait for its record.
  */
 static inline void call_sleeps(struct call *call)
@@ -301,7 +300,7 @@ static inline void call_returned(struct call *call)
 	call->thread->last = call->leave;
 }
 
-/* Like call_returned(), if all events happened at entry: no order depends on the end. */
+/* Like call_returned(), if all events happened at entry: their order does not depend on the end. */
 static inline void call_returned_early(struct call *call)
 {
 	call_note_return(call);
@@ -316,8 +315,8 @@ static inline bool call_lasted(const struct call *call)
 }
 
 /*
- * Once the object of the open call is known to be readable, stores it in the slot, where a reader
- * can find it while the program is blocked.
+ * Once the object of the open call is known to be readable, stores it in the slot, where other
+ * processes can read it while the call blocks.
  */
 static inline void call_show_object(struct call *call, uint64_t object, uint64_t related)
 {
@@ -328,17 +327,17 @@ static inline void call_show_object(struct call *call, uint64_t object, uint64_t
 }
 
 /*
- * Whether memory of the program is readable, although neither the kernel nor libc has read it: it
- * is on the thread's own stack, or the kernel, which is asked once for each page, can read it.
- * Under a seccomp filter the kernel is not asked, and memory outside of the stack counts as
- * unreadable.
+ * Whether the library may read memory of the program that neither the kernel nor libc has read. The
+ * memory must be on the thread's own stack, or readable according to the kernel, which is asked
+ * once for each page. Under a seccomp filter the kernel is not asked, and memory outside of the
+ * stack counts as unreadable.
  */
 bool proof_of(const struct call *call, const void *address, size_t size);
 
 /* Returns the text, or "" if it is not readable. Checks the first ARENA_TEXT_MAX bytes only. */
 const char *proof_text(const struct call *call, const char *text);
 
-/* Records one part of the call. A signal handler may interrupt this and record events, too. */
+/* Records one part of the call. A signal handler may interrupt it and record events, too. */
 void call_event(struct call *call, const struct call_event *event);
 
 /* Like call_event(), for an event with these members. */

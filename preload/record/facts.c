@@ -24,10 +24,10 @@
 #include "ring.h"
 #include "thread.h"
 
-#define NOTE_MAX  8192 /* bytes of texts in one note at the start, on the first thread's stack */
+#define NOTE_MAX  8192 /* bytes of a note at the start, in a buffer on the first thread's stack */
 #define SHORT_MAX 1024 /* bytes of a note that any thread may write, even on a small stack */
 #define TINY_MAX  128  /* bytes of a note with only two numbers */
-#define PART_MAX  3000 /* bytes of one value: it must fit into a packet */
+#define PART_MAX  3000 /* bytes of one value, which must fit into a packet */
 
 /* A note under construction, in the caller's buffer. */
 struct note {
@@ -81,7 +81,7 @@ static void note_end(const struct note *note)
 	record->record.time = thread->last;
 	record->text = note->used;
 	record->pad = 0;
-	/* plain loops: a short program may otherwise never need libc's page with memcpy() */
+	/* plain loops: memcpy() may be on a page of libc that a short program never touches */
 	for (; i + 8 <= note->used; i += 8)
 		__builtin_memcpy(at + i, note->text + i, 8);
 	for (; i < note->used; i++)
@@ -94,7 +94,7 @@ static bool find_file(const char *path, struct statx *file)
 	return !sys_statx(AT_FDCWD, path, 0, STATX_INO, file);
 }
 
-/* Adds the program's name; of a script also its interpreter, which is the running file. */
+/* Adds the program's name; for a script also that of its interpreter, the file that runs. */
 static void note_add_program(struct note *note)
 {
 	const char *program = (const char *)self_auxiliary(AT_EXECFN);
@@ -114,7 +114,7 @@ static void note_add_program(struct note *note)
 		note_add(note, "interpreter", self_path());
 }
 
-/* not inlined, so that other functions do not touch its pages of the stack */
+/* not inlined, so that only this function uses stack for the large buffer */
 static __attribute__((noinline)) void note_add_long_directory(struct note *note)
 {
 	char path[4096];
@@ -123,7 +123,7 @@ static __attribute__((noinline)) void note_add_long_directory(struct note *note)
 		note_add(note, "directory", path);
 }
 
-/* Whether no module before this library defines malloc. Bloom filters are fast. */
+/* Whether no module before this library defines malloc. Reads only Bloom filters, which is fast. */
 static bool is_first_allocator(void)
 {
 	struct linkage linkage;
@@ -158,8 +158,8 @@ static void note_add_allocator(struct note *note)
 	    loader_find((void *)(uintptr_t)note_begin, &own))
 		return;
 	/*
-	 * In a program that is linked to a fixed address, the symbol may be a stub in the program,
-	 * which leads to the next module that defines malloc.
+	 * In a program that is linked to a fixed address, the symbol may be a linkage stub in the
+	 * program. It leads to the next module that defines malloc.
 	 */
 	for (map = found.link_map; map && map != own.link_map; map = map->l_next)
 		if (linkage_read(&linkage, map) &&
@@ -196,7 +196,7 @@ static void tell_rest(struct note *note, char *name, const char *value)
 	}
 }
 
-/* Reports the arguments in as many notes as they need; the first has all other facts. */
+/* Reports the arguments in as many notes as they need; the first note also has all other facts. */
 static void tell_identity(struct note *note, int argc, char **argv)
 {
 	char directory[256];
@@ -222,8 +222,8 @@ static void tell_identity(struct note *note, int argc, char **argv)
 }
 
 /*
- * Buffers for paths. The stack may be a signal stack of 2 KiB, too small for a path. If all are in
- * use, the note is not written.
+ * Buffers for paths. The stack may be a signal stack of 2 KiB, too small for a path. If all buffers
+ * are in use, the note is not written.
  */
 #define FILE_ROOMS 16
 
@@ -463,7 +463,7 @@ static uint64_t ask_for_bottom(void)
 	if (length <= 0)
 		return 0;
 	text[length] = 0;
-	/* the name, field 2, may have blanks and parentheses; field 3 follows the last one */
+	/* field 2 (a name) may contain blanks and parentheses; field 3 follows the last ')' */
 	for (at = text + length; at > text && *at != ')'; at--)
 		;
 	for (int field = 2; field < 47 && *at; field++) {

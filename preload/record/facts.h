@@ -9,7 +9,7 @@
 #include "preload/walk/maps.h"
 #include "thread.h"
 
-/* Stores a value that is slow to read later. Call this function before all others in this file. */
+/* Stores the heap's start, which is slow to read later. Call before all other functions here. */
 void facts_begin(void);
 
 /* Reports executable, arguments, directory, and inherited descriptors. */
@@ -27,31 +27,31 @@ void facts_tell_heap(void);
 void facts_tell_gone(void);
 
 /*
- * Write a ~bypass note for each module that calls hooked functions past their stubs and was not
- * reported before. facts_tell_bypass_of() examines the modules that dlclose(library) may unload.
- * facts_tell_bypass() examines all modules, if the loader keeps them (is_held) or there is only one
- * thread. Both do nothing in a child of vfork.
+ * Write a ~bypass note for each module whose calls of hooked functions bypass the stubs, unless the
+ * module was reported before. facts_tell_bypass_of() examines the modules that dlclose(library) may
+ * unload. facts_tell_bypass() examines all modules, if the loader unloads none now (is_held) or
+ * there is only one thread. Both do nothing in a child of vfork.
  */
 void facts_tell_bypass_of(const void *library);
 void facts_tell_bypass(bool is_held);
 
 /*
  * Within a call, before its event: write a ~file note with the path and size of a file.
- * facts_tell_file() describes the file of a descriptor, facts_tell_link() the file, if it exists,
- * that a new symbolic link leads to.
+ * facts_tell_file() describes the file of a descriptor. facts_tell_link() describes the file, if it
+ * exists, that the new symbolic link `path` leads to.
  */
 void facts_tell_file(int fd);
 void facts_tell_link(int dirfd, const char *path);
 
-/* At the start, with --unwind=libunwind: writes an ~unwind note: was libunwind found? */
+/* At the start with --unwind=libunwind: writes an ~unwind note on whether libunwind was found. */
 void facts_tell_walker(bool is_there);
 
-/* At the start: writes an ~allocator note about a function that a plan names (patches.h). */
+/* At the start: writes an ~allocator note about a function in a plan of patches (patches.h). */
 struct link_map;
 void facts_tell_allocator(const char *function, const struct link_map *map,
 			  enum patch_reason reason);
 
-/* Writes the record of a module (record.more: number). Returns whether there was space. */
+/* Writes a module's record (`number` becomes record.more). Returns whether there was space. */
 bool facts_tell_module(struct thread *thread, uint16_t number, uint64_t time,
 		       const struct module *module);
 
@@ -69,8 +69,8 @@ void facts_tell_python(int minor, const char *frames, const char *objects,
 void facts_tell_functions(void);
 
 /*
- * Report the start of a thread, and its end after it has returned or was unwound. creator, call:
- * the thread and the call that created it; 0: unknown.
+ * Report the calling thread's start, and its end after its start routine has returned or was
+ * unwound. creator, call: id of the thread and number of the call that created it; 0: unknown.
  */
 void facts_tell_thread(int32_t creator, uint64_t call);
 void facts_tell_thread_end(void);

@@ -23,9 +23,9 @@
 #define PATH_SHORT 256 /* size of the usual buffer; longer paths get a larger buffer */
 
 /*
- * Shells assign descriptors downwards from these numbers, so GAP_MAX numbers below each are tried.
- * Listing all descriptors in /proc costs as much as a hundred tries, because the kernel creates an
- * inode for each.
+ * Shells assign descriptors downwards from these numbers, so the search tries GAP_MAX numbers below
+ * each. Listing all descriptors in /proc costs as much as a hundred tries, because the kernel
+ * creates an inode for each.
  */
 static const uint32_t tops[] = { 63, 255 };
 #define TOPS (sizeof(tops) / sizeof(tops[0]))
@@ -53,7 +53,7 @@ static bool look_at_file(int directory, const char *path, int flags, struct stat
 			  STATX_TYPE | STATX_NLINK | STATX_INO | STATX_SIZE | STATX_MNT_ID, file);
 }
 
-/* Whether both have the same path: an inode with one link has one path on one mount. */
+/* Whether both files have the same path: an inode with one link has one path on one mount. */
 static bool is_same(const struct statx *one, const struct statx *two)
 {
 	return one->stx_ino == two->stx_ino && one->stx_dev_major == two->stx_dev_major &&
@@ -62,7 +62,7 @@ static bool is_same(const struct statx *one, const struct statx *two)
 	       one->stx_mask == two->stx_mask;
 }
 
-/* The name of a pipe or socket has only its inode number. Returns false for other files. */
+/* Makes a pipe's or socket's name from its inode number. Returns false for other files. */
 static bool name_nameless(char *path, uint32_t fd, const struct statx *file)
 {
 	uint16_t type = file->stx_mode & S_IFMT;
@@ -79,7 +79,7 @@ static bool name_nameless(char *path, uint32_t fd, const struct statx *file)
 	return true;
 }
 
-/* Reads the path from /proc. Returns false if the buffer has only its beginning. */
+/* Reads the path from /proc. Returns false if it was truncated. */
 static bool ask_path(char *path, size_t room, uint32_t fd)
 {
 	char link[40];
@@ -91,7 +91,7 @@ static bool ask_path(char *path, size_t room, uint32_t fd)
 	return length < (long)room - 1;
 }
 
-/* not inlined, so that other functions do not touch its pages of the stack */
+/* not inlined, so that only this function uses stack for the large buffer */
 static __attribute__((noinline)) void tell_long(const struct search *search,
 						struct inherited *inherited)
 {
@@ -118,9 +118,9 @@ static bool is_standard(char *path, uint32_t fd, const struct statx *file)
 }
 
 /*
- * Whether the process that started the run has the same file open with this number. If so, the
- * file's name is read from that process's /proc directory, which already exists; the kernel would
- * have to create our own directory. statx through a link in /proc does not ask the file system.
+ * Whether the process that started the run has the same file open with this number. If so, reads
+ * the file's name from that process's /proc directory, which already exists; the kernel would have
+ * to create our own. statx through a link in /proc does not ask the file system.
  */
 static bool is_makers(char *path, uint32_t fd, const struct statx *file)
 {
@@ -162,7 +162,7 @@ static bool tell_one(struct search *search, uint32_t fd)
 			tell_long(search, &inherited);
 			return true;
 		}
-		/* opened by an injector, which will close it */
+		/* an injector opened this descriptor and will close it */
 		if (plain_equal(search->path, "/memfd:" LATE_TRIGGER " (deleted)") ||
 		    plain_equal(search->path, "/memfd:" LATE_LIBRARY " (deleted)"))
 			return true;
@@ -211,7 +211,7 @@ static bool is_below_top(uint64_t fd)
 	return false;
 }
 
-/* Reports what /proc lists from `from` on, perhaps without what tell_tops() has reported. */
+/* Reports descriptors from `from` on that /proc lists; if tops_are_told, skips those of `tops`. */
 static __attribute__((noinline)) void tell_listed(struct search *search, uint32_t from,
 						  bool tops_are_told)
 {

@@ -4,8 +4,8 @@
 
 /*
  * Descriptors that were open when the program began: it inherited them, so they are not its leaks.
- * Every process looks for them, so this code uses /proc as little as possible: the kernel creates
- * an entry of /proc when it is looked up.
+ * Every traced process searches for them. The kernel creates an entry of /proc only when a process
+ * looks it up, which costs time, so this code uses /proc as little as possible.
  */
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@ struct inherited {
 	const char *path; /* the path in /proc/self/fd; "" if unknown */
 };
 
-/* Calls tell() for each. Only at the start of a process: it needs 10 KiB of the stack. */
+/* Calls tell() for each. Call this only at the start of a process: it needs 10 KiB of stack. */
 void inherited_tell(void (*tell)(void *context, const struct inherited *inherited), void *context);
 
 #endif

@@ -120,9 +120,8 @@ void life_note_past(uint32_t past)
 }
 
 /*
- * Libraries in another link namespace call that namespace's libc, which no stub precedes. The
- * loader increases r_version when it creates a namespace, and never decreases it (glibc's
- * elf/dl-debug.c).
+ * Libraries in another link namespace call that namespace's libc without a stub. The loader
+ * increases r_version when it creates a namespace, and never decreases it (glibc's elf/dl-debug.c).
  */
 void life_note_namespaces(void)
 {
@@ -181,8 +180,8 @@ bool life_is_listed(const char *name)
 }
 
 /*
- * Returns the calling thread if the fork interrupted it in the middle of library code, which
- * continues in the child; else NULL. call: the recorded fork, or NULL.
+ * Returns the calling thread if the fork interrupted library code in it, which continues in the
+ * child; else NULL. call: the recorded fork, or NULL.
  */
 static const struct thread *busy_thread(const struct call *call)
 {
@@ -194,7 +193,7 @@ static const struct thread *busy_thread(const struct call *call)
 
 int life_child_of(int pid, const struct call *call)
 {
-	/* a handler of pthread_atfork() may have made a hooked call and so done this */
+	/* a handler of pthread_atfork() may have made a hooked call, which has done this already */
 	if (!pid && life.control && !life.is_off && !*life.fork_mark) {
 		memory_forsake(busy_thread(call));
 		sampling_forked();
@@ -213,7 +212,7 @@ void life_forked(void)
 	*life.fork_mark = 1;
 	if (!life.control || life.is_off)
 		return;
-	/* if system calls may be forbidden: libc's thread id, which is the process's, too */
+	/* getpid() may be forbidden; libc's thread id equals the process id here */
 	life.pid = ring_is_quiet() ? thread_id() : sys_getpid();
 	if (!life.records_children) {
 		/* a seccomp filter may forbid the message */
@@ -277,7 +276,7 @@ void life_renew(void)
 /* a wait for progress of the scan lasts at most this many times --patience */
 #define BUSY_TIMES 4
 
-/* Whether a system call is allowed: not in a child of vfork, nor under a seccomp filter. */
+/* Whether the library may ask the kernel: not in a child of vfork or under a seccomp filter. */
 static bool may_ask(void)
 {
 	const struct thread *thread = thread_self;
@@ -328,7 +327,7 @@ void ending_await_scan(void)
 		return;
 	patience = life.control->settings.patience.ms;
 	beat = __atomic_load_n(&head->scan_beat, __ATOMIC_RELAXED);
-	/* where only parents may trace (Yama); the program's own choice no longer matters */
+	/* lets the collector trace us despite Yama; the program's own choice no longer matters */
 	sys_prctl(PR_SET_PTRACER, (unsigned long)life.control->collector, 0, 0, 0);
 	__atomic_store_n(&head->ending, thread_id(), __ATOMIC_RELEASE);
 	ring_wake();

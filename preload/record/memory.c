@@ -17,10 +17,10 @@
 #include "wire.h"
 
 #define BLOCK_SIZE ((sizeof(struct thread) + 0xfff) & ~0xfffull)
-/* Maximum wait for a thread that creates a chunk, in steps of 100 ms; with --patience=forever. */
+/* Maximum wait for another thread's chunk, in steps of 100 ms. FOREVER: with --patience=forever. */
 #define GROWTH_WAIT	    20
 #define GROWTH_WAIT_FOREVER 600
-/* GROWTH_WAIT without system calls, in reads of `growth`: some tens of milliseconds. */
+/* Maximum wait without system calls, as a number of reads of `growth`: some tens of ms. */
 #define GROWTH_READS 50000000u
 
 /* Number of slots of the chunk that memory_prepare() creates. */
@@ -54,7 +54,7 @@ static struct own_marks marks = { .magic = OWN_MARKS_MAGIC };
 static uint64_t file_left;   /* bytes of the memfd after chunk_last */
 static uint32_t chunk_count; /* number of chunks; some may not be ready yet */
 static uint32_t growth;	     /* a futex; odd while a thread is creating a chunk */
-/* the thread that is creating a chunk, as the address of its thread-local variables */
+/* identifies the thread that is creating a chunk: the address of its `thread_self` */
 static uintptr_t grower;
 static uint64_t granted; /* sum of the sizes of all rings, in bytes */
 static uint32_t holders; /* number of threads that have a ring and have not announced their end */
@@ -62,12 +62,11 @@ static struct arena *head;
 static struct arena_hello self;
 
 /*
- * The first chunk of this process, or, if the process may use spares, the first chunk of the
- * ancestor that created the spares. In an ancestor's chunk, all pages before the spares may have
- * been replaced by empty private pages.
+ * The chunk whose spares this process may use: its own first chunk, or that of an ancestor. In an
+ * ancestor's chunk, all pages before the spares may have been replaced by empty private pages.
  */
 static struct chunk family;
-static bool is_vacant; /* new memory may be mapped over the family's addresses */
+static bool is_vacant; /* new memory may be mapped over `family` */
 static bool is_forsaken;
 
 static struct chunk *chunk_at(uint32_t number)
@@ -109,7 +108,8 @@ static uint64_t limit_of(int which)
 
 /*
  * Returns the number of bytes to map: the chunk and the start of the next one. left: bytes of the
- * file from the chunk on. at: the address of an old chunk, over which the chunk is mapped, or NULL.
+ * file from the chunk's start to its end. at: the address of an old chunk, over which the chunk is
+ * mapped, or NULL.
  */
 static uint64_t size_with_link(const struct chunk *chunk, uint64_t left, const char *at)
 {
@@ -146,10 +146,9 @@ static int map_shared(struct chunk *chunk, int fd, uint64_t file_size, char *at)
 }
 
 /*
- * Maps a further chunk of the memfd by mremap, without a descriptor: other threads of the program
- * open and close descriptors at any time, even those of the library. A separate descriptor table
- * (unshare(2)) is no solution: closing it would have effects (mq_notify(3) ends, FUSE and NFS write
- * back).
+ * Maps a further chunk of the memfd by mremap, without a descriptor, because other threads of the
+ * program may close any descriptor at any time, even ours. A separate descriptor table (unshare(2))
+ * is no solution: closing it would have effects (mq_notify(3) ends, FUSE and NFS write back).
  */
 static int map_further(struct chunk *chunk, char *at)
 {
@@ -173,7 +172,7 @@ static int map_further(struct chunk *chunk, char *at)
 
 /* ---- private blocks ---- */
 
-/* The owners share a page with the first block: most processes touch no other page. */
+/* The first block shares a page with the owners, so most processes touch no other page. */
 static uint64_t blocks_offset(uint32_t slots)
 {
 	return (slots * sizeof(struct owner) + 63) & ~63ull;
@@ -200,7 +199,7 @@ static int map_blocks(struct blocks *blocks, uint32_t count)
 	return 0;
 }
 
-/* The blocks of the first slots are in static memory, which is mapped anyway. */
+/* Takes static memory, which is mapped anyway, for the blocks of the first slots. */
 static bool take_first(struct blocks *blocks, uint32_t count)
 {
 	static SPARSE char
@@ -261,10 +260,10 @@ static struct arena_hello hello_of(const struct chunk *chunk, uint32_t number)
 }
 
 /*
- * Hands the memory of a chunk to the collector. at: address of the old memory that the chunk
- * replaces. The library still needs the old memory while it sends the chunk, so it maps the chunk
- * afterwards. If `at` is NULL, the library maps the chunk first, at any address. Returns 0 or
- * -errno.
+ * Creates the memory of a chunk and sends it to the collector. at: address of the old memory that
+ * the chunk replaces. The library still needs the old memory while it sends the chunk, so it maps
+ * the chunk afterwards. If `at` is NULL, the library maps the chunk first, at any address. Returns
+ * 0 or -errno.
  */
 static int make_shared(struct chunk *chunk, uint32_t number, char *at)
 {
@@ -274,7 +273,7 @@ static int make_shared(struct chunk *chunk, uint32_t number, char *at)
 
 	if (fd < 0)
 		return fd;
-	/* as large as the process may ever need, or as RLIMIT_FSIZE permits */
+	/* make the file as large as the process may ever need, or as RLIMIT_FSIZE permits */
 	size = size < ARENA_FILE_MOST ? size & ~(ARENA_LINK - 1ull) : ARENA_FILE_MOST;
 	if (size >= chunk->layout.size) {
 		status = sys_ftruncate(fd, (int64_t)size);
@@ -297,7 +296,7 @@ static int make_shared(struct chunk *chunk, uint32_t number, char *at)
 	return status;
 }
 
-/* Like make_shared(); without a free descriptor, tries again with a higher RLIMIT_NOFILE. */
+/* Like make_shared(). If no descriptor is free, tries again with a higher RLIMIT_NOFILE. */
 static int make_anyway(struct chunk *chunk, uint32_t number, char *at)
 {
 	struct rlimit descriptors;
@@ -319,7 +318,7 @@ static void shape_chunk(struct chunk *chunk, uint32_t slots, uint32_t ring_size,
 	chunk->layout = chunk_lay_out(slots, ring_size, spares);
 }
 
-/* With little address space, rings and spares are smaller rather than missing. */
+/* Chooses a chunk's layout. If address space is limited, makes rings and spares smaller. */
 static void shape_to_limit(struct chunk *chunk, uint32_t slots, uint32_t spares)
 {
 	uint64_t limit = limit_of(RLIMIT_AS);
@@ -335,7 +334,7 @@ static void shape_to_limit(struct chunk *chunk, uint32_t slots, uint32_t spares)
 
 /* ---- spares ---- */
 
-/* An entry of the table of spares. Entry 0 counts used spares; spares begin at entry 1. */
+/* Returns an entry of the table of spares. Entry 0 counts used spares; spares begin at entry 1. */
 static struct arena_spare *spare_place(uint64_t place)
 {
 	return (struct arena_spare *)(void *)(family.map + family.layout.spares +
@@ -366,10 +365,10 @@ static int take_spare(struct chunk *chunk, uint32_t number)
 /* ---- memory from before a detach ---- */
 
 /*
- * The number of chunks that existed before a detach. Private pages have replaced their memory.
- * Their private blocks still belong to the threads that had them, and these threads may still be in
- * a hooked call. So memory_begin() creates each chunk again at its old address, and gives no thread
- * the block of another living thread.
+ * The number of chunks that existed before a detach. Private pages have replaced their shared
+ * memory. Their private blocks still belong to the threads that had them, and these threads may
+ * still be in a hooked call. So memory_begin() creates each chunk again at its old address, and
+ * gives no thread the block of another living thread.
  */
 static uint32_t resumable;
 
@@ -379,7 +378,7 @@ static bool is_dead(int32_t thread)
 	return !ring_is_quiet() && sys_call3(__NR_tgkill, life.pid, thread, 0) == -ESRCH;
 }
 
-/* Takes the blocks of the old chunk with this number. Returns its address; NULL: none fits. */
+/* Takes the blocks that this chunk had before a detach. Returns its old address, or NULL. */
 static char *take_again(struct chunk *chunk, uint32_t number)
 {
 	const struct chunk *before = chunk_at(number);
@@ -457,7 +456,7 @@ static bool grow_chunks(uint32_t slots)
 	return true;
 }
 
-/* Takes the lock. Returns false if another thread or the interrupted code has it. */
+/* Takes the lock `growth`. Returns false if another thread or the interrupted code holds it. */
 static bool begin_growth(void)
 {
 	uint32_t expected = __atomic_load_n(&growth, __ATOMIC_RELAXED) & ~1u;
@@ -479,8 +478,8 @@ static void end_growth(void)
 
 /*
  * Waits until another thread has created its chunk, which changes `growth` from the value `seen`.
- * If system calls may be forbidden, reads `growth` in a loop: taking a spare needs a microsecond,
- * unless the other thread has lost its processor. Returns false if the limit has passed.
+ * If system calls may be forbidden, reads `growth` in a loop: the other thread takes a spare, which
+ * needs a microsecond if that thread is running. Returns false if the limit has passed.
  */
 static bool wait_for_growth(uint32_t seen)
 {
@@ -625,8 +624,8 @@ static bool has_block(const struct chunk *chunk, const struct thread *thread)
 }
 
 /*
- * Replaces memory by empty private pages. Code that a fork or a signal handler interrupted may be
- * about to write to the memory, even if no variable shows this; such writes then have no effect.
+ * Replaces memory by empty private pages. Code that a fork or a signal handler interrupted may
+ * still write to the memory, even if no variable shows this. Such writes then have no effect.
  */
 static void put_empty(char *at, uint64_t size)
 {
@@ -738,8 +737,8 @@ static struct slot *slot_of(const struct chunk *chunk, uint32_t i)
 }
 
 /*
- * Takes the block of a dead thread. hinted: takes the block only if the thread has announced its
- * end; if false, only if the thread has not announced its end.
+ * Takes the block of a dead thread. hinted: takes it only if the thread has announced its end,
+ * otherwise only if the thread has not.
  */
 static bool take_over(const struct chunk *chunk, uint32_t i, int32_t tid, bool hinted)
 {

@@ -65,7 +65,7 @@ void names_tell(struct thread *thread)
 		return;
 	owns_watermark = thread_begin_alone(thread, true);
 	time = thread->last;
-	/* first the time, then the bits: the record precedes events of all threads */
+	/* take the names after the time, so that their records precede all events that use them */
 	mine = __atomic_exchange_n(&untold, 0, __ATOMIC_ACQ_REL);
 	for (unsigned int bit = 0; bit < 64; bit++)
 		if (mine >> bit & 1 &&
@@ -182,7 +182,7 @@ uint32_t names_class(const char *name, const char *description, bool counted)
 		plain_copy(classes[i].text, name, NAME_SIZE);
 		plain_copy(classes[i].description, description, DESCRIPTION_MAX);
 		classes[i].flags = counted;
-		/* the name holdtrace_acquired includes all the program's classes */
+		/* --events=holdtrace_acquired includes all of the program's classes */
 		classes[i].listed = life.control &&
 				    (life_is_listed(name) || life_is_listed("holdtrace_acquired"));
 		if (classes[i].listed)

@@ -14,7 +14,7 @@
 #include "preload/ground/plain.h"
 #include "thread.h"
 
-/* Contexts that the calling thread has entered, and those that the process has entered. */
+/* The contexts entered by the calling thread, and those entered by the process: one bit each. */
 extern __thread uint32_t names_own_contexts;
 extern uint32_t names_all_contexts;
 
@@ -26,13 +26,12 @@ static inline uint32_t names_contexts(void)
 /* Returns the bit of a context, and adds the context if it is new; 0: the table of 32 is full. */
 uint32_t names_context(const char *name);
 
-/* The number of contexts. */
 uint32_t names_context_count(void);
 
 /* Returns the ordinal of a class, and adds the class if it is new; 0: all numbers are in use. */
 uint32_t names_class(const char *name, const char *description, bool counted);
 
-/* Whether the program itself defined this class and the class's events are to be recorded. */
+/* Whether the program itself defined this class, and --events includes the class. */
 bool names_class_is_listed(uint32_t ordinal);
 
 /* Reports names that were not reported yet. Does nothing if `thread` is NULL. */

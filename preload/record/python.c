@@ -13,13 +13,13 @@
 #include "python_layout.h"
 #include "thread.h"
 
-/* digit of Py_Version for a release: 10 alpha, 11 beta, 12 candidate, 15 final */
+/* release level, a digit of Py_Version: 10 alpha, 11 beta, 12 candidate, 15 final */
 #define RELEASE_CANDIDATE 12u
 
 /* offset in PyThreadState of the pointer to its interpreter, before 3.12 */
 #define STATE_INTERPRETER 16
 
-/* number of times that python_pause() lets other threads run while it waits for readers */
+/* maximum number of yields to other threads while python_pause() waits for readers */
 #define PAUSE_YIELDS 10000
 
 typedef uint32_t python_merge_function(const struct call *call, uintptr_t state, uint32_t before,
@@ -46,7 +46,7 @@ static struct {
 	const struct module *module;
 	uint32_t is_full; /* 1: `functions` had no free entry for a function */
 	uint32_t begun;	  /* 1: a thread has called python_look_at() for `module` */
-	/* number of calls of python_pause() in progress; unless 0, no thread begins to read */
+	/* number of running python_pause() calls; while it is not 0, no thread begins to read */
 	uint32_t pauses;
 	uint32_t readers; /* number of threads that read the interpreter's memory, if may_unload */
 	bool may_unload;  /* the interpreter is in a library, not in the program */
@@ -113,8 +113,7 @@ struct function {
 
 /*
  * The Python functions of this process, in a hash table; a function's number is its index. The
- * table is mapped only for a program with Python, because it counts towards RLIMIT_DATA (ulimit
- * -d).
+ * table is mapped only for programs with Python: it counts towards RLIMIT_DATA (ulimit -d).
  */
 static struct function *functions;
 
@@ -161,7 +160,7 @@ void python_look_at(const struct module *module)
 		minor = (int)(found->version >> 16 & 255);
 	else if (!found->version)
 		python.version = (const char *(*)(void))found->get_version;
-	/* members may move until the first candidate of a release */
+	/* struct members may move until the first release candidate of a version */
 	if (found->is_special || !python.is_ending || !python.code_type ||
 	    (found->version && (found->version >> 4 & 15) < RELEASE_CANDIDATE))
 		minor = -1;
@@ -187,7 +186,7 @@ bool python_pause(void)
 	if (!python_is_found || !python.may_unload)
 		return false;
 	__atomic_fetch_add(&python.pauses, 1, __ATOMIC_SEQ_CST);
-	/* limited, since a thread that left by longjmp() remains counted as a reader */
+	/* limit the wait: a thread that left its read by longjmp() remains counted as a reader */
 	for (int i = 0; i < PAUSE_YIELDS && __atomic_load_n(&python.readers, __ATOMIC_SEQ_CST); i++)
 		sys_call0(__NR_sched_yield);
 	return true;
@@ -206,7 +205,7 @@ void python_resume(void)
 		__atomic_fetch_sub(&python.pauses, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Whether this thread may read the interpreter's memory; with may_unload, as one of `readers`. */
+/* Whether this thread may read the interpreter's memory. With may_unload, counts a reader. */
 static inline bool begin_reading(void)
 {
 	if (!__atomic_load_n(&python_is_found, __ATOMIC_ACQUIRE))
@@ -246,7 +245,7 @@ static bool is_state_of(const struct thread *thread, uintptr_t state)
 	       *(const uint64_t *)(state + python.layout->thread_id) == thread->pthread;
 }
 
-/* Before 3.12, with several interpreters: this thread's state that holds the GIL, or `state`. */
+/* Before 3.12, with several interpreters: returns this thread's state with the GIL, or `state`. */
 static __attribute__((noinline)) uintptr_t find_current(const struct thread *thread,
 							uintptr_t state)
 {
@@ -270,7 +269,7 @@ static uintptr_t find_state(struct thread *thread)
 		return 0;
 	if (thread->owner->thread != life.pid && unlikely(python.is_ending()))
 		return 0;
-	/* of several interpreters, the newest is not the first thread's */
+	/* there are several interpreters, because the newest is not that of `state` */
 	if (unlikely(python.newest &&
 		     *python.newest != *(const uintptr_t *)(state + STATE_INTERPRETER)))
 		state = find_current(thread, state);
@@ -346,7 +345,7 @@ static inline bool is_equal(const struct python_layout *layout, const struct pyt
 		 (a->file_last ^ b->file_last));
 }
 
-/* Appends a str as UTF-8, at most `most` bytes. Returns false for a str that is not compact. */
+/* Appends a Python str as UTF-8, at most `most` bytes. Returns false if it is not compact. */
 static bool add_text(char **to, uintptr_t text, size_t most)
 {
 	const struct python_layout *layout = python.layout;
@@ -372,7 +371,7 @@ static bool add_text(char **to, uintptr_t text, size_t most)
 
 /* ---- functions ---- */
 
-/* Most programs' functions fit into the first entries: few pages are touched. */
+/* Functions are stored in the first entries if possible, so that few pages are touched. */
 #define FUNCTIONS_FEW 2048u
 
 /* Returns the number of the function with this hash, or -1 if the table is full. */
@@ -396,9 +395,9 @@ static int32_t number_of(uint64_t hash)
 }
 
 /*
- * Describes the function of a code object to the collector, unless that is done. Returns the
- * function's entry, or NULL if the code object is internal or not readable, or if the table is
- * full.
+ * Describes the function of a code object to the collector, unless it was described already.
+ * Returns the function's entry, or NULL if the code object is internal or unreadable, or the table
+ * is full.
  */
 static struct function *define(const struct call *call, uintptr_t code)
 {
@@ -472,10 +471,10 @@ static struct python_code *find_code(const struct call *call, const struct pytho
 	if (likely(entry->code == code && entry->life == python.life &&
 		   is_equal(layout, &entry->print, &print)))
 		return entry;
-	/* two entries have this hash; if the first is in use, replace the second */
+	/* each hash has two entries; if another code object is in the first, replace the second */
 	if (entry->code && entry->code != code)
 		entry = other;
-	/* a signal handler may jump out of this function */
+	/* the entry is free in the meantime: a signal handler may jump out of this function */
 	entry->code = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	function = define(call, code);
@@ -521,8 +520,8 @@ static inline void find_address(const struct call *call, const struct python_lay
 }
 
 /*
- * Sets the members of a frame that depend on its code object and instruction; the address to 0 if
- * the frame is not shown. hint: a frame that may have had the same code object.
+ * Sets the members of a frame that depend on its code object and instruction. Sets the address to 0
+ * if the frame is not shown. hint: a frame that may have had the same code object.
  */
 static __attribute__((noinline)) void look_up(const struct call *call, uintptr_t code,
 					      uintptr_t instruction,
@@ -571,10 +570,10 @@ static inline uintptr_t instruction_of(const struct python_layout *layout, uintp
 				      : (uintptr_t) * (const int32_t *)(frame + layout->at);
 }
 
-/* The code object of an entry frame, which has none, in the list of frames. */
+/* In the list of frames, the code object of an entry frame, which has no real one. */
 static const uint32_t no_code[64] = { [0 ... 63] = 1 };
 
-/* For a frame at another instruction than before. Returns false if it runs other code. */
+/* Updates a frame that is at another instruction. Returns false if it runs another code object. */
 static __attribute__((noinline)) bool take_instruction(const struct call *call,
 						       struct python_frame *known)
 {
@@ -625,7 +624,7 @@ begin_walk(const struct python_layout *layout, uintptr_t state, struct python_wa
 		walk->frame = word_at(from + layout->current);
 }
 
-/* Called when the frame that was added last is the outermost of its cframe. */
+/* Leaves the walk's cframe if the frame that was added last is its outermost frame. */
 static inline __attribute__((always_inline)) void leave_cframe(const struct python_layout *layout,
 							       struct python_walk *walk,
 							       struct python_frame *frame)
@@ -671,9 +670,9 @@ add_changed(const struct call *call, const struct python_layout *layout, struct 
 }
 
 /*
- * Whether an unchanged frame still runs in the C frame at its place. All C frames outwards of that
- * one must be unchanged. Its own return address may have changed, which is then proven by the
- * address of the entry frame.
+ * Whether an unchanged Python frame still runs in the C frame at its place. All C frames outside
+ * that C frame must be unchanged. The return address of that C frame may have changed; then the
+ * address of the entry frame proves that it is the same.
  */
 static inline __attribute__((always_inline)) bool
 is_in_place(const struct call *call, const struct python_layout *layout,
@@ -691,11 +690,11 @@ is_in_place(const struct call *call, const struct python_layout *layout,
 }
 
 /*
- * Walks outwards from the innermost frame, up to a frame that was on the stack at the thread's last
- * event and from which on nothing has changed. Lists the other frames in memory->fresh, innermost
- * first, at most `most`. Returns how many of memory->frames are kept. same: number of C frames that
- * have not changed; a Python frame that runs in another C frame is not kept, but it is not looked
- * up again.
+ * Walks outwards from the innermost Python frame. Stops at a frame that was on the stack at the
+ * thread's last event, if nothing has changed from there on. Lists the frames before it in
+ * memory->fresh, innermost first, at most `most`. Returns how many of memory->frames are kept.
+ * same: number of outermost C frames that have not changed. A Python frame that now runs in another
+ * C frame is not kept, but is not looked up again.
  */
 static inline __attribute__((always_inline)) uint32_t
 walk_frames(const struct call *call, const struct python_layout *layout, uintptr_t state,
@@ -712,7 +711,7 @@ walk_frames(const struct call *call, const struct python_layout *layout, uintptr
 			add_changed(call, layout, walk);
 			continue;
 		}
-		/* frames[first] to frames[known] run the same code in the same frames */
+		/* frames[first] to frames[known] run the same code as before, in the same frames */
 		while (first) {
 			struct python_frame *frame = &frames[first - 1];
 			uint64_t address = frame->address;
@@ -746,7 +745,7 @@ walk_frames(const struct call *call, const struct python_layout *layout, uintptr
 	return 0;
 }
 
-/* Puts `fresh` in front of the `kept` outermost frames. Returns the smallest changed place. */
+/* Adds `fresh` to the `kept` outermost frames. Returns the smallest `place` that has changed. */
 static inline __attribute__((always_inline)) uint32_t put_frames(const struct call *call,
 								 const struct python_layout *layout,
 								 uint32_t kept, uint32_t count)
@@ -763,7 +762,7 @@ static inline __attribute__((always_inline)) uint32_t put_frames(const struct ca
 	while (count) {
 		*frame = memory->fresh[--count];
 		if (frame->is_entry) {
-			/* the number of C frames up to the one that contains the entry frame */
+			/* set `place`: the number of C frames up to the one with the entry frame */
 			entry = frame->entry;
 			place -= place > 0;
 			while (place < c->count && c->frames[place].sp > entry)

@@ -36,9 +36,9 @@
 #define PYTHON_PATH_MAX	  1024
 
 /*
- * What distinguishes a code object from others that were at its address: from 3.12 on `number` is
- * its version, which no other code object ever has; before, it is the first line, and the line
- * table, the table's first bytes and the name's hash are compared, too.
+ * Distinguishes a code object from others that were at its address. From CPython 3.12 on, `number`
+ * is the object's version, which no other code object ever has. Before, `number` is the first line;
+ * the line table's address and first bytes and the name's hash are compared, too.
  */
 struct python_identity {
 	uint32_t number;
@@ -46,7 +46,7 @@ struct python_identity {
 	uint64_t lines_first, name_hash;
 };
 
-/* The identity, and before 3.12 more: sizes, and eight bytes from the ends of the texts. */
+/* Like python_identity, but stricter before CPython 3.12: also sizes, addresses, ends of texts. */
 struct python_print {
 	struct python_identity identity;
 	uint64_t sizes;
@@ -61,15 +61,15 @@ struct python_print {
 struct python_frame {
 	uintptr_t frame;
 	uintptr_t outer; /* the next outer frame; 0: none */
-	/* the address in the C frame that runs this frame, by which it is found; 0: unknown */
+	/* an address in the C frame that runs this frame, to find the C frame; 0: unknown */
 	uintptr_t entry;
 	uintptr_t code, instruction;
-	uint64_t address; /* the address that represents the frame's line; 0: it is not shown */
+	uint64_t address; /* the address that represents the frame's line; 0: not shown */
 	uint64_t base;	  /* base, serial, life, identity: of the code object, as in python_code */
 	uint32_t serial, life;
 	bool is_entry;	/* this is the outermost frame that the C frame runs */
 	uint32_t place; /* number of C frames that are outer to this frame */
-	uint32_t shown; /* number of frames that are shown, from the outermost one to this one */
+	uint32_t shown; /* number of shown Python frames from the outermost one to this one */
 	struct python_identity identity;
 };
 
@@ -85,7 +85,7 @@ struct python_code {
 /* An entry of the cache of decoded lines. */
 struct python_line {
 	uintptr_t instruction;
-	uint32_t serial; /* serial of the code object's entry */
+	uint32_t serial; /* `serial` of the code object's entry in `codes` */
 	uint32_t line;
 };
 
@@ -100,7 +100,7 @@ struct python_memory {
 	struct python_frame frames[PYTHON_FRAMES_MAX]; /* outermost frame first */
 	uint64_t merged[CAPTURE_MEMORY_MAX];	       /* outermost frame first */
 	struct python_frame fresh[PYTHON_FRAMES_MAX];  /* see walk_frames() */
-	/* by hash of a frame's address: its index in `frames`, if the frame is there */
+	/* by the hash of a frame's address: the frame's index in `frames`, if it is there */
 	uint8_t index[1 << PYTHON_INDEX_BITS];
 	struct python_code codes[1 << PYTHON_CODES_BITS];
 	struct python_line lines[1 << PYTHON_LINES_BITS];
@@ -116,7 +116,7 @@ struct module;
 /* Called in a child of fork, and on a later attach: the collector knows no Python function yet. */
 void python_renew(bool is_child);
 
-/* A thread reports a module with an interpreter. Only the first interpreter is used. */
+/* Called when a thread reports a module with an interpreter. Only the first one is used. */
 void python_look_at(const struct module *module);
 
 /*

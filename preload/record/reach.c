@@ -27,7 +27,8 @@
 static struct {
 	char id[33];
 	bool owner_is_known;
-	uint32_t owner; /* the user that owns the control page, as this process sees it */
+	/* the user that owns the control page, as this process's user namespace maps it */
+	uint32_t owner;
 } collector;
 
 void reach_name(const char *id)
@@ -75,7 +76,7 @@ static int connect_in_time(int socket, const struct sockaddr_un *address, unsign
 	return status;
 }
 
-/* Connects by the abstract name: also after chroot and setuid, and in other pid namespaces. */
+/* Connects by abstract name, which also works after chroot, setuid, and in a pid namespace. */
 static int connect_by_name(int socket, const char *suffix, int64_t patience_ms)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -89,8 +90,8 @@ static int connect_by_name(int socket, const char *suffix, int64_t patience_ms)
 }
 
 /*
- * Connects by the path of one of the collector's sockets, which has this descriptor in the
- * collector. This also works in another network namespace, but needs /proc.
+ * Connects by the path, in /proc, of a socket of the collector. listener: the socket's descriptor
+ * in the collector. This also works in another network namespace, but needs /proc.
  */
 static int connect_by_path(int socket, int32_t listener, int64_t patience_ms)
 {
@@ -143,7 +144,7 @@ int reach_collector(uint32_t pid, int64_t patience_ms)
 	if (socket < 0)
 		return socket;
 	status = connect_by_name(socket, "", 0);
-	/* other users can fill the queue of the socket with a name, but not that of the owners */
+	/* other users can fill the queue of the named socket, but not of the owner's listener */
 	if (status == -EAGAIN && life.control && is_owner())
 		status = connect_by_path(socket, life.control->owners_listener, patience_ms);
 	if (status && status != -ECONNREFUSED)

@@ -12,7 +12,7 @@
 #include "preload/ground/sys.h"
 #include "thread.h"
 
-/* The heartbeat plus 1 at which a thread gave up waiting for it to change; 0: none did. */
+/* The collector's heartbeat, plus 1, when a thread gave up waiting for it to change; 0: never. */
 static uint64_t stalled_beat;
 
 #define WAITS_MOST  20 /* the longest wait for space, in multiples of --patience */
@@ -59,8 +59,8 @@ static inline uint64_t heartbeat(void)
 }
 
 /*
- * Called when the collector makes no progress: returns whether it has ended or is a zombie, and
- * also true if this process must not make the system calls that would show this.
+ * Called when the collector makes no progress: returns whether it has ended or is a zombie. Returns
+ * true also if this process must not make the system calls that find this out.
  */
 static bool collector_is_dead(void)
 {
@@ -89,8 +89,8 @@ static bool collector_is_dead(void)
 /*
  * Wakes the collector if it sleeps. Each process does this only once for each sleep, unless `again`
  * is set. `woken` is the number of the last sleep from which this process has woken the collector;
- * programs cannot store it in the control page. A collector that is about to sleep may miss the
- * wake; then it sleeps for some milliseconds at most.
+ * it is here because programs cannot write to the control page. A collector that is about to sleep
+ * may miss the wake; then it sleeps for some milliseconds at most.
  */
 static void wake_collector(bool again)
 {
@@ -109,7 +109,7 @@ void ring_wake(void)
 	wake_collector(false);
 }
 
-/* Sleeps until the collector has read from the ring, or for 10 ms. */
+/* Sleeps until the collector has read from the ring, at most 10 ms. */
 static void sleep_on_tail(struct slot *slot, uint64_t tail)
 {
 	static const struct timespec limit = { .tv_nsec = 10000000 };
@@ -137,7 +137,7 @@ static inline struct record *record_at(const struct thread *thread, uint64_t at,
 	return (struct record *)(void *)(thread->ring + (at & (bytes - 1)));
 }
 
-/* The slot's tail, or if other processes have made it implausible, the last plausible one. */
+/* Returns the slot's tail; if another process has overwritten it, the last plausible tail. */
 static uint64_t look_at_tail(const struct thread *thread)
 {
 	uint64_t tail = __atomic_load_n(&thread->slot->tail, __ATOMIC_ACQUIRE);
@@ -168,14 +168,14 @@ static uint64_t now_ms(void)
 struct wait {
 	uint64_t begun, since; /* times in ms */
 	uint64_t beat, rounds; /* the collector's heartbeat and rounds when last read */
-	bool is_stalled;       /* the collector has made no progress for --patience */
+	bool is_stalled;       /* the collector has made no progress for the time of --patience */
 };
 
 /*
- * Whether to give up a wait: the collector has made no progress for the time of --patience; or the
- * collector has read all rings several times during more than this time, but nothing from this
- * ring; or the wait has lasted twenty times --patience. With --patience=forever a wait ends only if
- * the collector is dead, or has no stream for this process although it has read all rings.
+ * Whether to give up a wait. There are three reasons: the collector has made no progress for the
+ * time of --patience; it has read all rings several times in more than this time, but nothing from
+ * this ring; or the wait has lasted twenty times --patience. With --patience=forever a wait ends
+ * only if the collector is dead, or has no stream for this process although it has read all rings.
  */
 static bool has_waited_enough(struct wait *wait)
 {
@@ -209,10 +209,10 @@ static bool has_waited_enough(struct wait *wait)
  * thread has given up waiting although the collector makes progress, it does not wait again before
  * the tail has moved.
  *
- * The collector waits for this thread if it has read all visible records, or if the next record is
- * incomplete (this code runs in a signal handler that interrupted the record's writer, or a jump
- * left the writer). No collector reads this ring if it is that of the parent process, or if the
- * library was detached.
+ * Returns false at once if the collector will never move the tail. The collector itself waits for
+ * this thread if it has read all visible records, or if the next record is incomplete (this code
+ * runs in a signal handler that interrupted the record's writer, or a jump left the writer). It
+ * does not read the ring of a parent process, or of a process whose library was detached.
  */
 static bool wait_for_room(struct thread *thread, uint64_t tail)
 {
@@ -241,8 +241,8 @@ static bool wait_for_room(struct thread *thread, uint64_t tail)
 
 /*
  * Makes the ring four times as large, if every unread byte keeps its offset: all unread bytes must
- * be in the first quarter of the larger ring. Returns whether the ring is larger now, also if a
- * signal handler has enlarged it.
+ * be in the first quarter of the larger ring. Returns whether the ring is larger now; a signal
+ * handler may have enlarged it instead.
  */
 static bool grow_ring(struct thread *thread, uint64_t reserved)
 {
@@ -280,8 +280,8 @@ static bool has_room(struct thread *thread, uint64_t end, uint64_t bytes)
 }
 
 /*
- * Advances the reservation by `length` bytes and padding. Returns the old reservation, which
- * contains the ring's level, or UINT64_MAX if there is no space.
+ * Advances the reservation by `length` bytes and padding. Returns the old reservation, which also
+ * encodes the ring's size, or UINT64_MAX if there is no space.
  */
 static inline uint64_t reserve_bytes(struct thread *thread, uint32_t length, uint32_t *pad)
 {
@@ -317,7 +317,7 @@ static inline struct record *write_header(struct record *record, uint32_t length
  * Moves the head, which the collector reads, to the end of all reservations. A signal handler that
  * interrupted another reservation leaves the head where it is, because headers before its record
  * are not written yet. Later, the writer that decrements unheaded to 0 moves the head over all of
- * these records.
+ * these records. Returns the new head, or 0.
  */
 static inline uint64_t show_head(struct thread *thread)
 {
@@ -335,7 +335,7 @@ static inline uint64_t show_head(struct thread *thread)
 	return head;
 }
 
-/* Marks incomplete records as abandoned. Other processes may have damaged the lengths. */
+/* Marks incomplete records as abandoned. Checks lengths, which other processes may have damaged. */
 static uint32_t abandon(struct thread *thread)
 {
 	uint64_t at = look_at_tail(thread), head = position(thread->head);

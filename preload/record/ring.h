@@ -30,9 +30,9 @@ static inline void ring_publish(struct record *record)
 }
 
 /*
- * Abandons every record that will never be completed, because a jump left the code that was writing
- * it, or the thread ended; the collector would wait for such a record forever. Counts the records
- * as dropped and returns their number. Call it only if the stack contains no writer of this ring.
+ * Abandons every record that will never be completed, because a jump (longjmp) left its writer, or
+ * the thread ended. The collector would wait for such a record forever. Counts the records as
+ * dropped and returns their number. No function on the stack may be writing to this ring.
  */
 uint32_t ring_settle(struct thread *thread);
 

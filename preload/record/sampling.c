@@ -5,8 +5,7 @@
  * Two probes, otel_memory:alloc(block, bytes, weight) and otel_memory:free(block), pass the sampled
  * blocks to a system-wide profiler. OpenTelemetry's design document 00003, "Memory Profiling",
  * defines them. A probe is a single nop until a profiler replaces it with a breakpoint, and only
- * calls for sampled blocks reach it. If realloc fails, its block has already been reported as
- * freed.
+ * calls for sampled blocks reach it. A realloc that fails has already reported its block as freed.
  */
 #if __has_include(<sys/sdt.h>)
 #define STAP_SDT_ARG_CONSTRAINT nr /* no operand that is relative to %fs */
@@ -23,7 +22,7 @@
 /* ---- when to sample ---- */
 
 __thread uint64_t sampling_left;
-static __thread uint64_t weight; /* of the last sampled block: the bytes that it represents */
+static __thread uint64_t weight; /* number of bytes that the last sampled block represents */
 static __thread uint64_t state;	 /* state of the thread's generator; 0: not seeded */
 
 /* The mixing function of splitmix64 (Steele, Lea, Flood 2014): a bijection of 64-bit numbers. */
@@ -85,8 +84,8 @@ bool sampling_hit(uint64_t bytes)
 		}
 	}
 	/*
-	 * A block may contain several samples, but is recorded once. It represents the mean
-	 * distance for each sample, or itself if it is so large that it always has a sample.
+	 * A block may contain several samples, but is recorded once. Its weight is the mean
+	 * distance for each sample, or its own size if it is so large that it always has a sample.
 	 */
 	weight = bytes;
 	if (bytes / life.sample >= 16) {
@@ -111,13 +110,13 @@ void sampling_forked(void)
 
 /*
  * A hash table of the recorded blocks, with several levels, each eight times as large as the
- * previous one. A bucket is one cache line. A block is stored in its bucket of the first level
- * where that bucket had a free entry; a bucket that was full is marked SPILLED. So a look-up reads
- * one cache line, rarely two, and a small number of blocks uses a small number of cache lines. One
- * atomic store sets or clears an entry. Only the thread that owns a block looks it up.
+ * previous one. A bucket is one cache line. A block has one bucket in each level, and is stored in
+ * the first of these buckets that has a free entry. A bucket that was full is marked SPILLED. So a
+ * look-up reads one cache line, rarely two, and a small number of blocks uses a small number of
+ * cache lines. One atomic store sets or clears an entry. Only the block's owner looks a block up.
  */
 #define BUCKET 8u
-/* the last level is the neighbour of a block's bucket in the table of the level before */
+/* the last level has no table: it uses the bucket next to the block's in the level before */
 #define LEVELS	   5u
 #define FIRST_BITS 6u
 #define STEP_BITS  3u
@@ -140,7 +139,7 @@ void sampling_renew(void)
 
 /*
  * The table's key of a block. Blocks have even addresses. The table stores the complement of an
- * address, so that a scan for pointers does not find the block through this table.
+ * address, so that a scan for pointers to blocks finds none in this table.
  */
 static inline uint64_t key_of(uintptr_t block)
 {
@@ -181,7 +180,7 @@ bool sampling_put(uintptr_t block)
 	return false;
 }
 
-/* Returns the index of the block in its bucket, or BUCKET if it is not there. */
+/* Returns the block's index in the bucket, or BUCKET. mark: the bucket's first entry. */
 static inline unsigned int place_in(const uint64_t *bucket, uint64_t mark, uint64_t key)
 {
 	if ((mark & ~SPILLED) == key)

@@ -32,10 +32,10 @@ enum sampling_pick {
 	SAMPLING_LOSES = 1 << 2,  /* the free of the old block */
 };
 
-/* The next sample is in this new block, or it is the thread's first. Is the block recorded? */
+/* A new block reaches the next sample, or is the thread's first: returns whether it is recorded. */
 bool sampling_hit(uint64_t bytes);
 
-/* In a child of fork: its samples are independent of those of its parent and siblings. */
+/* Called in a child of fork: makes its samples independent of those of its parent and siblings. */
 void sampling_forked(void);
 
 /* Called when a new recording begins: empties the table. All hooks must be disarmed. */
@@ -45,12 +45,12 @@ void sampling_renew(void);
 bool sampling_put(uintptr_t block);
 
 /*
- * Whether the block is recorded; removes it from the table. Only the block's owner calls this,
- * before it frees the block, so no other thread can have a block at that address.
+ * Whether the block is recorded; removes it from the table. Only the thread that frees the block
+ * calls this, before it frees the block, so no other thread can have a block at that address.
  */
 bool sampling_take(uintptr_t block);
 
-/* Whether a new block contains a sample. One of 0 bytes counts as one: it can leak, too. */
+/* Whether a new block contains a sample. A block of 0 bytes counts as 1: it can leak. */
 static inline bool sampling_wants(size_t size)
 {
 	uint64_t bytes = size + !size;
@@ -97,9 +97,9 @@ bool sampling_settle(struct call *call, struct call_event *event, enum sampling_
 		     uintptr_t old);
 
 /*
- * Called before a real function that may itself call malloc or realloc: these inner calls are not
- * sampled, because it was already decided whether the block is recorded. Pass the returned value to
- * sampling_end_pass() after the call.
+ * Called before a real function that may itself call malloc or realloc. These inner calls are not
+ * sampled, because the outer call has decided whether the block is recorded. Pass the returned
+ * value to sampling_end_pass() after the call.
  */
 static inline uint64_t sampling_begin_pass(void)
 {

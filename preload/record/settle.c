@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks, at the entry of a hooked call, which thread makes the call, and which of its open calls
- * will never return, because longjmp, an exception or cancellation has unwound their frames. Closes
- * these calls.
+ * Checks, at the entry of a hooked call, which thread makes the call. Finds and closes those of the
+ * thread's open calls that will never return, because longjmp, an exception or cancellation has
+ * unwound their frames.
  */
 #include "call.h"
 
@@ -49,7 +49,7 @@ struct thread *call_attach(void)
 	return thread;
 }
 
-/* other stacks are checked in pieces of 1 << ASKED_SHIFT bytes, each piece once */
+/* foreign stacks are checked in pieces of 1 << ASKED_SHIFT bytes, each piece once */
 #define ASKED_SHIFT 14
 /* bits of a piece's number, for addresses of 57 bits; thread->turn is stored above them */
 #define PIECE_BITS 43
@@ -93,8 +93,8 @@ static bool on_known_stack(const struct thread *thread, uintptr_t address)
 }
 
 /*
- * Records one part of a call whose frame the stack has left: longjmp, an exception or cancellation
- * ended it without a return. The record's backtrace contains only the caller.
+ * Records one part of a call whose frame is no longer on the stack: longjmp, an exception or
+ * cancellation ended the call without a return. The record's backtrace contains only the caller.
  */
 static void tell_unwound(struct thread *thread, const struct arena_open *open, uint32_t depth,
 			 const struct call_event *event)
@@ -138,10 +138,9 @@ bool call_owns_mutex(const struct thread *thread, uint64_t mutex)
 
 /*
  * Closes a call that did not return. If the first half of the call recorded a release that did not
- * take effect, records that the object is acquired again: a thread whose join was cancelled still
- * exists; and a thread that is cancelled while it waits for a condition holds the mutex again
- * before its first cleanup handler runs. (A thread that jumped out of the wait does not hold the
- * mutex.)
+ * take effect, records that the object is acquired again. A thread whose join was cancelled still
+ * exists. A thread that is cancelled while it waits for a condition holds the mutex again before
+ * its first cleanup handler runs. (A thread that jumped out of the wait does not hold the mutex.)
  */
 static void close_unwound(struct thread *thread, const struct arena_open *open, uint32_t depth)
 {
@@ -182,16 +181,16 @@ static void drop_left_writer(struct thread *thread)
 }
 
 /*
- * Whether the stack has left the call. Frames below the frame of the call may belong to functions
- * that the call has called, to a signal handler, or to functions that the caller called after the
- * call was unwound, such as the destructor of a lock. If the first half of the call was recorded,
- * it matters whether the call was unwound, because the object of an unwound call is held again. So
- * the stack is walked.
+ * Whether the call is no longer on the stack. Frames below the frame of the call may belong to
+ * functions that the call has called, or to a signal handler. If the call was unwound, they may
+ * belong to functions that the caller has called since, such as the destructor of a lock. If the
+ * first half of the call was recorded, the stack is walked to find out whether the call was
+ * unwound, because the object of an unwound call is held again.
  */
 static bool is_left(const struct thread *thread, const struct arena_open *open,
 		    const struct origin *origin)
 {
-	/* read once: other processes may write here, and this memory is read below */
+	/* read once: other processes may change it, and memory at this address is read below */
 	uintptr_t frame = __atomic_load_n(&open->frame, __ATOMIC_RELAXED);
 	uintptr_t frames[FRAMES_MAX];
 	enum capture_end end;
@@ -210,7 +209,7 @@ static bool is_left(const struct thread *thread, const struct arena_open *open,
 	return end == CAPTURE_COMPLETE;
 }
 
-/* Closes the open calls that the stack has left; all of them if `origin` is NULL. */
+/* Closes the open calls that are no longer on the stack; all of them if `origin` is NULL. */
 static void close_left(struct thread *thread, const struct origin *origin)
 {
 	while (thread->open_count) {
@@ -226,7 +225,7 @@ static void close_left(struct thread *thread, const struct origin *origin)
 	}
 }
 
-/* Whether the stack has left the innermost call in the table, and so those beyond it. */
+/* Whether the innermost call of slot->open is no longer on the stack, nor any call inside it. */
 static bool has_left(const struct thread *thread, const struct origin *origin)
 {
 	/* if there is no open call, `last` wraps around and is not used */
@@ -248,7 +247,7 @@ static bool settle_thread(struct thread *thread, const struct origin *origin)
 {
 	uint64_t watermark = thread->watermark, writer = thread->busy.frame;
 	struct busy before;
-	/* whether the stack has left the writer of an event that is being recorded */
+	/* whether a jump has left the function that was recording an event */
 	bool is_writer_left;
 
 	if (!on_known_stack(thread, origin->cfa))
@@ -258,8 +257,8 @@ static bool settle_thread(struct thread *thread, const struct origin *origin)
 	if (!is_writer_left && (writer || !has_left(thread, origin)))
 		return true;
 	/*
-	 * The stack seems to have left a call. If another task runs on this thread's stack instead
-	 * (see call_is_of_thread()), recording stops for good, because the two tasks can be
+	 * A call seems to be no longer on the stack. If another task runs on this thread's stack
+	 * instead (see call_is_of_thread()), recording stops for good, because the two tasks can be
 	 * distinguished only at such a moment.
 	 */
 	if (!thread->vfork_return && !ring_is_quiet() && sys_gettid() != thread->owner->thread) {
@@ -279,7 +278,7 @@ static bool settle_thread(struct thread *thread, const struct origin *origin)
 	thread->busy.is_written = true;
 	close_left(thread, origin);
 	thread_busy_end(thread, before);
-	/* without open calls, clear it: one of the closed calls had set it */
+	/* if all calls are closed, clear the low watermark, which one of them had set */
 	thread_set_watermark(thread, thread->open_count ? watermark : 0);
 	return true;
 }
@@ -301,12 +300,12 @@ static bool is_ours(uintptr_t address)
 }
 
 /*
- * Whether this call is a part of the innermost open call: the real function of the open call makes
- * this call, from its own module or by a jump from the stub itself, for the same object of the same
- * class. For example, glibc's reallocarray calls realloc through the procedure linkage table, and
- * so through our stub. For memory any object counts: an allocator's realloc may call its malloc.
- * Calls by signal handlers and callbacks are not parts: they come from another module or are for
- * another object.
+ * Whether this call is a part of the innermost open call. Then the real function of the open call
+ * makes this call, from its own module or by a jump from the stub itself. Both calls have the same
+ * object of the same class. For example, glibc's reallocarray calls realloc through the procedure
+ * linkage table, and so through our stub. For memory, any object counts, because an allocator's
+ * realloc may call its malloc. Calls by signal handlers and callbacks are not parts: they come from
+ * another module or are for another object.
  */
 static bool is_part(const struct thread *thread, const struct origin *origin, enum hook_number hook,
 		    uint64_t object)

@@ -17,13 +17,13 @@
 #include "ring.h"
 
 #define BIRTHS 1024
-/* maximum distance, in bytes, of the thread's descriptor from its outermost frame */
+/* maximum distance in bytes from a thread's outermost frame up to its struct pthread */
 #define BLOCK_TOP_MAX (1u << 20)
 
 /*
- * The TLS model is initial-exec, because other models may call malloc in the middle of a hook. The
- * library has only a pointer there, because static TLS is scarce: a library that is loaded by
- * dlopen may need the rest.
+ * The TLS model is initial-exec, because other models may call malloc in the middle of a hook.
+ * thread_self is only a pointer, because static TLS is scarce: a library that is loaded by dlopen
+ * may need the rest.
  */
 __thread struct thread *thread_self;
 
@@ -37,8 +37,8 @@ static uint32_t ended;	  /* number of threads that have left their slots */
 static uint32_t crowded_at;
 
 /*
- * Initialises a block for a thread without events. The ring of a fresh block is empty; any other
- * ring may still contain records of an earlier thread.
+ * Initialises a block for a new thread. The ring of a fresh block is empty; any other ring may
+ * still contain records of an earlier thread.
  */
 static void prepare_block(struct thread *thread, bool fresh)
 {
@@ -192,10 +192,10 @@ void birth_leave(struct birth *birth)
 	__atomic_sub_fetch(&birth->users, 1, __ATOMIC_RELEASE);
 }
 
-/* At the start of a new thread. top: the highest address of its stack that is known. */
+/* Called at the start of a new thread. top: the highest known address of its stack. */
 static void begin_thread(struct birth *birth, uintptr_t top)
 {
-	/* above glibc's first frames are, in the same block, the descriptor and static TLS */
+	/* in glibc's mapping, static TLS and struct pthread follow the stack */
 	uintptr_t descriptor = arch_thread_pointer();
 	struct stack_bounds bounds = { top - birth->stack_size,
 				       descriptor - top < BLOCK_TOP_MAX ? descriptor : top };
@@ -207,7 +207,7 @@ static void begin_thread(struct birth *birth, uintptr_t top)
 	birth_leave(birth);
 }
 
-/* The start routine has ended. Destructors of thread-local data still use the slot. */
+/* Called after the start routine. Destructors of thread-local data still use the slot. */
 static void end_thread(void)
 {
 	if (!thread_self || life.is_off || call_is_of_another_life(thread_self))

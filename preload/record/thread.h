@@ -3,10 +3,10 @@
 #define THREAD_H
 
 /*
- * The library's data about a thread: a private block, which refers to the thread's slot and ring.
- * The library relies only on this block; the slot has copies of some members for the collector. Few
- * variables are thread-local: thread_self, the thread's contexts (names.c) and the return address
- * of vfork (hand_process.c).
+ * The library's data about a thread: a private block, which points to the thread's slot and ring in
+ * shared memory. The library relies only on the block; the slot has copies of some members for the
+ * collector. Few variables are thread-local: thread_self, the thread's contexts (names.c), the
+ * return address of vfork (hand_process.c) and the state of sampling (sampling.c).
  */
 
 #include <stdbool.h>
@@ -23,14 +23,14 @@
  * arrive between the stores.
  */
 struct busy {
-	uintptr_t frame; /* the frame of the hook's caller; 0: no event is being written */
+	uintptr_t frame; /* stack pointer of the hook's caller; 0: no event is written */
 	uintptr_t ip;	 /* return address of the hook's stub */
 	bool is_written; /* the event's record is complete */
 };
 
 #define THREAD_TAKEN_MAX 16
 
-/* Size of the cache of pieces of other stacks (coroutines) on which this thread is known to run. */
+/* Size of thread.own_pieces: the logarithm of the number of sets, and the entries in each set. */
 #define THREAD_PIECES_BITS 6
 #define THREAD_PIECES_WAYS 4
 
@@ -39,28 +39,28 @@ struct thread {
 	char *ring;
 	uint64_t watermark;  /* copy of slot->watermark */
 	uint32_t open_count; /* copy of slot->open_count */
-	uint32_t unheaded;   /* ring: number of reservations without a complete header */
-	/* ring: bytes ever reserved, with or without headers; encoded like slot.head */
+	uint32_t unheaded;   /* ring: number of reserved records whose header is not written yet */
+	/* ring: number of bytes reserved so far, with or without headers; encoded like slot.head */
 	uint64_t reserved;
 	uint64_t head;	    /* ring: copy of slot->head */
-	uint64_t tail_seen; /* ring: the collector's tail when last read */
-	/* ring: 1 + the tail when the thread last gave up a wait; 0: it never gave up */
+	uint64_t tail_seen; /* ring: slot->tail when this thread last read it */
+	/* ring: 1 + slot->tail when the thread last gave up waiting for space; 0: never */
 	uint64_t given_up;
-	uint32_t unseen;    /* ring: number of records after a record whose header is missing */
+	uint32_t unseen;    /* ring: number of records that follow a record without a header */
 	uint32_t ring_most; /* ring: maximum size in bytes */
 	struct owner *owner;
 	uint64_t pthread;
 	uint32_t stack_serial; /* copy of slot->stack_serial */
 	uint32_t told;	       /* number of outermost frames that the collector has received */
-	uint32_t shown;	       /* number of outermost frames that slot.stack shows */
-	uint32_t shown_all;    /* number of all frames in slot.stack */
-	/* number of the remembered backtrace; changes whenever its addresses change */
+	uint32_t shown;	       /* number of outermost frames of slot.stack that are still current */
+	uint32_t shown_all;    /* total number of frames in slot.stack */
+	/* version of the remembered backtrace; changes whenever one of its addresses changes */
 	uint32_t serial;
 	struct record_model model; /* the values that short records omit */
-	uint64_t last;		   /* the newest time of the thread */
+	uint64_t last;		   /* latest time that the thread has read or recorded, in ticks */
 	uint64_t calls;		   /* number of calls so far */
 	int *error;		   /* this thread's errno */
-	/* life.fork_mark when the thread got its slot; a fork or a new attach changes the mark */
+	/* *life.fork_mark when the thread got its slot; a fork or a new attach changes the mark */
 	uint32_t mark;
 	struct busy busy;
 	uint32_t modules;     /* number of modules reported so far */
@@ -69,7 +69,7 @@ struct thread {
 	struct thread_inner {
 		/* number of the innermost open call to a function in hand_allocators.c */
 		uint64_t call;
-		/* addresses of the module of that function */
+		/* address range of the module that contains the called function */
 		const struct thread_range {
 			uintptr_t from, size;
 		} * module;
@@ -78,15 +78,15 @@ struct thread {
 	/* libunwind is walking this thread's stack; calls that libunwind makes are not recorded */
 	bool in_libunwind;
 	struct stack_bounds stack;
-	uintptr_t asked; /* the piece of another stack that call_is_of_thread() checked last */
+	uintptr_t asked; /* the foreign stack piece that call_is_of_thread() checked last */
 	uint32_t turn;	 /* number of threads that have used this block */
-	uintptr_t
-		vfork_return; /* where the parent of vfork continues; 0: no child uses our memory */
-	uint32_t vfork_open;  /* saved number of open calls, restored when the parent continues */
+	/* return address of the parent's vfork; 0: no child uses our memory */
+	uintptr_t vfork_return;
+	uint32_t vfork_open; /* open_count at the vfork, restored when the parent continues */
 	struct capture_memory memory;
 	/* backtrace of a signal handler that has interrupted the writing of an event */
 	uintptr_t aside[CAPTURE_DEPTH_MAX];
-	/* pieces of other stacks that call_is_of_thread() has checked */
+	/* foreign stack pieces (of coroutines, for example) that call_is_of_thread() has checked */
 	uint64_t own_pieces[1 << THREAD_PIECES_BITS][THREAD_PIECES_WAYS];
 	struct python_memory python;
 };
@@ -97,15 +97,15 @@ _Static_assert(CAPTURE_MEMORY_MAX <= ARENA_MEMORY_MAX,
 
 extern __thread struct thread *thread_self;
 
-/* Modules that threads of this process have reported: new threads do not report them again. */
+/* Number of modules that this process has reported. New threads do not report them again. */
 extern uint32_t thread_modules_told;
 
 /* The data that pthread_create passes to the new thread. */
 struct birth {
-	/* references: the creator's and the new thread's; 0: this struct is unused */
+	/* number of references (the creator has one, and the new thread another); 0: unused */
 	uint32_t users;
 	int32_t creator;
-	uint64_t call;	 /* number of the creating call */
+	uint64_t call;	 /* number of the call that creates the thread */
 	uint64_t breath; /* when the new thread started, in ticks; 0: not started */
 	size_t stack_size;
 	union {
@@ -117,7 +117,8 @@ struct birth {
 
 /*
  * Gives the calling thread a slot, and writes a record about the thread to the slot's ring. bounds:
- * the bounds of the thread's stack, or NULL if unknown. Returns NULL if no slot is left.
+ * of the thread's stack; NULL: unknown. birth: NULL if no hook created the thread. Returns NULL if
+ * no slot is left.
  */
 struct thread *thread_attach(const struct stack_bounds *bounds, const struct birth *birth);
 
@@ -128,9 +129,9 @@ struct birth *birth_take(void);
 void birth_leave(struct birth *birth);
 
 /*
- * Begins records outside of calls: sets the low watermark, unless a call has set it, so that the
- * collector waits for the records. Their time is thread->last, which is the current time if
- * `is_now`. Returns the value to pass to thread_end_alone().
+ * Called before writing records that belong to no hooked call: sets the low watermark, unless an
+ * open call has set it, so that the collector waits for the records. Their time is thread->last,
+ * which `is_now` sets to the current time. Returns the value to pass to thread_end_alone().
  */
 bool thread_begin_alone(struct thread *thread, bool is_now);
 void thread_end_alone(struct thread *thread, bool owns_watermark);
@@ -142,19 +143,18 @@ int thread_start_c11(void *argument);
 /* The kernel's id of the calling thread (gettid). */
 int32_t thread_id(void);
 
-/* Bounds of the first thread's stack. */
 struct stack_bounds thread_main_stack(void);
 
-/* Called in a child of fork: forgets which thread of the parent this was. */
+/* Called in a child of fork: the child's thread gives up the slot that it had in the parent. */
 void thread_forget(void);
 
-/* At another attach: the new collector knows nothing of the process's threads. */
+/* Called at a later attach: resets data about threads, because the new collector has none. */
 void thread_renew(void);
 
 /*
- * Sets the low watermark: every record that the thread has not yet published has this time or a
- * later time; 0: all records are published. The store has release order, so that the collector sees
- * all published records before it sees a higher watermark.
+ * Sets the low watermark of the thread: every record that the thread has not yet published has this
+ * time or a later time. 0 means that all records are published. The store has release order, so
+ * that the collector sees all published records before it sees a higher watermark.
  */
 static inline void thread_set_watermark(struct thread *thread, uint64_t watermark)
 {
@@ -168,7 +168,7 @@ static inline void thread_set_open(struct thread *thread, uint32_t count)
 	thread->slot->open_count = count;
 }
 
-/* Until thread_busy_end(), the thread writes an event of this hook. Returns the old state. */
+/* Marks the thread as writing an event, until thread_busy_end(). Returns the previous state. */
 static inline struct busy thread_busy_begin(struct thread *thread, const struct origin *origin)
 {
 	struct busy *busy = &thread->busy;
@@ -196,8 +196,8 @@ static inline void thread_busy_end(struct thread *thread, struct busy before)
 }
 
 /*
- * Whether the thread is in the middle of more than one call. is_calling: it is in one call, which
- * may have set the low watermark (owns_watermark).
+ * Whether the thread, apart from its current call, is writing an event or is in another call.
+ * is_calling: there is a current call. owns_watermark: that call has set the low watermark.
  */
 static inline bool thread_is_busy(const struct thread *thread, bool is_calling, bool owns_watermark)
 {

@@ -28,7 +28,7 @@
 
 #define ENVIRONMENT_MAX 2048
 #define START_SECONDS	10
-/* limit of the wait for the control page, which has --patience */
+/* maximum wait for the control page, which contains --patience */
 #define ANSWER_MS 500
 #define RETRY_NS  1000000
 
@@ -162,9 +162,9 @@ static const struct control_page *map_control(int fd)
 }
 
 /*
- * Returns NULL if this process cannot take part in the run. An emulated program (qemu-user) cannot
- * take part in a native run that uses the processor's counter: it would read a different counter
- * than the native programs.
+ * Maps the control page and closes fd. Returns NULL if this process cannot take part in the run. An
+ * emulated program (qemu-user) cannot take part in a native run that uses the processor's counter:
+ * it would read a different counter than the native programs.
  */
 static const struct control_page *join_by(int fd, const struct run *run)
 {
@@ -335,7 +335,7 @@ static size_t find_own_file(char *path)
  * Finds the collector that was built with this library: in the same directory, in the build tree,
  * or at the installed path relative to the library. A collector next to a copy of the library could
  * have been put there by any user. So the collector's file must belong to root, to the library's
- * owner or to this user, and neither the file nor its directory may be writable by all users.
+ * owner or to this user. Neither the file nor its directory may be writable by all users.
  */
 static bool find_collector(char *path, const char *relative)
 {
@@ -384,9 +384,8 @@ static __attribute__((noreturn)) void become_collector(int fd, int sink, char **
 
 /*
  * Creates a child process without an exit signal, so that the program's wait() does not return it
- * and no SIGCHLD is sent. qemu-user does not support this; there, a SIGCHLD is sent, but it is
- * harmless, because no constructor of the program has run yet, so the program cannot have a
- * handler.
+ * and no SIGCHLD is sent. qemu-user does not support this and sends a SIGCHLD. That is harmless: no
+ * constructor of the program has run yet, so the program has no handler.
  */
 static int quiet_child(void)
 {
@@ -398,7 +397,7 @@ static int quiet_child(void)
 /*
  * Starts the collector in a grandchild. The child ends immediately, so the collector is not a child
  * of the program. All signals are blocked in the meantime, so that no handler of the program runs
- * in the child.
+ * there.
  */
 static bool start_collector(int fd, int sink, char **environment)
 {
@@ -494,7 +493,7 @@ static const struct control_page *begin_run(char **environment, const char *name
 
 	/*
 	 * if orphans become children of this process, the program's wait() would return the
-	 * collector; no other process could report this error
+	 * collector; report this here, because no other process can
 	 */
 	sys_prctl(PR_GET_CHILD_SUBREAPER, (unsigned long)&subreaper, 0, 0, 0);
 	if (subreaper || sys_getpid() == 1) {

@@ -44,7 +44,7 @@ bool late_is_injected(void)
 
 /* ---- the control page ---- */
 
-/* Maps the new control page over the old one atomically: a thread may be reading it. */
+/* Maps the new control page over the old one atomically: a thread may be reading the old one. */
 static void put_control(const struct control_page *control, const struct control_page *place)
 {
 	if (!place ||
@@ -55,7 +55,7 @@ static void put_control(const struct control_page *control, const struct control
 		life.control = place;
 }
 
-/* For calls that are still open, replaces the control page by a private, paused copy. */
+/* Replaces the control page by a private, paused copy, which unfinished calls can still read. */
 static void keep_control(void)
 {
 	struct control_page *copy = sys_mmap(NULL, CONTROL_SIZE, PROT_READ | PROT_WRITE,
@@ -72,7 +72,7 @@ static void keep_control(void)
 
 #define PRELOAD "LD_PRELOAD"
 
-/* Limit, in bytes, of a changed environment, which is on the stack. */
+/* Maximum size in bytes of a changed environment, which is on the stack. */
 #define ROOM_MAX 16384
 
 /* Returns LD_PRELOAD's value in the environment, or "". *count: the number of entries. */
@@ -187,9 +187,9 @@ static const char *find_own(const char *value, size_t *length)
 
 /*
  * Whether the file that `own` (a part of LD_PRELOAD) names does not exist. Names without a slash,
- * which the loader searches for in several directories, and names with $, which it expands, are
- * never reported as missing. Copies the name to a buffer of exactly its size, because the stack may
- * be a small signal stack.
+ * which the loader searches for in several directories, and names with $, which the loader expands,
+ * are never reported as missing. Copies the name to a buffer of exactly its size, because the stack
+ * may be a small signal stack.
  */
 static bool is_missing(const char *own, size_t length)
 {
@@ -305,7 +305,7 @@ static enum late_result begin_attached(struct late_order *order)
 	plain_copy(library, order->library, sizeof(library));
 	maps_own_path = *library ? library : NULL;
 	control = attach_control(environment, order->name);
-	/* copied only here, after attach_control() has removed the mark CONTROL_FIRST */
+	/* copy it only now, because attach_control() removes the mark CONTROL_FIRST */
 	plain_copy(run_entry, text, sizeof(run_entry));
 	if (!control)
 		return LATE_NO_RUN;
@@ -359,7 +359,7 @@ static void obey_order(struct late_order *order)
 		keep_control();
 		patch_all(false, order);
 	}
-	/* here, because for this the injector would have to stop the thread two more times */
+	/* close it here, or the injector would have to stop the thread two more times */
 	sys_close(order->file);
 	order->file = -1;
 	__atomic_store_n(&order->result, result, __ATOMIC_RELEASE);

@@ -2,7 +2,7 @@
 #ifndef PRELOAD_LATE_H
 #define PRELOAD_LATE_H
 
-/* Executes the injector's orders in a running program, while the loader's lock is held. */
+/* Executes an injector's orders (attach, detach) in a running program, under the loader's lock. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,12 +19,12 @@ size_t late_room(char *const *environment);
 char *const *late_environment(void *room, char *const *environment);
 
 /*
- * late_look() notes in the arena whether the program to be executed will have the library in its
- * LD_PRELOAD, because that program may end before the collector can read its environment. If
- * LD_PRELOAD names a file of the library that does not exist (after chroot(2), for example), or if
- * no descriptor is free to open that file, the loader would print an error to the program's
- * standard error. In these cases, late_look() returns the number of bytes that late_without() needs
- * to make an environment without the library's name; otherwise it returns 0.
+ * Before an exec, late_look() notes in the arena whether LD_PRELOAD of the new program contains the
+ * library, because that program may end before the collector can read its environment. The loader
+ * would print an error to the program's standard error if the library's file does not exist (after
+ * chroot(2), for example), or if no descriptor is free to open it. In these cases, late_look()
+ * returns the number of bytes that late_without() needs to make an environment without the
+ * library's name; otherwise it returns 0.
  */
 size_t late_look(char *const *environment);
 

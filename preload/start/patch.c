@@ -23,7 +23,7 @@
 static SPARSE uintptr_t stubs[HOOK_COUNT];
 static struct linkage self;
 
-/* Fills `stubs`. Sets `self` last: a child that was forked in the middle starts again. */
+/* Fills `stubs`. Sets `self` last, so that a child of a fork in between starts again. */
 static bool find_stubs(void)
 {
 	struct loaded own;
@@ -170,9 +170,9 @@ static uint64_t *find_value(const struct linkage *linkage, unsigned int hook, bo
 }
 
 /*
- * Makes the pages of all values to be changed writable by one mprotect, because each mprotect
- * splits a mapping. Does not touch a table in an executable segment: no page may be writable and
- * executable.
+ * Changes the values of the hooks' symbols in a module. Makes all their pages writable by one
+ * mprotect, because each mprotect splits a mapping. Does not touch a table in an executable
+ * segment: no page may be writable and executable.
  */
 static uint32_t patch_table(const struct linkage *linkage, bool on)
 {
@@ -230,7 +230,7 @@ void patch_all(bool on, struct late_order *order)
 /* ---- programs that were started with the library ---- */
 
 #define DEFINERS_MAX 16	 /* modules that define hooked functions: libc, an allocator, … */
-#define PATIENCE     200 /* number of checks whether another thread has finished, at most */
+#define PATIENCE     200 /* maximum number of checks whether another thread has finished patching */
 
 /*
  * Changes the symbols of the modules that define the hooked functions. Finds these modules in the

@@ -96,9 +96,9 @@ static bool is_sanitized(void)
 
 /*
  * Programs with a sanitizer that has its own malloc are not traced: AddressSanitizer ends a program
- * in which it is not the first library, and others would find our memory. If this process has such
- * a sanitizer and LD_PRELOAD names this library, executes the program again without the library,
- * before any code of the program has run. Returns if there is nothing to do, or exec failed.
+ * in which it is not the first library, and other sanitizers examine our memory. If this process
+ * has such a sanitizer and LD_PRELOAD names this library, executes the program again without the
+ * library, before any code of the program has run. Otherwise, or if exec fails, returns.
  */
 static void leave_sanitized(char **argv, char *const *environment)
 {
@@ -110,18 +110,18 @@ static void leave_sanitized(char **argv, char *const *environment)
 	char **arguments = argv;
 	bool is_of_run = false;
 
-	/* a loader that was started as a command has changed the arguments */
+	/* if the loader was started as a command, it has changed the arguments */
 	if (!size || !self_auxiliary(AT_BASE))
 		return;
 	for (char *const *entry = environment; *entry; entry++)
 		is_of_run |= settings_value(*entry, CONTROL_ENVIRONMENT) != NULL;
-	/* in a run, the collector finds and reports the reason */
+	/* if this is part of a run, the collector finds and reports the reason */
 	if (!is_of_run)
 		sys_call3(__NR_write, 2, (long)text, sizeof(text) - 1);
 	environment = late_without(__builtin_alloca(size), environment);
 	/*
-	 * The program's name in the kernel is that of this exec. If it is the name of a script, it
-	 * is an argument of the interpreter; the kernel then adds the arguments before it again.
+	 * `name` is the file that was executed. If that is a script, the name is an argument of its
+	 * interpreter, and the kernel will add the arguments before the name again.
 	 */
 	if (name && !self_is_program(name))
 		while (*arguments && !plain_equal(*arguments, name))
@@ -317,7 +317,7 @@ static bool prepare_process(const struct memory_image *image)
 		life.backtrace = BACKTRACE_ALLOC;
 	life.records_children = !plain_equal(settings->follow, "no");
 	clock_is_counter = life.control->clock == CONTROL_CLOCK_COUNTER;
-	/* the collector's membarrier reaches this process and its children (membarrier(2)) */
+	/* make the collector's membarrier(2) reach this process and its children */
 	sys_call3(__NR_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 	if (!memory_begin(image))
 		return false;
@@ -327,7 +327,7 @@ static bool prepare_process(const struct memory_image *image)
 /* ---- the signal that pauses and resumes recording ---- */
 
 /*
- * Asks the collector to pause or resume, and waits, for a limited time, until the collector has
+ * Asks the collector to pause or resume. Waits, for a limited time, until the collector has
  * informed all processes and has recorded the time in all streams. So the change applies to
  * everything that the program does after the signal handler. errno is not changed.
  */
@@ -349,8 +349,8 @@ static void toggle_recording(int number)
 }
 
 /*
- * Installs the handler by libc's sigaction. The bare system call would need another function that
- * returns from the handler (SA_RESTORER), but unwinders know only that of libc. sigaction is looked
+ * Installs the handler by libc's sigaction. The bare system call would need a function of ours that
+ * returns from the handler (SA_RESTORER), but unwinders recognise only libc's. sigaction is looked
  * up by name, so that the library depends on it only if the options name a signal.
  */
 static void install_toggle(int number)
@@ -392,7 +392,7 @@ static bool start_tracing(int argc, char **argv, char **environment)
 	if (!control)
 		return false;
 	if (!gate_follows(life.control->settings.follow, attach_is_first())) {
-		/* the page stays mapped: the collector waits for processes that we may start */
+		/* keep the page mapped: the collector waits for processes that we may start */
 		reach_leave_out(name);
 		return false;
 	}
@@ -475,13 +475,13 @@ __attribute__((constructor(101))) static void start_construct(int argc, char **a
 		return;
 	}
 	start_once(argc, argv, environment);
-	/* not in start_tracing(), which may run inside a call of malloc by the loader */
+	/* here, and not in start_tracing(), which may run inside a call of malloc by the loader */
 	if (!life.control)
 		return;
 	if (life.control->settings.unwind == UNWIND_LIBUNWIND) {
 		uint8_t armed[HOOK_COUNT];
 
-		/* calls of the loader and of libunwind's constructors are not recorded */
+		/* do not record the calls of the loader and of libunwind's constructors */
 		for (int i = 0; i < HOOK_COUNT; i++) {
 			armed[i] = life_armed[i];
 			life_armed[i] = 0;
@@ -496,8 +496,8 @@ __attribute__((constructor(101))) static void start_construct(int argc, char **a
 }
 
 /*
- * The time at which this destructor runs is near the end of exit(). Destructors of libraries may
- * run later (libuv's closes descriptors then), and are recorded, too.
+ * This destructor runs near the end of exit(). Destructors of libraries may run later (libuv's
+ * closes descriptors then), and are recorded, too.
  */
 __attribute__((destructor)) static void start_destruct(void)
 {

@@ -14,13 +14,13 @@
 
 struct late_order;
 
-/* Prepares a running program, without recording yet. Returns false if memory runs out. */
+/* Prepares a running program, but records nothing yet. Returns false if memory runs out. */
 bool start_attached(const struct late_order *order);
 
 /* Arms the hooks: calls are recorded from now on. */
 void start_recording(void);
 
-/* Starts the library, unless that is done. Returns whether the hook may record its call. */
+/* Starts the library if it has not started. Returns whether the hook may record its call. */
 bool start_wake(enum hook_number hook);
 
 /* ---- the control page (attach.c) ---- */

@@ -39,7 +39,7 @@ struct accessors {
 	int (*find_list)(void *space, uintptr_t *address, void *walk);
 	int (*memory)(void *space, uintptr_t address, uintptr_t *value, int is_write, void *walk);
 	int (*reg)(void *space, int number, uintptr_t *value, int is_write, void *walk);
-	/* for float registers, resuming and names, with other parameters, which refuse() ignores */
+	/* for float registers, resuming and names; refuse() ignores their parameters */
 	int (*refused[3])(void);
 	void *later_ones[16]; /* functions that newer versions call; NULL: not provided */
 };
@@ -69,7 +69,7 @@ struct walk {
 	uint64_t known;
 	const struct stack_bounds *stack;
 	uintptr_t low, high;	       /* range of an unknown stack that may be read */
-	uintptr_t left_low, left_high; /* that of the stack from which a signal frame led here */
+	uintptr_t left_low, left_high; /* range of the stack that a signal frame left */
 	const struct module *module;   /* the module whose table was last found */
 	bool was_refused;
 };
@@ -81,7 +81,7 @@ static bool is_within(uintptr_t address, uintptr_t low, uintptr_t high)
 
 /*
  * Reads one aligned word. libunwind reads a module's data only to find a personality routine, which
- * no walk needs; so libunwind gets 0 there.
+ * no walk needs, so libunwind gets 0 for such data.
  */
 static int access_memory(void *space, uintptr_t address, uintptr_t *value, int is_write,
 			 void *context)
@@ -224,8 +224,8 @@ int remote_open(void)
 }
 
 /*
- * Like unw_step(). Moves the range of an unknown stack: a signal frame may leave the stack. It has
- * the registers of the interrupted function, so the stack that is left remains readable.
+ * Like unw_step(). Also moves the readable range of an unknown stack: a signal frame may lead to
+ * another stack. The old stack, with the interrupted function's registers, remains readable.
  */
 static int step_by_libunwind(struct walk *walk, struct cursor *cursor, uintptr_t *ip, uintptr_t *sp)
 {
@@ -245,7 +245,7 @@ static int step_by_libunwind(struct walk *walk, struct cursor *cursor, uintptr_t
 	return *ip != 0;
 }
 
-/* Walks from our own frames to the origin. Returns false if it does not reach the origin. */
+/* Walks from our own frames to the origin. Returns false if the walk does not reach the origin. */
 static bool reach_origin(struct walk *walk, struct cursor *cursor, const struct origin *origin)
 {
 	uintptr_t ip, sp;

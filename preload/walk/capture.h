@@ -3,9 +3,9 @@
 #define CAPTURE_H
 
 /*
- * The backtrace of a hooked call: a walk over the caller's stack by our own rules (cfi.h). It needs
- * no allocation, no lock and no libc; once the rules are known, it needs no system call. A signal
- * handler may interrupt a walk and make a walk of its own.
+ * Takes the backtrace of a hooked call: walks the caller's stack by our own unwind rules (cfi.h).
+ * This needs no allocation, no lock and no libc; once the rules are known, it needs no system call.
+ * A signal handler may interrupt a walk and make a walk of its own.
  */
 
 #include <stdint.h>
@@ -19,7 +19,7 @@ struct origin {
 	uintptr_t fp;  /* the caller's frame pointer (rbp, x29) */
 };
 
-/* The readable stack of this thread; unknown if both are 0 or do not contain the origin. */
+/* The readable stack of this thread; unknown if both are 0 or the origin is not between them. */
 struct stack_bounds {
 	uintptr_t low, high;
 };
@@ -48,8 +48,8 @@ enum capture_end {
  * first; frames[0] is origin->ip. For a function that a signal interrupted, it stores the exact pc.
  * The frames are the same as those of libunwind's unw_step. depth: number of entries of `frames`,
  * at least 1. Returns the number of stored frames, at least 1; *end: the reason why the walk ended.
- * On an unknown stack, the walk checks each page, except that of the origin's cfa, by a system
- * call, up to 1 MiB above the origin.
+ * On an unknown stack, the walk reads at most 1 MiB above the origin, and asks the kernel whether
+ * each page can be read, except the page of the origin's cfa.
  */
 unsigned int capture_walk(const struct origin *origin, const struct stack_bounds *stack,
 			  uintptr_t *frames, unsigned int depth, enum capture_end *end);
@@ -63,12 +63,12 @@ unsigned int capture_walk(const struct origin *origin, const struct stack_bounds
 
 struct cfi_rule;
 
-/* A remembered frame, and the number of stack words that the walk outwards from the frame needs. */
+/* A frame of the last backtrace, and the number of stack words that determine its outer frames. */
 struct capture_frame {
 	uintptr_t ip, sp, fp; /* registers of the caller, just after the return into it */
-	/* the first `slots` entries of capture_memory.slots determine the frames outwards */
+	/* the first `slots` entries of capture_memory.slots determine this frame's outer frames */
 	uint32_t slots;
-	uint32_t needs_fp; /* 1: the fp of this frame, too, determines the frames outwards of it */
+	uint32_t needs_fp; /* 1: the fp of this frame, too, determines its outer frames */
 };
 
 /* A word of the stack that a walk has read, and the value that it had. */
@@ -88,7 +88,7 @@ struct capture_step {
 
 /*
  * The frames that a walk found before it met a remembered frame, and that remembered frame. A later
- * walk from the same start uses them.
+ * walk from the same start can reuse them.
  */
 struct capture_path {
 	uintptr_t ip, sp; /* start of the walk; sp 0: the path is unused */
@@ -126,19 +126,19 @@ struct capture_memory {
 };
 
 /*
- * Like capture_walk(), with exactly the same result, which is then in *memory: the innermost
- * `depth` frames, or all if there are fewer. The walk ends when it meets a remembered frame from
- * which on nothing has changed. Returns how many of the outermost frames in *memory have the same
- * addresses as before. A signal handler that interrupted a walk with the same *memory must not call
- * this function. After a jump out of a function that was writing *memory, set memory->count to 0.
+ * Like capture_walk(), with the same result, but stored in *memory: the innermost `depth` frames,
+ * or all if there are fewer. The walk ends early at a remembered frame if nothing has changed from
+ * there outwards. Returns how many of the outermost frames in *memory have the same addresses as
+ * before. A signal handler that interrupted a walk with the same *memory must not call this
+ * function. After a jump out of a function that was writing *memory, set memory->count to 0.
  */
 uint32_t capture_again(struct capture_memory *memory, const struct origin *origin,
 		       const struct stack_bounds *stack, unsigned int depth, enum capture_end *end);
 
 /*
- * Stores the backtrace of another walk, innermost frame first, as the remembered one; its frames
- * will not be reused. `frames` may be in memory->steps. Returns how many of the outermost frames
- * have the same addresses as before.
+ * Stores the backtrace of another kind of walk, innermost frame first, as the last backtrace; later
+ * walks do not reuse its frames. `frames` may be in memory->steps. Returns how many of the
+ * outermost frames have the same addresses as before.
  */
 uint32_t capture_take(struct capture_memory *memory, const uintptr_t *frames, uint32_t count,
 		      enum capture_end end);

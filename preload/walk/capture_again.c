@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The walk that reuses frames: it reads only what may have changed since the thread's last
- * backtrace.
+ * The stack walk that reuses frames: it reads only what may have changed since the thread's last
+ * backtrace, whose frames the library remembers.
  *
- * When is a frame reused? A walk by rules of sp and fp is a function of its start (ip, sp, fp), of
- * the rules, and of the words of the stack that it reads. If a walk arrives at the ip, sp and fp of
- * a remembered frame, with the same modules loaded, and every word that the last walk read from
- * there outwards still has its value, the walk would continue as the last walk did. So all frames
- * from there outwards are kept, without a look at rules. Equal words alone prove nothing, because a
- * function that has returned leaves its words on the stack: the walk must arrive at the frame. All
- * those words are above the sp of the frame for which they were read, so a walk that arrives there
- * may read them.
+ * When is a frame reused? A walk by rules of sp and fp depends only on its start (ip, sp, fp), the
+ * rules, and the stack words that it reads. Suppose that a walk arrives at the ip, sp and fp of a
+ * remembered frame, the same modules are loaded, and every word that the last walk read from there
+ * outwards still has its value. Then the walk would continue as the last one did, so it keeps all
+ * frames from there outwards without using rules. Equal words alone prove nothing, because a
+ * function that has returned leaves its words on the stack: the walk must arrive at the frame. The
+ * words read for a frame are above its sp, so a walk that arrives at the frame may read them.
  *
  * Example: the last event was a malloc in parse_number, this one is a malloc in parse_string.
  *
@@ -34,13 +33,13 @@
  *
  *   same caller       the origin is the innermost remembered frame, and no word has changed
  *   is_sibling()      another call in the same function, so that only the innermost ip changes
- *   path_leads()      one of two paths that earlier walks from this origin have left
+ *   path_leads()      one of two paths that earlier walks from this origin have stored
  *
  * Paths are for stacks that change back and forth, a malloc here and a free there. keep_path()
  * stores the new frames of a walk up to the frame that it met: here parse_string+4 and
  * parse_value+40 with their words, which lead to main+20. A later walk with the same origin and the
- * same words would take the same steps; if frames[] then still has that frame, with all words
- * outwards of it unchanged, the path is copied in front of it.
+ * same words would take the same steps. If frames[] then still has main+20, with all words outwards
+ * of it unchanged, recall_path() copies the path in front of main+20 instead of walking.
  */
 #include "capture.h"
 #include "maps.h"
@@ -106,9 +105,8 @@ first_changed(const struct capture_slot *slot, const struct capture_slot *end)
 
 /*
  * Called when a walk of `own` frames has arrived at remembered frame number i. Returns i + 1 if no
- * word from that frame outwards has changed; for a truncated backtrace, only the words up to the
- * first frame that is not shown count. Otherwise returns how many remembered frames can still be
- * met.
+ * word has changed from that frame outwards (in a truncated backtrace: up to the first frame that
+ * is not shown). Otherwise returns how many remembered frames the walk can still meet.
  */
 static inline __attribute__((always_inline)) uint32_t count_meetable(const struct recall *recall,
 								     uint32_t i, uint32_t own)
@@ -119,7 +117,7 @@ static inline __attribute__((always_inline)) uint32_t count_meetable(const struc
 	if (__builtin_expect(total > recall->depth, 0)) {
 		uint32_t cut = total - recall->depth;
 
-		/* the slots after those of frame cut - 1 belong to the step to that frame */
+		/* the slots from here on belong to the steps that lead to frame cut - 1 */
 		from = cut > i ? to : memory->frames[cut - 1].slots;
 	} else if (__builtin_expect(memory->end == CAPTURE_DEPTH, 0)) {
 		return i;
@@ -220,9 +218,9 @@ static inline bool put_slot(struct capture_slot **slots, uintptr_t sp, uintptr_t
 
 /*
  * Adds the words that the walk read when it stepped from the frame of `step` outwards to `outer`.
- * *needs_fp: whether the fp of `outer` matters (if not, neither does the word in which it was
- * saved); set to whether the fp of `step` matters. Returns whether all of these words are above the
- * sp of `step`.
+ * *needs_fp: before the call, whether the fp of `outer` matters (if not, the word in which it was
+ * saved does not matter either); after it, whether the fp of `step` matters. Returns whether all of
+ * these words are above the sp of `step`.
  */
 static inline __attribute__((always_inline)) bool put_slots(struct capture_slot **slots,
 							    const struct capture_step *step,
@@ -257,7 +255,7 @@ static bool end_is_same(const struct capture_step *last, enum capture_end end)
 	const struct cfi_rule *rule = last->rule;
 	struct position outer = { .sp = last->sp };
 
-	/* whether fp is a frame pointer depends on words that are not remembered, if fp is there */
+	/* if fp points up the stack, unremembered words decide whether it is a frame pointer */
 	if (rule->form == CFI_CHAIN)
 		return last->fp < last->sp || (last->fp & 7) != 0;
 	if (end != CAPTURE_LEFT_STACK && end != CAPTURE_NOT_RISING)
@@ -271,7 +269,7 @@ static bool end_is_same(const struct capture_step *last, enum capture_end end)
 		(rule->fp_form != CFI_FP_AT_FP || last->fp + (uintptr_t)rule->fp >= last->sp));
 }
 
-/* Removes the `frames` outermost remembered frames to make space; keeps `rest`. */
+/* Removes the `frames` outermost remembered frames to make space; keeps the next `rest` frames. */
 static __attribute__((noinline)) void forget_outer(struct capture_memory *memory, uint32_t frames,
 						   uint32_t rest)
 {
@@ -286,7 +284,7 @@ static __attribute__((noinline)) void forget_outer(struct capture_memory *memory
 	}
 }
 
-/* Adds the outermost frame of a walk that met no remembered one, and the words that ended it. */
+/* Adds the words that ended a walk which met no remembered frame; describes the outermost frame. */
 static void put_end(struct recall *recall, struct capture_slot **slots, bool *is_solid,
 		    bool *needs_fp)
 {
@@ -383,7 +381,7 @@ static inline __attribute__((always_inline)) uint32_t put_walk(struct recall *re
 	memory->solid = (uint32_t)(frame - memory->frames);
 	memory->generation = recall->generation;
 	memory->walked = fresh;
-	/* the other, inner frames cannot be reused: store only their addresses */
+	/* the remaining inner frames cannot be reused: store only their addresses */
 	if (__builtin_expect(memory->solid < memory->count, 0))
 		for (step = memory->steps + (memory->count - memory->solid); step > memory->steps;)
 			put_frame(frame++, --step);
@@ -406,7 +404,7 @@ uint32_t capture_take(struct capture_memory *memory, const uintptr_t *frames, ui
 	return same;
 }
 
-/* Makes a plain walk, whose frames cannot be reused, if a rule needs more than sp and fp. */
+/* Called if a rule needs more than sp and fp: makes a plain walk, whose frames cannot be reused. */
 static __attribute__((noinline)) uint32_t
 put_plain(struct recall *recall, const struct origin *origin, const struct stack_bounds *stack)
 {
@@ -479,7 +477,7 @@ static __attribute__((noinline)) void keep_path(struct capture_memory *memory, u
 		return;
 	place->way ^= 1;
 	path = &memory->paths[number][place->way];
-	/* if a signal handler jumps out of this function, the incomplete path must be unused */
+	/* until the path is complete, it must look unused: a signal handler may jump away */
 	path->sp = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	path->ip = innermost->ip;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The plain walk, which reuses nothing. */
+/* The plain stack walk, which reuses no frames of earlier walks. */
 #include "capture.h"
 #include "maps.h"
 #include "step.h"
@@ -12,7 +12,7 @@ struct walk {
 	struct window window;
 };
 
-/* Stores the frame. The stacks of some threads and coroutines end with a return address of 0. */
+/* Stores a frame. The stacks of some threads and coroutines end with a return address of 0. */
 static inline __attribute__((always_inline)) enum walk_state
 store_frame(uintptr_t **next, const uintptr_t *room_end, uintptr_t ip, enum capture_end *end)
 {
@@ -31,7 +31,7 @@ store_frame(uintptr_t **next, const uintptr_t *room_end, uintptr_t ip, enum capt
  */
 static enum walk_state walk_quick(struct walk *walk, enum capture_end *end)
 {
-	/* local copies: for the compiler, storing a frame changes everything behind a pointer */
+	/* local copies: the compiler assumes that storing a frame changes all other memory */
 	struct cfi_table *table = cfi_table();
 	struct position at = walk->at;
 	uintptr_t *next_frame = walk->next, *const room_end = walk->end;
@@ -109,8 +109,8 @@ static __attribute__((noinline)) void registers_at(const struct origin *origin,
 }
 
 /*
- * Like walk_on(), from the origin on. quick_from: once a frame at or beyond this entry is stored,
- * walk_on() may continue the walk if that frame permits it.
+ * Like walk_on(), but from the origin and with all registers. Once a frame at or beyond the entry
+ * `quick_from` is stored, returns WALK_ON if walk_on() can continue from that frame.
  */
 static enum walk_state walk_fully(struct walk *walk, const struct origin *origin,
 				  const struct stack_bounds *stack, const uintptr_t *quick_from,

@@ -26,7 +26,7 @@ struct cfi_table *cfi_table_now = &first_table;
 #if defined(__x86_64__)
 /*
  * Whether the row's CFA is the expression of a PLT: CFA = sp + 8 + (((ip & 15) >= n) << 3), where n
- * is the offset in a PLT entry from which on one word has been pushed.
+ * is the offset in a PLT entry at which one word has already been pushed.
  */
 static bool is_plt(const struct dwarf_row *row, uintptr_t pc, int32_t *cfa)
 {
@@ -107,7 +107,7 @@ static bool compile_fp(const struct dwarf_row *row, struct cfi_rule *rule)
 	return false;
 }
 
-/* Whether a signal frame has the register at sp + *offset (in glibc's table, an expression). */
+/* Whether a signal frame saves the register at sp + *offset (in glibc's table: an expression). */
 static bool is_at_sp(const struct dwarf_row *row, unsigned int number, int32_t *offset)
 {
 	if (row->how[number] == DWARF_AT_VALUE)
@@ -161,7 +161,7 @@ static bool is_signal_return(uintptr_t pc, unsigned int *module)
 
 bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *module)
 {
-	/* after a call that does not return, only the byte before is sure to be in the caller */
+	/* if the caller ends with a call, only the byte before pc is surely in the caller */
 	uintptr_t inside = is_exact ? pc : pc - 1;
 	const struct dwarf_tables *tables;
 
@@ -220,7 +220,7 @@ void cfi_compile(uintptr_t ip, struct cfi_rule *rule)
 
 /* ---- the table of rules ---- */
 
-/* Returns the rule, or NULL and in *place where to add it (table->size: there is no space). */
+/* Returns ip's rule; or NULL, and in *place the entry to add it in (table->size: no space). */
 static struct cfi_rule *look_up(const struct cfi_table *table, uintptr_t ip, uint32_t *place)
 {
 	uint32_t at = (uint32_t)(cfi_guess(table, ip) - table->rules);

@@ -3,7 +3,7 @@
 #define CFI_H
 
 /*
- * Rules that lead from a return address to the caller's frame. A rule is compiled from .eh_frame
+ * Unwind rules lead from a return address to the caller's frame. A rule is compiled from .eh_frame
  * when its address is first seen, and kept in a lock-free table from which no entry is removed.
  */
 
@@ -21,8 +21,8 @@ enum cfi_form {
 	CFI_FP,	     /* CFA = fp + cfa */
 	CFI_FP_DEREF, /* CFA = *(fp + cfa): a function that realigned its stack */
 	/*
-	 * like CFI_FP, if that is plausible: code without an unwind table (of a JIT compiler, or
-	 * written in assembly), which may or may not have a frame pointer
+	 * code without an unwind table (from a JIT compiler, or written in assembly), which may or
+	 * may not have a frame pointer: like CFI_FP, if fp is plausible
 	 */
 	CFI_CHAIN
 };
@@ -30,7 +30,7 @@ enum cfi_form {
 enum cfi_fp {
 	CFI_FP_SAME,   /* the caller's frame pointer is unchanged */
 	CFI_FP_AT_CFA, /* the caller's frame pointer is saved at CFA + fp */
-	CFI_FP_AT_FP   /* the caller's frame pointer is saved at that of the callee + fp */
+	CFI_FP_AT_FP   /* the caller's frame pointer is saved at the callee's frame pointer + fp */
 };
 
 /* Set in a rule's key if the key is the pc of an interrupted function, not a return address. */
@@ -75,16 +75,16 @@ extern struct cfi_rule cfi_outside;
  */
 struct cfi_rule *cfi_find(struct cfi_table *table, uintptr_t ip, struct cfi_rule *scratch);
 
-/* Returns the entry in ip's home slot: nearly always ip's rule, rarely that of another address. */
+/* Returns the entry in ip's home slot (its hash): nearly always ip's rule, rarely another rule. */
 static inline struct cfi_rule *cfi_guess(const struct cfi_table *table, uintptr_t ip)
 {
 	return &table->rules[(uint32_t)((ip * 0x9e3779b97f4a7c15u) >> table->shift)];
 }
 
 /*
- * The whole row of the unwind table for pc. is_exact: pc is that of an instruction, not a return
- * address. Sets *module to the module's number, or MAPS_MODULE_NONE. Returns false if there is no
- * row.
+ * Reads the whole row of the unwind table for pc. is_exact: pc is the address of an instruction,
+ * not a return address. Sets *module to the module's number, or MAPS_MODULE_NONE. Returns false if
+ * there is no row.
  */
 bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *module);
 

@@ -25,7 +25,7 @@ enum dwarf_how {
 
 /* The row of the unwind table for one code address. */
 struct dwarf_row {
-	/* each expression is at `expressions` + `where`: length, operations */
+	/* a register's expression is at `expressions` + its `where`: length, operations */
 	const uint8_t *expressions;
 	const uint8_t *end; /* end of the segment */
 	int32_t where[DWARF_REGISTERS];
@@ -42,7 +42,7 @@ struct dwarf_frame {
 	uintptr_t reg[DWARF_REGISTERS];
 	uintptr_t pc;
 	uint64_t known;
-	bool is_exact; /* pc is that of the current or next instruction, not a return address */
+	bool is_exact; /* pc is the address of an instruction, not a return address */
 };
 
 /* Reads one word of the stack. Returns false if it may not be read. */

@@ -41,7 +41,7 @@ static inline int64_t take_signed(struct cursor *cursor, unsigned int size)
 	return (int64_t)(take(cursor, size) << unused_bits) >> unused_bits;
 }
 
-/* Reads a LEB128 number without sign extension. *shift: the number of bits read. */
+/* Reads a LEB128 number without sign extension. *shift: number of bits; *is_negative: sign bit. */
 static inline uint64_t take_leb(struct cursor *cursor, unsigned int *shift, bool *is_negative)
 {
 	uint64_t value = 0;

@@ -93,7 +93,7 @@ static uintptr_t take_pointer(struct cursor *cursor, unsigned int encoding)
 	}
 }
 
-/* Enters an entry: the cursor ends with it. Entries of more than 4 GiB are not supported. */
+/* Reads an entry's size, and ends the cursor at the entry's end. More than 4 GiB: not supported. */
 static bool enter_entry(struct cursor *cursor)
 {
 	uint64_t size = take(cursor, 4);
@@ -182,7 +182,7 @@ static const uint8_t *search_table(const struct dwarf_tables *tables, uintptr_t 
 		return NULL;
 	frame_encoding = (unsigned int)take(&cursor, 1);
 	count_encoding = (unsigned int)take(&cursor, 1);
-	/* the format of all linkers; without a table, the whole segment must be searched */
+	/* all linkers write this format; without a table, the whole segment must be searched */
 	if (take(&cursor, 1) != (PE_DATA | PE_S4) || count_encoding == PE_OMIT)
 		return NULL;
 	if (frame_encoding != PE_OMIT)
@@ -261,7 +261,7 @@ enum {
 	CFA_GNU_NEGATIVE_OFFSET = 0x2f
 };
 
-/* Compilers remember only one state at a time. */
+/* Limit of rows that an FDE remembers at a time. Compilers remember only one. */
 #define REMEMBERED_MAX 4
 
 struct machine {

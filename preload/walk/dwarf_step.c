@@ -117,7 +117,7 @@ static void push_register(struct evaluation *evaluation, uint64_t number, int64_
 		push_operand(evaluation, frame->reg[number] + (uint64_t)offset);
 }
 
-/* Applies a binary operation. `left` was pushed before `right`. Clears *is_known for any other. */
+/* Applies a binary operation (`left` was pushed first), or clears *is_known for any other one. */
 static uint64_t combine_operands(unsigned int operation, uint64_t left, uint64_t right,
 				 bool *is_known)
 {

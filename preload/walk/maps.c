@@ -15,14 +15,14 @@
 #include "preload/ground/plain.h"
 
 /*
- * How the library notices, without asking the loader about each frame, that an address range now
- * belongs to another module: when the loader unloads an object, it frees the link map by the
- * program's free(), which is our stub. At that call the loader has removed the object from
- * _dl_find_object's table and holds its lock, so the object is surely absent. Therefore
- * capture_walk() runs maps_check() for calls that the loader makes (at the start, in dlopen and
- * dlclose, for a thread's TLS; 25 ns a module). If malloc's hooks are off, the hook of dlclose runs
- * maps_check(). In that case, objects that glibc unloads by itself (iconv, NSS) are noticed when a
- * new address is seen in their range.
+ * How does the library notice, without asking the loader about each frame, that an address range
+ * now belongs to another module? When the loader unloads an object, it frees the object's link map
+ * by the program's free(), which is our stub. Before that call, the loader has removed the object
+ * from _dl_find_object's table, and the loader holds its lock, so the object is surely absent.
+ * Therefore capture_walk() runs maps_check() for calls that the loader makes (at the start, in
+ * dlopen and dlclose, for a thread's TLS; 25 ns a module). If malloc's hooks are off, the hook of
+ * dlclose runs maps_check(). In that case, objects that glibc unloads by itself (iconv, NSS) are
+ * noticed when a new address is seen in their range.
  *
  * Alternatives that were tried: the loader's counters of loads can be read only under its lock
  * (dl_iterate_phdr), the list of link maps may be freed while we read it, and _dl_find_object for
@@ -90,7 +90,7 @@ static void *keep_memory(size_t size)
 #define MODULES_PER_PAGE 1024u
 #define PAGES_MAX	 63u /* maximum, so that no module has the number MAPS_MODULE_NONE */
 
-/* The first modules are in a small table: most processes touch no page of the large one. */
+/* The first modules are in a small table, so most processes touch no page of the large table. */
 #define FEW 16u
 
 static struct module *few[FEW];
@@ -153,7 +153,7 @@ static void retire_module(unsigned int number)
 
 /*
  * Finds the module that contains `address` in its code and is not marked as unloaded. If `found`
- * shows that a module in this range was unloaded, marks it.
+ * shows that a module in this range was unloaded, marks that module.
  */
 static unsigned int look_up(uintptr_t address, const struct loaded *found)
 {
@@ -183,7 +183,7 @@ static unsigned int append_module(struct module *module)
 			return MAPS_MODULE_NONE;
 		__atomic_compare_exchange_n(place, &expected, module, false, __ATOMIC_ACQ_REL,
 					    __ATOMIC_ACQUIRE);
-		/* every thread that sees this entry counts it, so none waits for another */
+		/* every thread that sees this entry counts it, so no thread waits for another */
 		__atomic_compare_exchange_n(&maps_number, &next, number + 1, false,
 					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 		if (expected == NULL ||
@@ -232,7 +232,7 @@ static const char *path_of(const char *name)
 
 #define READ_MOST (64u << 10) /* bytes of a file's headers or notes; no linker writes more */
 
-/* Whether all pages of a range (at least 8 bytes) are readable. No page is below 4 KiB. */
+/* Whether all pages of a range (at least 8 bytes) are readable. Pages have at least 4 KiB. */
 static bool is_readable(uintptr_t from, size_t size)
 {
 	if (size > READ_MOST || !sys_is_readable((const void *)from))
@@ -243,7 +243,7 @@ static bool is_readable(uintptr_t from, size_t size)
 	return true;
 }
 
-/* Returns the program headers, which are in the first page of every file in practice; or NULL. */
+/* Returns the program headers, or NULL. In practice, they are in the first page of every file. */
 static const ElfW(Phdr) * headers_of(uintptr_t map_start, unsigned int *number)
 {
 	const ElfW(Ehdr) *elf = (const void *)map_start;
@@ -377,9 +377,9 @@ static uintptr_t address_of(const struct linkage *linkage, const char *name)
 }
 
 /*
- * Describes the Python interpreter in a module. Returns NULL if the module has no interpreter. Only
- * debug builds (Py_REF_DEBUG) and builds without a GIL export certain functions for reference
- * counts.
+ * Describes the Python interpreter in a module. Returns NULL if the module has no interpreter.
+ * Debug builds (Py_REF_DEBUG) and builds without a GIL are known by their functions for reference
+ * counts, which no other build exports.
  */
 static const struct maps_python *find_python(const struct link_map *map)
 {
@@ -415,7 +415,7 @@ static const struct maps_python *find_python(const struct link_map *map)
 	return python;
 }
 
-/* headers: the module's program headers; NULL: find them */
+/* Like maps_find(). headers: the module's program headers, or NULL to search for them. */
 static unsigned int find_or_add(uintptr_t address, const ElfW(Phdr) * headers, unsigned int count)
 {
 	struct loaded found;

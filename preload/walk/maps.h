@@ -5,7 +5,7 @@
 /*
  * The modules that contain captured frames, in the order in which they were first seen. A module is
  * one executable segment of one ELF file, for as long as it is loaded at one address. The list is
- * append-only and lock-free: code that reads it up to maps_count(), with an index of its own,
+ * append-only and lock-free: a reader that remembers its index, and reads on up to maps_count(),
  * misses no module. A child of fork keeps the list and reports it again from the start.
  */
 
@@ -18,8 +18,8 @@
 #define MAPS_MODULE_NONE  0xffffu
 
 /*
- * Symbols of a module with an interpreter of Python; 0: the module lacks the symbol. They are read
- * when the module is added: another thread may unload the module later.
+ * Addresses of symbols in a module with a Python interpreter; 0: the module lacks the symbol. They
+ * are read when the module is added, because another thread may unload the module later.
  */
 struct maps_python {
 	uintptr_t state;		/* PyGILState_GetThisThreadState() */
@@ -29,7 +29,7 @@ struct maps_python {
 	uintptr_t get_version;		/* Py_GetVersion() */
 	uint64_t version;		/* the value of Py_Version, which 3.11 and later have */
 	uintptr_t runtime, runtime_end; /* _PyRuntime; 0: it is not exported */
-	bool is_special; /* a debug build, or a build without a GIL: its layouts differ */
+	bool is_special; /* a debug build, or one without a GIL: its structures differ */
 	bool may_unload; /* the interpreter is in a library, not in the program */
 };
 
@@ -48,7 +48,7 @@ struct module {
 	/* The unwind tables, and the readable segment that contains them. NULL: no tables. */
 	struct dwarf_tables tables;
 
-	/* the module's link map; if the range has another link map, it has another module */
+	/* the module's link map; another link map at the same range means another module */
 	const void *link_map;
 	uintptr_t map_start, map_end;
 	bool is_gone; /* the module was unloaded; only this member and is_told ever change */
@@ -66,7 +66,7 @@ static inline unsigned int maps_count(void)
 /* The module with this number, which must be below maps_count(). Its address never changes. */
 const struct module *maps_get(unsigned int number);
 
-/* Changes when a module is found to be unloaded: older rules may describe the module's code. */
+/* Changes when a module is found to be unloaded. Rules from before may belong to that module. */
 extern uint32_t maps_generation;
 
 /*
@@ -76,7 +76,7 @@ extern uint32_t maps_generation;
  */
 unsigned int maps_find(uintptr_t address);
 
-/* The path of this library, if the loader knows only a descriptor of it; else NULL. */
+/* This library's path, if the loader loaded it from a descriptor and so has none; else NULL. */
 extern const char *maps_own_path;
 
 /* Whether both addresses are in one module. Reads only the loader's table. */
@@ -86,8 +86,8 @@ bool maps_are_one(uintptr_t one, uintptr_t other);
 void maps_find_all(void);
 
 /*
- * Marks unloaded modules and removes their rules. Called by the hook of dlclose after the real
- * function, and by capture_walk() for calls that the loader makes.
+ * Marks unloaded modules and removes their unwind rules. Called by the hook of dlclose after the
+ * real function, and by capture_walk() for calls that the loader makes.
  */
 void maps_check(void);
 

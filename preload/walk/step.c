@@ -26,13 +26,13 @@ bool window_read_memory(struct dwarf_memory *memory, uintptr_t address, uintptr_
 #if ARCH_CHAINS
 
 /*
- * Words that were asked about, by hash: return addresses, and the complements of words that are
- * none. Threads overwrite each other's entries.
+ * Cached results of is_return_address(), by hash: a return address, or the complement of a word
+ * that is not one. Threads overwrite each other's entries.
  */
 #define RETURNS_BITS 9
 static SPARSE uintptr_t returns[1 << RETURNS_BITS];
 
-/* Regions outside of modules in which a call was found, by hash. */
+/* Regions of 2 MiB, outside of modules, in which a call instruction was found, by hash. */
 #define REGION_BITS  21
 #define REGIONS_BITS 6
 static uintptr_t regions[1 << REGIONS_BITS];
@@ -43,8 +43,8 @@ static uintptr_t *place_in(uintptr_t *table, unsigned int bits, uintptr_t key)
 }
 
 /*
- * Whether an instruction that calls ends at the address. The interpreter of HotSpot pushes return
- * addresses and jumps, so such addresses are accepted near code that calls.
+ * Whether a call instruction ends at the address. HotSpot's interpreter pushes return addresses
+ * itself and jumps, so in a region with calls outside of modules, every address is accepted.
  */
 static bool is_after_call(uintptr_t ip)
 {
@@ -62,8 +62,8 @@ static bool is_after_call(uintptr_t ip)
 }
 
 /*
- * Whether the word can be a return address. A word that is only by chance in the place of one
- * seldom passes: most are no addresses of memory at all.
+ * Whether the word can be a return address. Other words seldom pass, because most of them are not
+ * addresses of memory at all.
  */
 static bool is_return_address(uintptr_t ip)
 {
@@ -79,8 +79,8 @@ static bool is_return_address(uintptr_t ip)
 }
 
 /*
- * Whether fp can be the frame pointer of the frame `at`: the stack has it there, and above it a
- * return address. Code without a frame pointer may use the register for anything.
+ * Whether fp can be the frame pointer of the frame `at`: it points up the stack, to a word that a
+ * return address follows. Code without a frame pointer may use the register for anything.
  */
 static bool is_chained(struct window *window, const struct position *at)
 {

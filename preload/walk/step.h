@@ -3,10 +3,10 @@
 #define STEP_H
 
 /*
- * One step of a walk outwards: checks which memory of the stack may be read, computes the caller of
- * a frame by the frame's rule, and finds the caller's rule. The plain walk (capture_walk.c) and the
- * walk that reuses frames (capture_again.c) share this code. The code that runs for each frame is
- * inlined; the rest is in step.c.
+ * One step of a stack walk outwards: checks which memory of the stack may be read, computes the
+ * caller of a frame by the frame's rule, and finds the caller's rule. The plain walk
+ * (capture_walk.c) and the walk that reuses frames (capture_again.c) share this code. The code that
+ * runs for each frame is inlined; the rest is in step.c.
  */
 
 #include <stdbool.h>
@@ -19,9 +19,9 @@
 #define PAGE_SMALLEST	  4096u
 
 /*
- * The memory that a walk may read: the words from `low` to `low` + `span`. On a known stack, this
- * is the whole stack above the start of the walk; on an unknown stack, it is the last page that was
- * checked.
+ * The memory that a walk may read: the words from `low` to `low` + `span`. If the stack's bounds
+ * are known, this is the whole stack above the start of the walk; on an unknown stack, it is the
+ * last page that was checked.
  */
 struct window {
 	struct dwarf_memory memory; /* the first member: window_read_memory() casts its address */
@@ -34,7 +34,7 @@ struct position {
 	uintptr_t ip, sp, fp;
 };
 
-/* Moves the window to the page of `address`, if it is readable and of an unknown stack. */
+/* On an unknown stack, moves the window to the page of `address`, if that page is readable. */
 bool window_move(struct window *window, uintptr_t address);
 
 /* Reads a word through the window: the callback of dwarf_step(). */
@@ -76,8 +76,8 @@ static inline bool window_is_known(const struct window *window)
 }
 
 /*
- * On an unknown stack: opens the page of the hook's caller without a check, because the hook was
- * just called there. Opens nothing if sp is at a page boundary, where other memory may begin.
+ * On an unknown stack: opens the page of the hook's caller without a check, because the caller was
+ * just using it. Opens nothing if sp is at a page boundary, where other memory may begin.
  */
 static inline void window_open_first(struct window *window, uintptr_t sp)
 {
@@ -97,11 +97,11 @@ static inline enum walk_state stop_walk(enum capture_end why, enum capture_end *
 	return WALK_DONE;
 }
 
-/* Computes the CFA of `at` by a rule of another form than CFI_SP and CFI_FP, or sets *end. */
+/* Computes the CFA of `at` by a rule other than CFI_SP and CFI_FP. If the walk ends, sets *end. */
 enum walk_state step_find_cfa(struct window *window, const struct cfi_rule *rule,
 			      const struct position *at, uintptr_t *cfa, enum capture_end *end);
 
-/* Searches for the rule of ip, and makes it the first, else the second hint of `last`. */
+/* Searches for the rule of ip; makes it the first hint of `last` or, if that is set, the second. */
 struct cfi_rule *step_search_rule(struct cfi_table *table, uintptr_t ip, struct cfi_rule *last,
 				  struct cfi_rule *scratch);
 
@@ -149,7 +149,7 @@ static inline bool rule_is_for(const struct cfi_rule *rule, uintptr_t ip)
 	return __atomic_load_n(&rule->ip, __ATOMIC_ACQUIRE) == ip;
 }
 
-/* The rule at the byte offset of a hint. */
+/* Returns the rule to which a hint (a byte offset in the table) leads. */
 static inline struct cfi_rule *rule_at_hint(const struct cfi_table *table, const uint32_t *hint)
 {
 	return (struct cfi_rule *)(void *)((char *)table->rules +
@@ -158,12 +158,12 @@ static inline struct cfi_rule *rule_at_hint(const struct cfi_table *table, const
 
 /*
  * Finds the rule of ip, the return address that a step by the rule `last` has found. The hints of
- * `last` lead to the rules that followed it before, so the processor does not wait until the return
- * address is loaded. If both hints are wrong, the rule's home slot is computed. There are
- * two hints because a recursive function has at least two callers. The first hint is permanent. The
- * second hint is replaced, but only about once in 16 misses (sp serves as a random number);
- * otherwise threads that reach a function from several callers would send the rule's cache line
- * back and forth.
+ * `last` lead to the rules that followed it in earlier walks, so the processor does not wait for
+ * the load of ip. If both hints are wrong, the home slot of ip is computed. There are two hints
+ * because a recursive function has at least two callers. The first hint is permanent. The second
+ * hint is replaced, but only in about one of 16 misses (sp serves as a random number). Otherwise
+ * threads that reach a function from several callers would send the rule's cache line back and
+ * forth.
  */
 static inline __attribute__((always_inline)) struct cfi_rule *
 step_find_rule(struct cfi_table *table, uintptr_t ip, uintptr_t sp, struct cfi_rule *last,
