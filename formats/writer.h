@@ -5,8 +5,8 @@
 /*
  * The interface of output formats, which formats.def lists. A writer is called in this order:
  * begin() at the start of each stream, event() for each selected event, end() once. Writers print;
- * views compute. With -l and -c, calls go to the views, and the writer's end() prints the results
- * of the views.
+ * views (leaks for the option -l, compress for -c) compute. With -l or -c, calls go to the views
+ * and not to event(); end() then prints the results of the views.
  */
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ struct heap_range;
 struct writer_views {
 	const struct heap_range *heap;
 	const struct leaks *leaks; /* set with the option -l; complete when end() is called */
-	/* set with the option -c; if -l is also given, it contains only leaks */
+	/* set with the option -c; if -l is also given, `compress` contains only leaks */
 	const struct compress *compress;
 };
 
@@ -67,13 +67,13 @@ struct writer {
 	/* TABLES: prints the tables of a report (postproc/print/tables.h). */
 	void (*print)(const struct tables_job *job);
 	/*
-	 * The functions below are set for STREAM and DIALECT. Those with an int result return 0 or
-	 * a negative errno.
+	 * The functions below are set for STREAM and DIALECT. An int result is 0 or a negative
+	 * errno.
 	 */
 	/* Begins a stream. trace: for lookups such as trace_mapping_at(). */
 	int (*begin)(void **state, const struct trace *trace, const struct writer_options *options,
 		     struct error *err);
-	/* Processes an event. With -l or -c, receives no calls. */
+	/* Processes an event; with -l or -c, this event is never a call. */
 	int (*event)(void *state, const struct event *event, struct error *err);
 	/* Writes the rest of the output. Does not free the state. */
 	int (*end)(void *state, struct error *err);
@@ -81,7 +81,7 @@ struct writer {
 	void (*destroy)(void *state);
 };
 
-/* Whether the format shows a report, which is about a whole run, not about one stream. */
+/* Whether the format shows a report about a whole run, instead of the events of one stream. */
 static inline bool format_is_of_report(const struct writer *format)
 {
 	return format->kind == FORMAT_TABLES || format->kind == FORMAT_VIEWER;
@@ -93,10 +93,7 @@ const struct writer *writer_find(const char *name);
 /* Returns the index-th format for events, or NULL. The first is the default. */
 const struct writer *writer_at(unsigned index);
 
-/*
- * Returns the index-th format for reports (tables, or files for viewers), or NULL. The first is the
- * default.
- */
+/* Returns the index-th format for reports, or NULL. The first is the default. */
 const struct writer *tables_at(unsigned index);
 
 /* Returns the index-th row of formats.def, or NULL. */

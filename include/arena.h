@@ -11,20 +11,20 @@
  *
  * Neither side trusts memory that the other side can write. The producer keeps its positions in
  * private memory and reads only the tail of a slot, which it checks. The collector takes the
- * geometry from the message that came with the memory, and copies each record before it checks the
- * copy.
+ * numbers and sizes of slots and rings from the message that came with the memory. It copies each
+ * record, and then checks the copy.
  *
- * The thread publishes a record by a store-release of the record's state, after all other bytes;
- * the collector reads the state by a load-acquire. The thread stores the head with release, after
- * the header of the newest record.
+ * A thread publishes a record by a store-release of the record's state, after all other bytes; the
+ * collector reads the state by a load-acquire. The thread stores the slot's head with release,
+ * after the header of the newest record.
  *
  * The order of records, and the low watermark
  *
  * The records of a ring are in the order of completion, not of time: a thread publishes the record
  * of a call when the call returns, but the record's time can be the time of entry. So when the
  * collector sees a record, another thread may still publish an earlier one. Therefore each slot has
- * a low watermark: from now on, the thread publishes no record with an earlier time. 0 means that
- * the thread has nothing to publish.
+ * a low watermark, a time: from now on, the thread publishes no record with an earlier time. A low
+ * watermark of 0 means that the thread has nothing to publish.
  *
  *   thread, for each call                        collector, in each round
  *   ------------------------------------         ----------------------------------------------
@@ -40,16 +40,17 @@
  *   thread 2  ----#-----#--#----------------#---| its low watermark
  *   passed on --#-#--#--#--#----#-----|  = limit; the last record of thread 2 stays in its ring
  *
- * Can a thread publish a record with a time t < limit after the collector has read its head? No:
- * the thread stored a low watermark <= t before it read t from the clock. If this store was visible
- * at the membarrier, the collector loads either this watermark, so that limit <= t, or a later
- * value. In the latter case, the store-release of the later value makes the record visible before
- * the collector reads the head. If the store was not visible, the thread reads the clock after the
- * membarrier, so t >= now >= limit. tests/model/order.pml verifies the protocol, and verifies that
- * the protocol fails if any one step is left out.
+ * Can a thread publish a record with a time t < limit after the collector has read the head of the
+ * thread's slot? No: the thread stored a low watermark <= t before it read t from the clock. If
+ * this store was visible at the membarrier, the collector loads either this watermark, so that
+ * limit <= t, or a later value. In the latter case, the store-release of the later value makes the
+ * record visible before the collector reads the head. If the store was not visible, the thread
+ * reads the clock after the membarrier, so t >= now >= limit. tests/model/order.pml verifies the
+ * protocol, and verifies that the protocol fails if any one step is left out.
  *
  * In a call that sleeps, the thread clears the low watermark before the sleep and sets it again
- * afterwards. An effect of the call before the sleep then gets a separate record (MOMENT_HALF).
+ * afterwards. If such a call releases an object before the sleep, the release gets its own record
+ * (MOMENT_HALF).
  */
 
 #include <stdbool.h>
@@ -80,22 +81,22 @@
 /*
  * Maximum total size of a process's rings in bytes, which the threads of the process share equally.
  * If a single thread fills its ring all the time, it waits less with a ring of 256 KiB than with 64
- * KiB, and only a little less with 1 MiB. This budget gives 1 MiB each to four threads that share a
- * lock and to the thread that created them. If one of them waits for space while it holds the lock,
- * all the others wait, too. With 1 MiB, they wait a quarter as often as with 256 KiB, and wake the
- * collector a third as often. With eight or more threads that fill their rings all the time,
- * smaller rings are faster, because they stay in the caches. A thread without space waits, so no
- * event is dropped.
+ * KiB, but 1 MiB is only a little better than 256 KiB. This budget gives 1 MiB each to four threads
+ * that share a lock and to the thread that created them. If one of them waits for space while it
+ * holds the lock, all the others wait, too. With 1 MiB, they wait a quarter as often as with 256
+ * KiB, and wake the collector a third as often. With eight or more threads that fill their rings
+ * all the time, smaller rings are faster, because they stay in the caches. A thread without space
+ * waits, so no event is dropped.
  */
 #define ARENA_RINGS_BUDGET (6u << 20)
-#define ARENA_SLOTS_FIRST  2u /* slots in the first chunk; later chunks double the number */
+#define ARENA_SLOTS_FIRST  2u /* slots in the first chunk; each further chunk has twice as many */
 /* maximum number of slots in a chunk */
 #define ARENA_SLOTS_MOST  512u
 #define ARENA_CHUNKS	  64u /* maximum number of chunks of a process */
-#define ARENA_SPARES	  64u /* number of spares in the first chunk */
+#define ARENA_SPARES	  64u /* spares (struct arena_spare) in the first chunk */
 #define ARENA_SPARES_MOST 512u
 #define ARENA_FRAMES_MAX  500u
-/* maximum of `kept` plus `fresh` frames of a record, including frames that `cut` removes */
+/* maximum of record_call.kept plus record_call.fresh, before record_call.cut is applied */
 #define ARENA_MEMORY_MAX 640u
 #define ARENA_OPEN_MAX	 64u
 /*
@@ -115,14 +116,15 @@ enum control_state {
 /* The clock that counts ticks. All processes of a run use the same clock. */
 enum control_clock {
 	CONTROL_CLOCK_MONOTONIC, /* CLOCK_MONOTONIC in ns */
-	CONTROL_CLOCK_COUNTER,	 /* the processor's counter: invariant TSC, cntvct */
+	/* the processor's counter: invariant TSC (x86-64) or cntvct (aarch64) */
+	CONTROL_CLOCK_COUNTER,
 };
 
 #define LIBC_ID_MAX 32
 
 /*
- * Addresses of the hooked functions in the libc with this build-id. Processes with the same libc
- * use these addresses instead of looking the functions up.
+ * Offsets of the hooked functions in one libc, which its build-id (`id`) identifies. Processes that
+ * use the same libc take the offsets from here instead of looking the functions up.
  */
 struct libc_places {
 	uint32_t id_size; /* size of `id` in bytes; 0: unknown */
@@ -130,17 +132,17 @@ struct libc_places {
 	uint32_t place[HOOK_COUNT]; /* offset from libc's load address; 0: unknown */
 };
 
-/* Names of the files of the maker's descriptors 0, 1 and 2, unless a name is too long. */
+/* Dimensions of control_page.standard: number of descriptors, size of a name in bytes. */
 #define CONTROL_STANDARDS    3
 #define CONTROL_STANDARD_MAX 128
 
 /*
- * The control page: facts about a run. The maker of the page (the process that creates it) and the
- * collector map it for writing before it is sealed; traced programs map it read-only.
+ * The control page: settings and state of a run. The process that creates the page (its maker) and
+ * the collector map it for writing before it is sealed; traced programs map it read-only.
  */
 struct control_page {
 	uint64_t magic;
-	/* hash of the shared definitions, in which incompatible builds differ */
+	/* hash of the shared definitions; incompatible builds have different hashes */
 	uint64_t contract;
 	uint64_t size;	     /* size of the memfd in bytes */
 	uint64_t session[2]; /* random number that identifies the run */
@@ -154,30 +156,30 @@ struct control_page {
 	/* changes when the collector has read or written something, or has nothing to read */
 	uint64_t heartbeat;
 	uint64_t rounds; /* number of rounds through all rings */
-	/* futex; odd while the collector sleeps on it; each sleep has a different value */
+	/* futex; odd while the collector sleeps on it; each sleep uses a new value */
 	uint32_t sleeping;
-	uint32_t detached; /* number of streams completed so far; futex */
-	uint32_t attached; /* number of streams begun so far */
+	uint32_t detached; /* number of streams (one per process) that are complete; futex */
+	uint32_t attached; /* number of streams that have begun */
 	/* number of attached processes that have not ended */
 	uint32_t alive;
-	/* 1 ms in ticks, the shortest recorded blocking call; 0: ticks are not measured yet */
+	/* duration of the shortest recorded blocking call: 1 ms in ticks; 0: not measured yet */
 	uint64_t lasting;
 	uint32_t left_out;    /* number of processes that --follow excluded */
 	uint32_t left_unsaid; /* number of excluded processes that no stream has reported yet */
-	/* futex; 1: told_pid is set, and `attached` and `alive` count all processes before */
+	/* futex; 1: `attached` and `alive` count all processes from before told_pid was set */
 	uint32_t settled;
 	/*
-	 * the collector's descriptor of its listening socket with a path, by which processes in
-	 * other network namespaces find the collector; -1: none
+	 * descriptor number, in the collector, of a listening socket with a path, which processes
+	 * in other network namespaces can use; -1: none
 	 */
 	int32_t listener;
-	/* another such descriptor, for the owner and root only; -1: none */
+	/* like `listener`, but a socket for the run's owner and root only; -1: none */
 	int32_t owners_listener;
-	/* bits of enum crowd; while a bit is set, new processes of its users wait */
+	/* bits of enum crowd; while a bit is set, new processes of the bit's users wait */
 	uint32_t crowded;
 	uint32_t ring_most; /* maximum size of a ring in bytes */
 	uint32_t rings_budget;
-	/* an error text; then the state becomes CONTROL_FAILED, or the run continues */
+	/* text of the collector's error; the run continues unless `state` is CONTROL_FAILED */
 	char failure[512];
 	/* futex; incremented at each pause and resumption; odd: new calls are not recorded */
 	uint32_t paused __attribute__((aligned(64)));
@@ -185,31 +187,32 @@ struct control_page {
 	/* pid of a process in whose network namespace the collector also listens; 0: none */
 	int32_t guest;
 	/*
-	 * pid of the first process: the first file is named after this pid and starter_name; 0:
-	 * after the first process that attaches
+	 * pid of the first process. The first file is named after this pid and starter_name; if the
+	 * pid is 0, after the first process that attaches.
 	 */
 	int32_t starter;
 	char starter_name[64]; /* in the form of arena_hello.name */
 	struct libc_places libc;
 	struct patches patches;
-	uint32_t has_planner; /* a child of the launcher plans modules that are loaded later */
-	/* names of the maker's descriptors 0, 1 and 2; empty: unknown */
+	/* 1: a child of the launcher plans the patches of modules that are loaded later */
+	uint32_t has_planner;
+	/* file names of the maker's descriptors 0, 1 and 2; empty: unknown or too long */
 	char standard[CONTROL_STANDARDS][CONTROL_STANDARD_MAX];
-	/* pid of the maker, whose /proc/PID/fd has the missing names; 0: none */
+	/* pid of the maker; /proc/PID/fd has the names that `standard` lacks; 0: none */
 	int32_t maker;
 	/*
-	 * the exit status of the launcher's child, in the form of wait(2); written by the launcher,
-	 * since the collector is not the child's parent and cannot always get the status
+	 * exit status of the launcher's child, in the form of wait(2). The launcher writes it,
+	 * because the collector is not the child's parent and cannot always get the status.
 	 */
 	int32_t told_status;
-	/* pid of the launcher's child; written after told_status; 0: the child has not ended */
+	/* pid of the launcher's child, written after told_status; 0: the child has not ended */
 	int32_t told_pid;
 	struct settings settings;
 };
 
 /*
- * Bits of control_page.crowded. A bit is set while too many processes of its users wait to attach,
- * have just begun, or have ended but are not yet finished by the collector.
+ * Bits of control_page.crowded, one for each group of users. A bit is set while too many of their
+ * processes wait to attach, have just begun, or have ended with an unfinished stream.
  */
 enum crowd {
 	CROWD_OF_OWNER = 1 << 0, /* the run's owner and root */
@@ -233,8 +236,8 @@ enum process_flag {
 
 /*
  * The message that a process sends to the collector's socket together with the descriptor of its
- * memory. The process does not wait for an answer. A process that uses a spare writes the message
- * to the spare instead.
+ * memory. The process does not wait for an answer. A process that uses a spare (struct arena_spare)
+ * writes the message to the spare instead.
  */
 struct arena_hello {
 	uint64_t contract;
@@ -243,7 +246,7 @@ struct arena_hello {
 	uint64_t parent[2]; /* key of the process that forked this process; 0: none */
 	/* number of the parent's stream, or WIRE_NO_STREAM if it is unknown */
 	uint32_t parent_stream;
-	/* 0: a new image; otherwise the number of a further chunk */
+	/* 0: the first chunk of a new process image; otherwise the number of a further chunk */
 	uint32_t chunk;
 	uint32_t slots;
 	uint32_t ring_size; /* address space for each ring, in bytes */
@@ -256,14 +259,16 @@ struct arena_hello {
 };
 
 /*
- * A call that has not returned yet, written by its thread. Such entries show the collector in which
- * calls threads are blocked, or were blocked when they were killed.
+ * A call that has not returned yet, written by its thread. From these entries, the collector learns
+ * in which calls threads are blocked, or were blocked when they were killed.
  */
 struct arena_open {
 	uint16_t hook;
-	/* class of the object that the first half released, and the return may acquire again */
+	/* class of an object that the call released first and may acquire again; 0: none */
 	uint16_t half;
-	/* of the call's backtrace; slot.stack is this backtrace if slot.stack_serial is equal */
+	/*
+	 * number of the call's backtrace; slot.stack has the frames if slot.stack_serial is equal
+	 */
 	uint32_t serial;
 	uint64_t object;
 	uint64_t related;
@@ -273,13 +278,16 @@ struct arena_open {
 	uint64_t ip; /* return address in the caller */
 };
 
-/* A thread's slot. Its ring is in another part of the chunk (struct chunk_layout). */
+/*
+ * A thread's slot: the shared state of the thread. The thread's ring is in another part of the
+ * chunk (struct chunk_layout).
+ */
 struct slot {
-	/* the producer writes the following members */
+	/* the thread writes all members but `tail`; the collector writes `tail` and `state` */
 	/*
 	 * The low watermark: a lower bound of the times of all records that this thread has not
-	 * published yet; 0: no such record. The thread stores it before it reads the clock; no
-	 * fence is needed between the two, because the collector uses membarrier(2).
+	 * published yet; 0: no such record. The thread stores the watermark before it reads the
+	 * clock. No fence is needed in between, because the collector uses membarrier(2).
 	 */
 	uint64_t watermark;
 	/*
@@ -296,14 +304,15 @@ struct slot {
 	uint64_t lost[LOSS_COUNT];
 	/* number of locks acquired without a wait by threads of this slot (--locks=contended) */
 	uint64_t uncontended;
-	/* the collector writes the following members, except `waiting` */
 	/* number of bytes consumed so far; a futex on which a producer with a full ring waits */
 	uint64_t tail __attribute__((aligned(64)));
-	/* written by the producer: 1 while it sleeps on `tail` and must be woken */
+	/* 1 while the producer sleeps on `tail` and must be woken */
 	uint32_t waiting;
 	/* open calls, the innermost call last; calls beyond ARENA_OPEN_MAX are only counted */
 	uint32_t open_count __attribute__((aligned(64)));
-	/* the latest copy of a backtrace of the thread, outermost frame first, and its number */
+	/*
+	 * stack: the last copy of the thread's backtrace, outermost first; stack_serial: its number
+	 */
 	uint32_t stack_serial;
 	uint32_t stack_count;
 	struct arena_open open[ARENA_OPEN_MAX];
@@ -325,7 +334,7 @@ struct arena_own {
 	uint64_t from, to;
 };
 
-#define ARENA_OWN 20u /* number of ranges; most processes use about ten */
+#define ARENA_OWN 20u /* maximum number of ranges in arena.own; most processes use about ten */
 
 /* The state of the children of a process when the process ended. */
 enum arena_children {
@@ -336,19 +345,19 @@ enum arena_children {
 	CHILDREN_ENDED,
 };
 
-/* Kinds of operations that bypassed the hooks, but were noticed: bits of arena.past. */
+/*
+ * Kinds of operations that the library noticed, although they bypassed its hooks. Each value is the
+ * number of a bit in arena.past.
+ */
 enum arena_past {
 	/* the loader created another link namespace (dlmopen), with its own libc */
 	PAST_NAMESPACE,
 	/* syscall(2) mapped memory that an allocator may use */
 	PAST_MEMORY,
-	/*
-	 * syscall(2) changed a mapping; for PAST_FD and PAST_PROCESS, it created or released a
-	 * descriptor or a process
-	 */
+	/* syscall(2) changed a mapping */
 	PAST_MAPPING,
-	PAST_FD,
-	PAST_PROCESS,
+	PAST_FD,      /* syscall(2) created or closed a descriptor */
+	PAST_PROCESS, /* syscall(2) created or waited for a process */
 	/* a module has the runtime of Go, which makes system calls without libc */
 	PAST_ALL,
 	PAST_COUNT
@@ -362,10 +371,11 @@ struct arena {
 	uint32_t used; /* highest index of a slot that was ever taken, plus 1 */
 	/* number of chunks that exist; incremented before the newest chunk is used */
 	uint32_t chunks;
-	uint32_t flags;	  /* enum process_flag; after the attach, set by atomic OR */
+	/* bits of enum process_flag; after the attach, they are set by atomic OR */
+	uint32_t flags;
 	uint32_t toggles; /* number of toggle signals that the process has received */
 	uint32_t stream;  /* written by the collector: number of the stream, plus 1 */
-	/* written by the collector: first chunk that it does not read, plus 1; 0: it reads all */
+	/* written by the collector: first chunk that it does not read, plus 1; 0: none */
 	uint32_t refused;
 	/* when the process reported its end or exec, in ticks; 0: no report */
 	uint64_t ended;
@@ -376,14 +386,15 @@ struct arena {
 	uint32_t past;	   /* a bit for each enum arena_past, set by atomic OR */
 	/*
 	 * A ring buffer with the last ARENA_TOLD statuses that wait(2) returned to this process.
-	 * The upper half of an item is the child's pid. told_count: number of statuses so far.
+	 * The upper half of an item is the child's pid, the lower half its status. told_count:
+	 * number of statuses so far.
 	 */
 	uint32_t told_count;
 	uint64_t told[ARENA_TOLD];
 	/*
-	 * Members for a process that, at its end, waits until its memory has been scanned. ending:
-	 * the waiting thread, or 0. The collector changes scan_beat whenever the scan makes
-	 * progress, and sets `released`, a futex, to let the process continue.
+	 * A process may wait at its end until its memory has been scanned. ending: the id of the
+	 * waiting thread, or 0. The collector changes scan_beat whenever the scan makes progress,
+	 * and sets `released`, a futex, to let the process continue.
 	 */
 	int32_t ending;
 	uint32_t scan_beat, released;
@@ -393,11 +404,11 @@ struct arena {
 	 * look reachable.
 	 */
 	uint64_t own_from, own_to;
-	/* In further chunks: slots, and size of a ring in bytes; before `chunks` is incremented. */
+	/* In later chunks: number of slots, bytes of a ring; set before `chunks` is incremented. */
 	uint32_t slots, ring_size;
 	/*
 	 * Ranges of private memory that the library still has from earlier attaches, or from the
-	 * parent of a forked process; 0: none. A scan skips them, too.
+	 * parent of a forked process; 0: none. A scan also skips these ranges.
 	 */
 	struct arena_own own[ARENA_OWN];
 };
@@ -416,8 +427,8 @@ struct own_marks {
 };
 
 /*
- * The head is so small that it fits on one page with the start of the first slot. A process with
- * one thread and no calls touches only this page.
+ * Space for struct arena, in bytes. The head and the start of the first slot are on the same page,
+ * so that a process with one thread and no calls touches only this page.
  */
 #define ARENA_HEAD_SIZE 1024u
 _Static_assert(sizeof(struct arena) <= ARENA_HEAD_SIZE, "the head must fit in front of the slots");
@@ -426,7 +437,7 @@ enum spare_state {
 	SPARE_FREE,
 	SPARE_FILLING, /* a process has claimed the spare by compare-and-swap */
 	SPARE_READY,   /* set by the process: the collector may read the spare */
-	/* set by the collector, which sets SPARE_FREE when the process has ended */
+	/* the collector has read the spare; it sets SPARE_FREE when the process has ended */
 	SPARE_KNOWN,
 };
 
@@ -438,8 +449,8 @@ enum spare_state {
  */
 struct arena_spare {
 	/*
-	 * highest index of a spare that was ever taken, plus 1; used only in the first entry of the
-	 * table, which is not a spare
+	 * highest index of a spare that was ever taken, plus 1. Only the first entry of the table,
+	 * which is not a spare itself, has this number.
 	 */
 	uint32_t used;
 	uint32_t state; /* enum spare_state */
@@ -487,13 +498,13 @@ static inline struct chunk_layout chunk_lay_out(uint32_t slots, uint32_t ring_si
 /* The bits of slot.head that encode the size of the ring. */
 #define RING_LEVEL 7ull
 
-/* Size of the ring in bytes, from the low bits of `head`. Above ARENA_RING_MOST: invalid. */
+/* Returns the size of a ring in bytes, from slot.head. A size above ARENA_RING_MOST is invalid. */
 static inline uint64_t ring_bytes(uint64_t head)
 {
 	return (uint64_t)ARENA_RING_LEAST << 2 * (head & RING_LEVEL);
 }
 
-/* Written bytes after which a producer checks again whether the collector sleeps. */
+/* Returns the number of written bytes after which a producer checks if the collector sleeps. */
 static inline uint64_t ring_step(uint64_t bytes)
 {
 	return bytes / 4 < ARENA_WAKE_STEP ? bytes / 4 : ARENA_WAKE_STEP;
@@ -515,7 +526,7 @@ static inline struct slot *chunk_slot(char *chunk, uint32_t i)
 	return (struct slot *)(void *)(chunk + ARENA_HEAD_SIZE + (uint64_t)i * ARENA_SLOT_SIZE);
 }
 
-/* Whether `size` bytes are little of the address space (limit: RLIMIT_AS). */
+/* Whether `size` bytes are at most an eighth of `limit`, the address space limit (RLIMIT_AS). */
 static inline bool arena_leaves_room(uint64_t size, uint64_t limit)
 {
 	return size <= limit / 8;
@@ -529,7 +540,7 @@ enum control_command {
 	CONTROL_MARK,  /* write a text to all streams */
 	/* make all events up to now readable in the files */
 	CONTROL_SNAPSHOT,
-	/* scan the memory of process `pid` for unreachable blocks, and for owners */
+	/* scan the memory of `pid` for unreachable blocks, and for what retains the others */
 	CONTROL_SCAN,
 	/* report the name of a program that --follow excluded; there is no answer */
 	CONTROL_LEFT_OUT,
@@ -540,8 +551,9 @@ enum control_command {
 };
 
 /*
- * A request without a descriptor, sent to the collector's socket. The answer to CONTROL_SNAPSHOT is
- * a list of paths, one per line; a last line "+N" means N further paths that did not fit.
+ * A request that is sent to the collector's socket without a descriptor. The answer to
+ * CONTROL_SNAPSHOT is a list of paths, one per line; a last line "+N" means N further paths that
+ * did not fit.
  */
 struct control_request {
 	uint64_t contract;
@@ -585,8 +597,8 @@ struct record {
 /*
  * One event of a call. The struct is followed by the hook's arguments: first `numbers` numbers of 8
  * bytes, then NUL-terminated texts with a total of `text` bytes, padded to a multiple of 8. Then
- * come `fresh` frames of 8 bytes each. Of the records for the parts and halves of a call, only one
- * has arguments; in the others, `numbers` and `text` are 0.
+ * come `fresh` frames of 8 bytes each. A call with several events (parts or halves) has a record
+ * for each, but only one of these records has arguments; in the others, `numbers` and `text` are 0.
  *
  * The thread's backtrace consists of the new frames, innermost first, and the `kept` outermost
  * frames of the last record. If cut is not 0, the call's backtrace is only the innermost `cut`
@@ -617,7 +629,7 @@ struct record_call {
 	uint8_t flags; /* enum call_flag, and RECORD_ASIDE */
 	/* enum resource of this part, if the call succeeded */
 	uint8_t resource;
-	/* number of 8-byte arguments; ARGUMENT_TIME takes two: s, ns */
+	/* number of 8-byte arguments; an ARGUMENT_TIME takes two: seconds and ns */
 	uint8_t numbers;
 	/* number of frames in the backtrace; 0: all frames */
 	uint16_t cut;
@@ -628,22 +640,22 @@ struct record_call {
 #define RECORD_ASIDE 0x80u
 
 /*
- * The record of a call that has only one part, as most calls do. A value that it omits is 0 or the
- * same as in the last record of a call in the ring (struct record_model). The struct is followed by
- * the related object in 8 bytes (if SHORT_RELATED is set), by struct short_more and the arguments
- * (if SHORT_MORE is set), and by `fresh` frames. The backtrace is encoded as in record_call; if
- * there is no backtrace, `kept` is SHORT_NO_BACKTRACE. With SHORT_SPLIT, the moment is
- * MOMENT_SPLIT, SHORT_RELATED is also set, the call succeeded, and the time is that of entry, when
- * the first event happened.
+ * A compact record for a call that has only one part, as most calls do. A value that the record
+ * omits is 0, or the same as in the previous call record of the ring (struct record_model). The
+ * struct is followed by the related object in 8 bytes (if SHORT_RELATED is set), by struct
+ * short_more and the arguments (if SHORT_MORE is set), and by `fresh` frames. The backtrace is
+ * encoded as in record_call; without a backtrace, `kept` is SHORT_NO_BACKTRACE. SHORT_SPLIT means
+ * that the moment is MOMENT_SPLIT and the call succeeded; SHORT_RELATED is then also set, and the
+ * time is the time of entry, when the first of the two events happened.
  */
 struct record_short {
 	struct record record; /* more: the hook's number */
 	uint64_t object;
 	uint32_t size;
-	int32_t frame; /* difference from the model's frame */
+	int32_t frame; /* difference from record_model.frame */
 	uint16_t kept;
 	uint16_t fresh;
-	uint8_t call; /* difference from the model's call */
+	uint8_t call; /* difference from record_model.call */
 	uint8_t depth;
 	uint8_t form;	  /* operation, and enum short_form */
 	uint8_t resource; /* enum resource, with the flags SHORT_MORE and SHORT_SPLIT */
@@ -654,7 +666,7 @@ enum short_form {
 	SHORT_LEAVES = 1 << 4, /* the moment is MOMENT_LEAVE; otherwise MOMENT_ENTER */
 	SHORT_MADE = 1 << 5,   /* the result is the object; otherwise it is 0 */
 	SHORT_RELATED = 1 << 6,
-	/* no other call was open at its begin: no later record in the ring is earlier in time */
+	/* no other call of the thread was open at entry: no later record of the ring is earlier */
 	SHORT_CLOSES = 1 << 7,
 };
 
@@ -664,12 +676,12 @@ enum short_form {
 _Static_assert(RESOURCES_MAX < SHORT_SPLIT, "flags and resource classes would share bits");
 
 /*
- * An optional part of a short record, for a call that took time, failed, or has arguments. If this
- * part is missing, all its values are 0. The arguments follow as in record_call, padded to 8 bytes,
- * at most SHORT_VALUES_MAX bytes.
+ * A part that a short record has only if the call took time, failed, or has arguments. Without this
+ * part, all its values are 0. The arguments follow as in record_call, padded to 8 bytes, at most
+ * SHORT_VALUES_MAX bytes.
  */
 struct short_more {
-	/* ticks from entry to return; record.time is one of these two times */
+	/* ticks from entry to return; record.time is the time of one of the two */
 	uint32_t lasted;
 	uint16_t text;
 	uint8_t numbers;
@@ -692,8 +704,8 @@ static inline uint32_t short_size(uint8_t form)
 
 /*
  * The values of the last call record in a ring (RECORD_CALL without RECORD_ASIDE, or RECORD_SHORT).
- * The library and the collector each keep a copy. The values are unknown for a new thread, and
- * after a jump (longjmp) out of a function that was writing a record.
+ * The library and the collector each keep a copy of these values. The values are unknown for a new
+ * thread, and after a jump (longjmp) out of a function that was writing a record.
  */
 struct record_model {
 	uint64_t call;
@@ -706,13 +718,13 @@ struct record_model {
 };
 
 /*
- * Number of the part that a record with MOMENT_SPLIT adds. Such a record describes two events:
- * `related` was released at entry, as this part of the call, and `object` was acquired at return.
- * So one record is enough for a realloc().
+ * A record with MOMENT_SPLIT (of a realloc(), for example) describes two events of the call:
+ * `related` was released at entry, and `object` was acquired at return. The release has this part
+ * number.
  */
 #define RECORD_MOVED_PART 1u
 
-/* The thread that wrote the following records. Its remembered backtrace is empty. */
+/* The thread that writes the following records of the ring. Its first record reuses no frames. */
 struct record_thread {
 	struct record record;
 	int32_t thread;
@@ -723,12 +735,15 @@ struct record_thread {
 };
 
 /*
- * record.more of a module without a number. Other modules have a number, which tells the collector
- * whether another thread has already reported the module.
+ * record.more of a module that has no number. The number of any other module tells the collector
+ * whether another thread has already reported that module.
  */
 #define MODULE_WITHOUT_NUMBER UINT16_MAX
 
-/* A module, before the first event with a frame in it. Its path and build-id follow. */
+/*
+ * A module (mapped ELF file), reported before the first event that has a frame in it. The module's
+ * path and build-id follow the struct.
+ */
 struct record_module {
 	struct record record;
 	uint64_t base;	/* load base; `from` in the packet MMAP (wire.def) */
@@ -740,23 +755,23 @@ struct record_module {
 	uint32_t pad;
 };
 
-/* A note. NUL-terminated texts follow: its name, then pairs of names and values. */
+/* A note (notes.def). NUL-terminated texts follow: its name, then names and values in pairs. */
 struct record_note {
 	struct record record; /* more: the number of pairs */
 	uint32_t text;	      /* bytes of the texts that follow */
 	uint32_t pad;
 };
 
-/* The heap of brk(2), as it was at exit. */
+/* The bounds of the heap of brk(2) at exit. */
 struct record_heap {
 	struct record record;
 	uint64_t bottom, top;
 };
 
 /*
- * Addresses of the hooks' real functions in this process: `count` numbers of 8 bytes follow,
- * indexed by hook. At the end of the stream, the collector writes the addresses of those functions
- * that were called.
+ * The addresses, in this process, of the real functions that the hooks replace: `count` numbers of
+ * 8 bytes follow, indexed by hook. At the end of the stream, the collector writes the addresses of
+ * those functions that were called.
  */
 struct record_functions {
 	struct record record;
@@ -764,7 +779,7 @@ struct record_functions {
 	uint32_t pad;
 };
 
-/* A name that the program defined. The name and a description follow, each NUL-terminated. */
+/* A context or class of the program. Its name and description follow, each NUL-terminated. */
 struct record_name {
 	struct record record;
 	uint32_t id;	    /* a context's bit, or a class's number */

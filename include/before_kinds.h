@@ -14,7 +14,7 @@ enum before_kind {
 	BEFORE_KINDS
 };
 
-/* The word for a kind in a ~mapped note. */
+/* Returns the word for this kind in a ~mapped note. */
 static inline const char *before_word(enum before_kind kind)
 {
 	static const char *const words[BEFORE_KINDS] = {

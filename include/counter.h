@@ -24,7 +24,7 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-/* The processor can execute the read a few ns before earlier instructions have finished. */
+/* The processor may read the counter a few ns before earlier instructions have finished. */
 static inline uint64_t counter_read(void)
 {
 	return __builtin_ia32_rdtsc();

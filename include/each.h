@@ -47,7 +47,7 @@
 	n = va_arg(rest, t);   \
 	EACH_TAKE_2(__VA_ARGS__)
 
-/* (int, fd, const char *, path) → variables int fd and const char *path, from an array `words` */
+/* (int, fd, const char *, path) → defines int fd and const char *path from an array `words` */
 #define EACH_WORD(list) EACH_JOIN(EACH_WORD_, EACH_COUNT list) list
 #define EACH_WORD_1(v)
 #define EACH_WORD_2(t, n)             \

@@ -108,9 +108,9 @@ HOLDTRACE_INLINE void holdtrace_mark(const char *text)
 
 /*
  * Returns the number of the class of resources with this name, for the two functions below. Creates
- * the class if it does not exist. counted: an object of the class can be acquired several times,
- * and is live until it has been released as many times. Returns 0 if there are already 32 classes,
- * including those of holdtrace.
+ * the class if it does not exist. If `counted` is not 0, an object of the class can be acquired
+ * several times, and is live until it has been released as many times. Returns 0 if there are
+ * already 32 classes, including those of holdtrace.
  */
 HOLDTRACE_INLINE unsigned holdtrace_class_create(const char *name, const char *description,
 						 int counted)
@@ -122,7 +122,7 @@ HOLDTRACE_INLINE unsigned holdtrace_class_create(const char *name, const char *d
 
 /*
  * Reports that the program has acquired an object. Call this function after the acquisition. size:
- * in the unit of the class.
+ * the object's size, in a unit that the program chooses for the class.
  */
 HOLDTRACE_INLINE void holdtrace_acquired(unsigned kind, const void *object, size_t size)
 {

@@ -5,8 +5,8 @@
 /*
  * The rows of hooks.def, resources.def and operations.def as constant tables for code that reads
  * events: hook_table[enum hook_number], resource_table[enum resource], operation_table[enum
- * operation]. Only the .c files that need a table include this header; in the stubs, the same facts
- * are compiled into the code.
+ * operation]. Only the .c files that need a table include this header. The library's stubs do not:
+ * the preprocessor compiles the same facts into their code.
  */
 
 #include <stdbool.h>
@@ -24,9 +24,9 @@ struct hook {
 	const char *name;
 	enum resource resource;
 	enum operation operation;
-	/* WHEN_DEFAULT: the value of the operation. Read this member with hook_at(). */
+	/* WHEN_DEFAULT: use the operation's value. Read this member only by hook_at(). */
 	enum hook_when at;
-	/* BLOCKS_DEFAULT: the value of the operation. Read this member with hook_blocks(). */
+	/* BLOCKS_DEFAULT: use the operation's value. Read this member only by hook_blocks(). */
 	enum hook_blocks blocks;
 	enum hook_how how;
 	struct hook_argument arguments[HOOK_ARGUMENTS_MAX]; /* the recorded arguments; an entry
@@ -40,7 +40,7 @@ struct resource_facts {
 };
 
 struct operation_facts {
-	const char *name; /* name in capitals, as in operations.def */
+	const char *name; /* as in operations.def, in capitals */
 	enum effect effect;
 	enum hook_when at;
 	enum hook_blocks blocks;
@@ -64,7 +64,7 @@ struct operation_facts {
 			__VA_ARGS__ },
 static const struct hook hook_table[HOOK_COUNT] __attribute__((unused)) = {
 #include "hooks.def"
-	/* the program defined the class of the object; the record has the number of that class */
+	/* RESOURCE_EVENT is a placeholder: the record names the class, which the program defined */
 	[HOOK_holdtrace_acquired] = { .name = "holdtrace_acquired", .resource = RESOURCE_EVENT,
 				    .operation = OPERATION_ALLOC },
 	[HOOK_holdtrace_released] = { .name = "holdtrace_released", .resource = RESOURCE_EVENT,

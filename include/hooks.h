@@ -3,9 +3,9 @@
 #define HOOKS_H
 
 /*
- * The rows of hooks.def as an enum. The number of a hook is valid in one build only: the library
- * and the collector compare the hash of the tables. In traces, the name identifies a hook.
- * hook_table.h has the facts of the rows.
+ * The rows of hooks.def as an enum. A hook's number is valid in one build only: the library and the
+ * collector compare a hash of the tables. In traces, a hook is identified by its name. hook_table.h
+ * has the other columns of the rows.
  */
 
 enum hook_number {

@@ -3,9 +3,9 @@
 #define HTR_TABLE_H
 
 /*
- * The .htr container in C: the structs of htr.def's rows, and the predictions of the next event,
- * which the writer and the reader must compute in the same way. collect/htr and collect/pack write
- * the container, trace/read_htr reads it.
+ * The .htr container in C: a struct for each row of htr.def, and the values from which the next
+ * event is predicted. The writer and the reader must compute these values in the same way.
+ * collect/htr and collect/pack write the container, trace/read_htr reads it.
  */
 
 #include <stdint.h>
@@ -19,10 +19,10 @@
 #define HTR_MAGIC_END	   0x45525448u		 /* "HTRE" */
 #define HTR_VERSION	   1u
 #define HTR_BUNDLE_VERSION 1u
-/* maximum uncompressed size of the definitions of a block, and of its events */
+/* maximum uncompressed size, in bytes, of a block's definitions, and of its events */
 #define HTR_PART_MAX   (2u << 20)
 #define HTR_PACKED_MAX (HTR_PART_MAX + (64u << 10))
-/* maximum number of shapes; an event that would need another shape is written as a packet */
+/* maximum number of shapes; an event that needs a further shape is written as a packet */
 #define HTR_SHAPES_MAX (1u << 16)
 /* maximum number of threads in one block */
 #define HTR_MODELS 256u
@@ -42,7 +42,7 @@ typedef struct htr_bytes {
 	size_t size;
 } htr_bytes;
 
-/* defines struct htr_file, htr_block, ...; struct htr_function, htr_thread, ... */
+/* the next lines define struct htr_file, htr_block, ...; struct htr_function, htr_thread, ... */
 #define HEADER(name, description)      struct htr_##name {
 #define FIXED(kind, name, description) htr_##kind name;
 #define HEADER_END(name) \
@@ -74,13 +74,13 @@ enum htr_value {
 	HTR_VALUE_COUNT
 };
 
-/* Bits of a shape's `values`. */
+/* Bits of htr_shape.values: the values that each event of the shape has of its own. */
 enum htr_has {
 #define VALUE(column, sign, name, description) HTR_HAS_##name = 1 << HTR_VALUE_##name,
 #include "htr.def"
 };
 
-/* The values of an event that are not in its shape. */
+/* The values that an event has of its own, not from its shape. */
 struct htr_values {
 #define VALUE(column, sign, name, description) uint64_t name;
 #include "htr.def"
@@ -92,7 +92,7 @@ enum htr_rule_row {
 	HTR_RULE_COUNT
 };
 
-/* Bits of a shape's `rules`. */
+/* Bits of htr_shape.rules. */
 enum htr_rule {
 #define RULE(name, description) HTR_##name = 1 << HTR_RULE_##name,
 #include "htr.def"
@@ -164,8 +164,8 @@ static inline uint64_t htr_unzigzag(uint64_t number)
 }
 
 /*
- * The values of a thread, and of the call sites of its events, from which the next event of the
- * thread is predicted. The writer and the reader both keep these values within a block. Each site
+ * The state from which a thread's next event is predicted: values of the thread, and of the call
+ * sites of its events. The writer and the reader both keep this state within a block. Each site
  * belongs to one backtrace. A new site replaces the site whose backtrace has the same number modulo
  * HTR_SITES.
  */
@@ -175,7 +175,7 @@ static inline uint64_t htr_unzigzag(uint64_t number)
 
 struct htr_site {
 	uint32_t node;
-	/* backtrace of the event that followed the last event of this site in the same thread */
+	/* backtrace of the event that followed this site's last event in the same thread */
 	uint32_t next;
 	uint64_t object, size, frame;
 };
@@ -215,8 +215,8 @@ static inline uint64_t *htr_model_object(struct htr_model *model, uint64_t resou
 }
 
 /*
- * The last timestamp and the millisecond that it belongs to. htr_stamp_at() converts a time to the
- * timestamp of a CALL packet.
+ * The last timestamp (ms modulo one day), and the start of its millisecond in ns. htr_stamp_at()
+ * converts a time to the timestamp of a CALL packet.
  */
 struct htr_stamp {
 	uint64_t ms_start;

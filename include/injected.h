@@ -5,15 +5,15 @@
 /*
  * The interface between holdtrace-inject and the library that it loads into a running program. The
  * injector searches the file of the library for LATE_MARK to find the entry point. The injector
- * writes an order to memory that it has allocated in the program. A thread of the program, which
- * holds the loader's lock, then calls the library to execute the order.
+ * writes an order to memory that it has allocated in the program. Then a thread of the program
+ * calls the library, under the loader's lock, to execute the order.
  */
 
 #include <stdint.h>
 
 #define LATE_LIBRARY "holdtrace-library" /* name of the library's memfd */
 #define LATE_TRIGGER "holdtrace-trigger"
-/* a memfd that the injector maps as a mark if it abandons a call inside the loader */
+/* name of a memfd; the injector maps it as a mark if it gives up a call inside the loader */
 #define LATE_STUCK    "holdtrace-gave-up"
 #define LATE_TEXT_MAX 256u
 #define LATE_PATH_MAX 1024u
@@ -36,7 +36,7 @@ enum late_result {
 	LATE_IS_OFF, /* detach: the library is not attached */
 	/* the collector cannot be reached, or memory ran out; nothing was changed */
 	LATE_NO_RUN,
-	/* detach: another thread is enlarging the recorder's memory; nothing was changed */
+	/* detach: another thread is enlarging the library's memory; nothing was changed */
 	LATE_BUSY,
 	LATE_NO_MALLOC, /* no allocator was found in the program; nothing was changed */
 };
@@ -47,12 +47,12 @@ struct late_order {
 	/* descriptor from which the library was loaded; the library closes it and stores -1 */
 	int32_t file;
 	uint32_t modules; /* written by the library: number of modules that it searched */
-	/* by the library: number of slots (addresses of functions) that it changed */
+	/* written by the library: number of slots (addresses of functions) that it changed */
 	uint32_t slots;
 	uint32_t symbols; /* written by the library: number of symbols that it changed */
 	/* written by the library: number of slots of hooked functions that it could not change */
 	uint32_t unchanged;
-	/* for the note ~attached: threads before the attach, resident bytes, age */
+	/* three values for the note ~attached; threads: number of threads before the attach */
 	uint64_t threads;
 	uint64_t resident; /* resident memory before the attach began, in bytes */
 	uint64_t age_ms;
@@ -69,7 +69,7 @@ struct late_order {
 struct late_entry {
 	char mark[16];
 	uint64_t contract;
-	/* address of the first order; the injector sets it in the copy that it loads */
+	/* address of the first order; the injector stores it in its copy of the library's file */
 	uint64_t order;
 	void (*obey)(struct late_order *);
 };

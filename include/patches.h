@@ -23,7 +23,7 @@
 #define PATCH_MOVED_MAX	  20u
 #define PATCH_CODE_MAX	  64u
 #define PATCH_FIXES_MAX	  5u
-/* maximum number of parameters; the jump needs the register of a sixth parameter */
+/* maximum number of parameters; the jump uses the register of a sixth parameter */
 #define PATCH_VALUES 5u
 #define PATCH_HEAD   1024u
 
@@ -78,7 +78,7 @@ struct patch {
 	uint8_t reason; /* enum patch_reason */
 	uint8_t module; /* index of the function's module */
 	uint8_t skip;	/* bytes at the entry that are not replaced (the instruction endbr64) */
-	/* bytes of instructions moved to `code`; the jump replaces the first PATCH_JUMP */
+	/* bytes of instructions moved to `code`; the jump replaces the first PATCH_JUMP bytes */
 	uint8_t moved;
 	uint8_t length;	  /* number of bytes in `code` */
 	uint8_t fixes;	  /* number of elements of `fix` */
@@ -91,7 +91,7 @@ struct patch {
 
 struct patches {
 	uint32_t count, modules;
-	/* by module: patches_hash() of its file's first PATCH_HEAD bytes, with the build-id */
+	/* for each module: patches_hash() of its file's first PATCH_HEAD bytes (with build-id) */
 	uint64_t module[PATCH_MODULES_MAX];
 	struct patch patch[PATCHES_MAX];
 };
@@ -99,7 +99,7 @@ struct patches {
 /*
  * A process sends its run's secret (two words) to the planner, with a descriptor of the module's
  * file. The answer is a struct patches, up to its last patch. The name of the planner's abstract
- * socket is that of the collector and this suffix.
+ * socket is the name of the collector's socket plus PLANNER_SUFFIX.
  */
 #define PLANNER_SUFFIX	    ".plan"
 #define PATCHES_SIZE(count) (offsetof(struct patches, patch) + (count) * sizeof(struct patch))

@@ -2,7 +2,7 @@
 #ifndef PYTHON_LAYOUT_H
 #define PYTHON_LAYOUT_H
 
-/* The memory of CPython, as far as preload/record/python.c and live/python.c read it. */
+/* The layout of the structs of CPython that preload/record/python.c and live/python.c read. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,9 +10,8 @@
 
 /*
  * Offsets of the members of CPython's structs that a walk reads; 0: the version lacks the member.
- * The offsets are taken from the headers
- * of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0, 3.14.10 and 3.15.2, for 64-bit builds with a
- * GIL. Members do not move within a minor version.
+ * The offsets are those in the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0, 3.14.10
+ * and 3.15.2, for 64-bit builds with a GIL. Members do not move within a minor version.
  */
 struct python_layout {
 	uint16_t thread_id; /* offset in PyThreadState */
@@ -20,25 +19,27 @@ struct python_layout {
 	uint16_t cframe_previous;
 	/* offset of the pointer to the innermost frame, in the cframe or in PyThreadState */
 	uint16_t current;
-	bool is_in_cframe;   /* `current` is a member of the cframe */
-	bool is_instruction; /* `at` leads to a pointer to the instruction, not to an offset */
-	uint8_t scale;	     /* unit, in bytes, of the instruction's offset */
+	bool is_in_cframe; /* `current` is a member of the cframe */
+	/* the frame's member at offset `at` is a pointer to the instruction, not its offset */
+	bool is_instruction;
+	uint8_t scale;		     /* unit of the instruction's offset, in bytes */
 	uint16_t previous, code, at; /* offsets in the frame */
-	/* offset of a flag in the frame, set in the outermost frame of a cframe */
+	/* offset in the frame of a flag that is set in the outermost frame of a cframe */
 	uint16_t is_entry;
-	/* offset in the frame of the owner; from PYTHON_OWNED_BY_C on: an entry frame */
+	/* offset in the frame of the owner, a number; PYTHON_OWNED_BY_C or more: an entry frame */
 	uint16_t owner;
 	uint16_t file, name, first, lines, instructions; /* offsets in PyCodeObject */
 	/*
-	 * offset in PyCodeObject of a number that no other code object of the interpreter ever has,
-	 * or 0 if the interpreter has used all 4 billion numbers
+	 * offset in PyCodeObject of its version, which no other code object of the interpreter ever
+	 * has; the version is 0 if the interpreter has used all 4 billion numbers
 	 */
 	uint16_t version;
 	uint8_t ascii, compact; /* sizes of PyASCIIObject and PyCompactUnicodeObject */
 	/*
-	 * offsets of the first interpreter in _PyRuntime, of the next interpreter and of the first
-	 * thread in PyInterpreterState; from 3.12 on of the pointer to the GIL there, and before of
-	 * the GIL in _PyRuntime (0: not known)
+	 * interpreters: offset in _PyRuntime of the first interpreter. next_interpreter, threads:
+	 * offsets in PyInterpreterState of the next interpreter and of the first thread. gil: from
+	 * 3.12 on, offset in PyInterpreterState of the pointer to the GIL; before 3.12, offset in
+	 * _PyRuntime of the GIL; 0: unknown.
 	 */
 	uint16_t interpreters, next_interpreter, threads, gil;
 };
@@ -115,7 +116,7 @@ static inline uint8_t python_take_byte(struct python_table *table)
 	return table->at < table->end ? *table->at++ : 0;
 }
 
-/* Reads a number of 3.11's line table: six bits a byte, lowest first. */
+/* Reads a number from a line table of 3.11 or later: six bits per byte, lowest first. */
 static inline uint32_t python_take_number(struct python_table *table)
 {
 	uint32_t byte = python_take_byte(table), value = byte & 63;
@@ -127,7 +128,7 @@ static inline uint32_t python_take_number(struct python_table *table)
 	return value;
 }
 
-/* Finds the line by a table of 3.11 or later: CPython's Objects/locations.md. */
+/* Finds the line of offset `at` in a table of 3.11 or later; see CPython's Objects/locations.md. */
 static inline int64_t python_find_line(struct python_table table, int64_t line, int64_t at)
 {
 	for (int64_t end = 0; table.at < table.end;) {
@@ -154,8 +155,8 @@ static inline int64_t python_find_line(struct python_table table, int64_t line, 
 }
 
 /*
- * Finds the line by a line table of 3.10. The table has pairs of numbers: the size of a range in
- * bytes, and the difference between its line and the line of the range before it.
+ * Finds the line of offset `at` in a line table of 3.10, which has pairs of numbers: the size of a
+ * range in bytes, and the difference between its line and the line of the range before it.
  */
 static inline int64_t python_find_line_310(struct python_table table, int64_t line, int64_t at)
 {
@@ -172,7 +173,7 @@ static inline int64_t python_find_line_310(struct python_table table, int64_t li
 	return 0;
 }
 
-/* Before 3.10, the table has pairs of numbers: a step of the address, a step of the line. */
+/* Finds the line in a line table of 3.9 or earlier: pairs of an address step and a line step. */
 static inline int64_t python_find_line_39(struct python_table table, int64_t line, int64_t at)
 {
 	for (int64_t address = 0; table.at < table.end;) {
@@ -185,8 +186,8 @@ static inline int64_t python_find_line_39(struct python_table table, int64_t lin
 }
 
 /*
- * Returns the line of the instruction at offset `at` of a code object, or 0 if its table has none.
- * table: the object's line table; first: its first line.
+ * Returns the line of the instruction at offset `at` of a code object, or 0 if no line is known.
+ * table: the object's line table; first: the object's first line.
  */
 static inline uint32_t python_line_of(int minor, struct python_table table, int32_t first,
 				      int32_t at)
@@ -201,7 +202,7 @@ static inline uint32_t python_line_of(int minor, struct python_table table, int3
 
 #define PYTHON_UTF8_MAX 4 /* maximum number of bytes that python_put_character() writes */
 
-/* Writes a character of a str, of `kind` bytes, as UTF-8, and a control character as "?". */
+/* Writes a character of a str as UTF-8, or "?" for a control character. kind: bytes in the str. */
 static inline char *python_put_character(char *to, const void *from, uint32_t kind)
 {
 	uint32_t c = kind == 1	 ? *(const uint8_t *)from

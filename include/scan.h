@@ -10,7 +10,7 @@
 enum scan_message {
 	/* messages from the scanner */
 	SCAN_BEAT = 'b', /* the scanner is alive */
-	/* the process is stopped; the collector reads all its records and writes the cut */
+	/* the process is stopped; the collector then reads all its records and writes the cut */
 	SCAN_STOPPED = 's',
 	/* the process runs again; the scanner has copied all data that it needs */
 	SCAN_GOES_ON = 'g',
@@ -18,18 +18,18 @@ enum scan_message {
 	SCAN_FAILED = 'e', /* text: the reason of the failure */
 	/* messages from the collector */
 	/*
-	 * the stream has a cut, which marks this moment; the scanner must let the process continue.
-	 * The text is ADDRESS FROM-TO FROM-TO ... in hexadecimal, each followed by a space: the
-	 * address of malloc, and the ranges of the library's memory.
+	 * the collector has marked this moment in the stream by the cut (a note); the scanner must
+	 * let the process continue. Text: ADDRESS FROM-TO FROM-TO ... in hexadecimal, each followed
+	 * by a space: the address of malloc, and the ranges of the library's memory.
 	 */
 	SCAN_CUT = 'c',
-	/* the stream can be read up to the cut; text: the name of its file */
+	/* the stream's file can be read up to the cut; text: the name of the file */
 	SCAN_READY = 'r',
 };
 
 #define SCAN_TEXT_MAX 4200u
 
-/* The text of a control request for a scan that only finds which memory is resident. */
+/* The text of a CONTROL_SCAN request for a scan that only finds which memory is resident. */
 #define SCAN_LIGHT "resident"
 
 /*
@@ -38,7 +38,7 @@ enum scan_message {
  * process and waits for the scan (0: none); LIGHT: 1 to find only which memory is resident.
  */
 
-#define SCAN_NOTE_PAIRS	 20u  /* maximum number of pairs of a note in the result */
+#define SCAN_NOTE_PAIRS	 20u  /* maximum number of name-value pairs of a note in the result */
 #define SCAN_NOTE_TEXT	 600u /* maximum size of a text in a note, in bytes */
 #define SCAN_RESULT_MOST (4ull << 30)
 

@@ -16,7 +16,7 @@
 #define SETTINGS_SIZES_MAX 16
 #define SETTINGS_BYTES_MAX (1ull << 40)
 
-/* Variables with the rank of a process: of MPICH and Intel MPI, of Open MPI, of PMIx, of Slurm. */
+/* Environment variables with a process's rank, of MPICH and Intel MPI, Open MPI, PMIx and Slurm. */
 #define RANK_VARIABLES "PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"
 
 typedef int64_t setting_number;
@@ -24,7 +24,7 @@ typedef int64_t setting_bytes;
 typedef int64_t setting_word;
 typedef char setting_text[SETTINGS_TEXT_MAX];
 typedef int64_t setting_signal; /* a signal's number; 0: no signal */
-/* bit i is set if the list has word number i of the row's words */
+/* bit i is set if the list contains word number i of setting_row.words */
 typedef int64_t setting_set;
 
 /*
@@ -137,7 +137,7 @@ static inline int settings_take_text(setting_text *text, const char *value, cons
 	return SETTINGS_BAD_VALUE;
 }
 
-/* Copies the next item of a comma-separated list. Returns the rest; NULL: invalid. */
+/* Copies the next item of a comma-separated list. Returns the rest; NULL: the list is invalid. */
 static inline const char *settings_next(const char *value, char *item, int room)
 {
 	int n = 0;
@@ -166,7 +166,7 @@ static inline int settings_take_set(int64_t *bits, const char *value, const char
 	return SETTINGS_TAKEN;
 }
 
-/* Parses "20", "alloc", "20,alloc" or "sizes:64,128". The depth may stay unchanged. */
+/* Parses "20", "alloc", "20,alloc" or "sizes:64,128". Without a number, the depth is unchanged. */
 static inline int settings_take_frames(setting_frames *frames, const char *value, const char *words)
 {
 	static const char prefix[] = "sizes:";
@@ -263,7 +263,6 @@ static inline const char *settings_value(const char *name_value, const char *nam
 	return !*name && *name_value == '=' ? name_value + 1 : (const char *)0;
 }
 
-/* Sets every setting to its default. */
 static inline void settings_default(struct settings *settings)
 {
 #define SETTING(kind, name, ...)                                              \
@@ -277,7 +276,7 @@ static inline void settings_default(struct settings *settings)
 /* the largest sampling interval in bytes; estimates from fewer samples would be useless */
 #define SETTINGS_SAMPLE_MAX (1u << 30)
 
-/* Applies settings that imply others. Must be called after all settings were taken. */
+/* Applies settings that imply other settings. Must be called after all settings were taken. */
 static inline void settings_finish(struct settings *settings)
 {
 	if (settings->sample > SETTINGS_SAMPLE_MAX)

@@ -24,8 +24,8 @@ enum resource {
 };
 
 /*
- * sp-rtrace has a mask with one bit for each class. The bits that holdtrace's classes do not use
- * are for classes that programs define.
+ * sp-rtrace identifies a class by one bit of a 32-bit mask. The bits that holdtrace's classes do
+ * not use are for classes that programs define.
  */
 #define RESOURCES_MAX 32
 _Static_assert(RESOURCE_COUNT - 1 <= RESOURCES_MAX, "a stream has at most 32 classes");
@@ -41,21 +41,21 @@ enum hook_when {
 	WHEN_BOTH, /* the call may release an object at entry, and acquires one at return */
 };
 
-/* Whether calls may sleep for long, so that the collector does not wait for their records. */
+/* Whether calls may sleep for long. The collector does not wait for the records of such calls. */
 enum hook_blocks {
 	BLOCKS_DEFAULT, /* the value of the operation (operations.def) */
 	BLOCKS_NO,
 	BLOCKS_YES,
-	/* releases an object, then sleeps; the release is recorded first (MOMENT_HALF) */
+	/* the call releases an object, then sleeps; the release is recorded first (MOMENT_HALF) */
 	BLOCKS_GIVES_BACK_FIRST,
-	/* in stubs only: tries without sleeping, and may sleep only if that fails */
+	/* in stubs only: first tries the call without sleeping; may sleep only if the try fails */
 	BLOCKS_IF_BUSY,
 };
 
 /* Properties of a hook that do not follow from its operation, for readers of events. */
 enum hook_how {
 	HOW_PLAIN,
-	/* the released thread was joined, not detached */
+	/* the call releases a thread by a join, not by a detach */
 	HOW_JOINS,
 	HOW_WAKES_ALL, /* the call wakes all waiting threads */
 	HOW_READS,  /* the call acquires a reader-writer lock, which other readers may hold, too */
@@ -66,11 +66,11 @@ enum hook_how {
 	HOW_PAUSES, /* the call waits for a time or a signal, and has no object */
 };
 
-/* When an event happened. The numbers are those in streams; 3 is unused. */
+/* When an event happened, relative to its call. Streams contain these numbers; 3 is unused. */
 enum moment {
 	MOMENT_ENTER = 1,
 	MOMENT_LEAVE = 2,
-	/* only in records: `related` was released at entry; the event was at return */
+	/* only in records: `related` was released at entry, and `object` acquired at return */
 	MOMENT_SPLIT = 4,
 	MOMENT_HALF = 5, /* the event happened at entry, and was published before the call slept */
 };
@@ -87,7 +87,7 @@ enum {
 #undef OPERATION
 };
 
-/* The type in a CALL packet of sp-rtrace (sp_rtrace_proto.h); other numbers are neither. */
+/* The type in sp-rtrace's packet CALL (sp_rtrace_proto.h); any other number means type NONE. */
 enum call_type { CALL_TYPE_NONE, CALL_TYPE_FREE, CALL_TYPE_ALLOC };
 
 /* How the value of an argument is recorded and written. */
@@ -107,9 +107,11 @@ enum call_flag {
 		1 << 1, /* the call never returned: longjmp, exception, cancellation, thread exit */
 	/* the call was still open when the trace ended */
 	CALL_OPEN = 1 << 2,
-	/* arrived after later events were written; its time was changed to keep the order */
+	/*
+	 * arrived after later events were written, so that its time was changed to keep the order
+	 */
 	CALL_LATE = 1 << 3,
-	/* the backtrace is incomplete: no unwinding rule, or the depth limit */
+	/* the backtrace is incomplete: an unwinding rule was missing, or the depth limit reached */
 	CALL_CUT = 1 << 4,
 	CALL_NO_BACKTRACE = 1 << 5, /* no backtrace was taken */
 	/*
@@ -121,18 +123,18 @@ enum call_flag {
 
 /*
  * The addresses of Python functions, which are reported as modules. These addresses are above all
- * addresses that a process can have. A backtrace contains the address of a line, plus 1.
+ * addresses that a process can have. In a backtrace, a Python frame is a line's address plus 1.
  */
 #define PYTHON_BASE	     (1ull << 60)
 #define PYTHON_LINE_BITS     20
 #define PYTHON_FUNCTIONS_MAX 65536u
 
-/* A Python function's path: this text, its qualified name, a blank, its file. */
+/* The path of a Python function: this text, the function's qualified name, a blank, its file. */
 #define PYTHON_MODULE "[python]"
 
 /*
- * The path of the module that describes code which the process made at run time. The name of the
- * function follows. Such a module is one byte, before a return address.
+ * The start of the path of a module for code that the process generated at run time (JIT). The name
+ * of the function follows. The module is one byte long, the byte before a return address.
  */
 #define CODE_MODULE   "[code]"
 #define CODE_NAME_MAX 400u

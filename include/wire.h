@@ -12,14 +12,14 @@
 #define WIRE_HANDSHAKE 0xf0
 #define WIRE_MAJOR     2
 #define WIRE_MINOR     0
-/* the limit of sp-rtrace 1.8, which reads 4 KiB at a time into a buffer of 8 KiB */
+/* in bytes: the limit of sp-rtrace 1.8, which reads 4 KiB at a time into a buffer of 8 KiB */
 #define WIRE_PACKET_MAX	 4096u
 #define WIRE_READ_MAX	 (1u << 20) /* a longer packet is treated as damage */
 #define WIRE_STRING_MAX	 65534u
 #define WIRE_TAIL_MARKER 0x314c5448u /* the text "HTL1" */
 #define WIRE_NO_STREAM	 0xffffffffu
 #define WIRE_HEADER_SIZE 8u
-/* bytes before a packet that is hidden in an OCFG packet: a header and two empty strings */
+/* bytes of an OCFG packet before the packet hidden in it: a header and two empty strings */
 #define WIRE_ASIDE_SIZE 16u
 /*
  * Maximum number of frames in a BTRC packet (header, count, 8 bytes a frame), so that the packet
@@ -27,7 +27,7 @@
  */
 #define WIRE_FRAMES_MAX ((WIRE_PACKET_MAX - WIRE_ASIDE_SIZE - WIRE_HEADER_SIZE - 4) / 8)
 
-/* The four one-byte fields of CALL's tail. */
+/* The field `what` of the packet CALL: four single bytes. */
 struct wire_flags {
 	uint8_t operation; /* enum operation */
 	uint8_t moment;	   /* enum moment: ENTER, LEAVE or HALF */
@@ -52,8 +52,8 @@ struct wire_addresses {
 };
 
 /*
- * The C type of each kind of field. Strings end with NUL. Pointers lead to memory of the program
- * that reads or writes the packet.
+ * The C type of each kind of field. Strings end with NUL. Pointers point into the program that
+ * reads or writes the packet.
  */
 typedef uint32_t wire_dword;
 typedef uint64_t wire_qword;
@@ -77,12 +77,12 @@ enum wire_packet {
 	WIRE_PACKET_COUNT
 };
 
-/* The letters of a tag as a dword in the machine's byte order: 'C' is the lowest byte. */
+/* Converts a tag such as "CALL" to a dword whose lowest byte is the first letter, 'C'. */
 #define WIRE_TAG(text)                                                                \
 	((uint32_t)(text)[0] | (uint32_t)(text)[1] << 8 | (uint32_t)(text)[2] << 16 | \
 	 (uint32_t)(text)[3] << 24)
 
-/* First character of the names of notes, events that are not calls (notes.def). */
+/* First character of a note's name. A note is an event that is not a call (notes.def). */
 #define WIRE_NOTE_PREFIX '~'
 
 #endif

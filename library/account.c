@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The account of a trace: for each process, a ledger of its live objects, and its locks, conditions
- * and semaphores.
+ * The account of a trace has, for each process, a ledger of live objects, and the state of locks,
+ * conditions and semaphores.
  */
 #include "library/library.h"
 
@@ -19,11 +19,11 @@
 #include "waits/locks.h"
 #include "waits/wakes.h"
 
-/* One stream of the trace. */
+/* The part of the account for one stream (process) of the trace. */
 struct library_process {
 	const struct trace_process *of;
 	uint32_t section; /* number of the stream in the trace, from 0 */
-	uint64_t end_ns;  /* time of its last event */
+	uint64_t end_ns;  /* time of the last event */
 	struct ledger *ledger;
 	struct locks locks;
 	struct wakes conditions, semaphores;
@@ -42,7 +42,7 @@ struct library_account {
 	const struct trace_process *of; /* the process of `current` */
 	ARRAY_OF(struct library_asleep) asleep;
 	bool is_finished; /* the waits of all processes are complete */
-	/* an allocation failed, so the account is incomplete and may only be freed */
+	/* an allocation failed, so the account is incomplete and must only be freed */
 	bool has_failed;
 	ARRAY_OF(struct passed_stream) streams; /* indexed by process */
 
@@ -119,7 +119,7 @@ void library_account_destroy(struct library_account *account)
 
 /* ---- events ---- */
 
-/* Adds a call that has not returned: a call for a lock, or a wait for a semaphore. */
+/* Adds a call that never returned (~open note): it waited for a lock or a semaphore. */
 static void on_open(struct library_account *account, const struct event *event)
 {
 	const char *call = event_argument(event, "call");
@@ -204,15 +204,15 @@ static int ask_account(const struct holdtrace_trace *trace, struct error *err)
 }
 
 /*
- * Adds a live object to the result. end_ns: end of the process or, for an object that an exec
- * passed on, of the last program that has it.
+ * Adds a live object to the result. end_ns: the end of the process. For an object that an exec
+ * passed on to another program: the end of the last program that has the object.
  */
 static void add_held(struct library_account *account, const struct library_process *process,
 		     const struct ledger_held *object, uint64_t end_ns)
 {
 	const struct ledger_item *item = object->item;
 	const struct site *site = sites_at(ledger_sites(process->ledger), object->site);
-	/* the number of blocks that a sampled block represents; 1 if all were recorded */
+	/* number of blocks that a sampled block represents; 1 if all blocks were recorded */
 	uint32_t weight = object->count < UINT32_MAX ? (uint32_t)object->count : UINT32_MAX;
 
 	*ARRAY_ADD(&account->held) = (struct holdtrace_object){
@@ -257,7 +257,7 @@ static void gather_objects(struct library_account *account, const struct event *
 
 		for (size_t at = 0; ledger_held(process->ledger, &at, &object);)
 			add_held(account, process, &object, process->end_ns);
-		/* adds the descriptors that stayed open when it executed another program */
+		/* adds the descriptors that stayed open across an exec of the process */
 		for (size_t at = 0; ledger_passed(process->ledger, &at, &object);) {
 			size_t last = passed_to(account->streams.items, count, i, object.object);
 
@@ -287,13 +287,13 @@ PUBLIC long holdtrace_trace_live(struct holdtrace_trace *trace,
 /* The state of holdtrace_trace_sites() while it collects call sites. */
 struct places {
 	struct map index;	/* site numbers, by class and by node of the address map */
-	uint32_t *last_process; /* process of the last object; indexed by site number - 1 */
+	uint32_t *last_process; /* process of a site's last object; indexed by site number - 1 */
 	size_t last_capacity;
 	const char **classes; /* names, indexed by class number - 1 */
 	size_t class_count, class_capacity;
 };
 
-/* Numbers classes by name, since each stream of a file has its own classes with the same names. */
+/* Returns the number of a class name (each stream has its own classes); 0: no memory. */
 static uint32_t class_number(struct places *places, const char *class)
 {
 	for (size_t i = 0; i < places->class_count; i++)
@@ -306,7 +306,7 @@ static uint32_t class_number(struct places *places, const char *class)
 	return (uint32_t)places->class_count;
 }
 
-/* Returns the number (index + 1) of the object's call site, which it may add; 0: no memory. */
+/* Returns the number (index + 1) of the object's call site, which may be new; 0: no memory. */
 static uint32_t place_of(struct holdtrace_trace *trace, struct places *places,
 			 const struct holdtrace_object *held)
 {
@@ -362,8 +362,7 @@ static int compare_places(const void *left, const void *right)
 }
 
 /*
- * Orders objects by process, because the address map contains the mappings of one process at a
- * time.
+ * Orders objects by process: the address map contains the mappings of only one process at a time.
  */
 static int compare_processes(const void *left, const void *right)
 {

@@ -16,13 +16,13 @@
 #include "holdtrace/trace.h"
 #include "trace/trace.h"
 
-/* Exported from the library; library/exports.map lists the same symbols for the linker. */
+/* Exports a function. library/exports.map lists the same functions for the linker. */
 #define PUBLIC __attribute__((visibility("default")))
 
 struct library_names;
 struct library_account;
 
-/* Backtraces as arrays of frames. Rows are indexed by id; NULL: not requested yet. */
+/* The frames of backtraces. `rows` is indexed by backtrace id; NULL: not requested yet. */
 struct library_frames {
 	struct pool pool;
 	ARRAY_OF(const uint64_t *) rows;
@@ -37,13 +37,15 @@ struct holdtrace_trace {
 	struct library_frames *frames;
 	struct library_names *names;
 	struct library_account *account; /* NULL: no account was requested */
-	bool has_origin; /* the start of the run, to which times are relative, is known */
+	/* the start of the run, to which `since` and `until` may refer, is known */
+	bool has_origin;
 	bool hands_out_notes;
 };
 
 /*
- * Returns the node of the address map for a backtrace that was added before. The same code has the
- * same node in all processes. Returns NULL if no memory is left.
+ * Returns the node of a backtrace in the address map (the modules of all processes). An event with
+ * this backtrace must have been read before. The same code has the same node in all processes.
+ * Returns NULL if no memory is left.
  */
 const struct trace_node *library_names_place(struct library_names *names,
 					     const struct backtrace *backtrace);
@@ -52,7 +54,7 @@ const struct trace_node *library_names_place(struct library_names *names,
 struct library_account *library_account_create(void);
 void library_account_destroy(struct library_account *account);
 
-/* Adds a call or note. Returns 0 or -ENOMEM. */
+/* Adds a call or note to the account. Returns 0 or -ENOMEM. */
 int library_account_event(struct library_account *account, const struct event *event,
 			  struct error *err);
 

@@ -28,12 +28,12 @@ PUBLIC const char *holdtrace_version(void)
 /* ---- names of frames ---- */
 
 /*
- * Names are resolved only on request. Until then, the mappings of each process and the first event
- * of each backtrace are stored. The first event determines the mappings that apply to the
- * backtrace.
+ * Functions are looked up only when the caller requests the names of a backtrace. Until then, the
+ * library stores the mappings of each process and the first event of each backtrace. The mappings
+ * at the time of this event apply to the backtrace.
  */
 
-/* The first event of a backtrace. */
+/* The first event of a backtrace: its index, and the section (stream) that contains it. */
 struct origin {
 	uint64_t index;
 	uint32_t section;
@@ -50,7 +50,7 @@ struct library_names {
 	struct address_space space;
 	struct naming *naming; /* NULL: no name was requested yet */
 	struct naming_files files;
-	uint32_t section; /* the section whose mappings are in the address map */
+	uint32_t section; /* section whose mappings are in the address map */
 	size_t mapped;	  /* number of that section's mappings that are in the address map */
 };
 
@@ -77,8 +77,8 @@ const struct trace_node *library_names_place(struct library_names *names,
 }
 
 /*
- * Fills `frames` with functions. A frame of the backtrace yields several functions if some were
- * inlined into it.
+ * Converts symbols to frames. A return address has several symbols if functions were inlined into
+ * the function that it belongs to.
  */
 static long fill_frames(struct naming_symbol *symbols, size_t count,
 			const struct backtrace *backtrace, struct holdtrace_frame *frames,
@@ -292,7 +292,7 @@ static inline int next_event(struct holdtrace_trace *trace, const struct event *
 	} while (!((*event)->kind == EVENT_CALL ||
 		   ((*event)->kind == EVENT_NOTE && trace->hands_out_notes)));
 	trace->current = *event;
-	/* store the name of the class by its id, because the trace has no table of classes */
+	/* stores the name of the class by its id, because the trace has no table of classes */
 	resource = ARRAY_AT(&trace->resources, (*event)->resource->id);
 	if (!resource)
 		return error_system(err, ENOMEM, "cannot store a class of resources");

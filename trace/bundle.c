@@ -17,7 +17,7 @@
 #include "htr_table.h"
 #include "trace/state.h"
 
-#define WINDOW	    (64u << 10) /* bytes per read in the search for the next piece after damage */
+#define WINDOW	    (64u << 10) /* bytes per read when searching for the next piece after damage */
 #define STREAMS_MAX (1u << 22)
 
 static void bundle_free(struct bundle *bundle)
@@ -47,7 +47,7 @@ bool bundle_split_name(const char *path, size_t *length, size_t *stream)
 
 /* ---- looking through a file ---- */
 
-/* A piece of the file. */
+/* A piece of a stream that the search has found in the file. */
 struct found {
 	uint32_t stream;
 	struct source_extent extent;
@@ -270,7 +270,7 @@ int bundles_find(struct bundles *bundles, int fd, bool is_live, const struct bun
 	    pread(fd, start, sizeof(start), 0) != (ssize_t)sizeof(start) ||
 	    !bundle_recognises(start, sizeof(start)))
 		return 0;
-	/* the file that was read last is probably read again */
+	/* searches backwards, because the file that was read last is probably read again */
 	for (size_t i = bundles->count; i-- > 0;) {
 		known = bundles->items[i];
 		if (known->device == facts.st_dev && known->inode == facts.st_ino) {

@@ -4,8 +4,8 @@
 
 /*
  * Finds the pieces of each stream in a file that contains the streams of several processes
- * (htr.def). Each stream can be read as an input of its own, named FILE#N; N is the stream number
- * that each of its pieces carries. FILE alone names all streams, read one after the other.
+ * (htr.def). Each stream can be read as an input of its own, named FILE#N, where N is the stream
+ * number in the header of each piece. FILE alone names all streams, read one after the other.
  */
 
 #include <stdbool.h>
@@ -21,9 +21,9 @@
 struct bundle_stream {
 	uint32_t number;     /* stream number; a stream without pieces has no entry */
 	size_t first, count; /* extents[first] to extents[first + count - 1] */
-	uint64_t size;	     /* number of its bytes that are present */
+	uint64_t size;	     /* number of the stream's bytes that are present */
 	bool has_start;	     /* the first byte of the stream is present */
-	uint64_t missing;    /* number of bytes missing between its pieces */
+	uint64_t missing;    /* number of bytes missing between the stream's pieces */
 	uint64_t missing_at; /* file offset of the first piece that follows a gap */
 };
 
@@ -43,7 +43,7 @@ int bundle_read(struct bundle *bundle, int fd, bool is_live, struct error *err);
 /* Returns the stream with this number, or NULL. */
 const struct bundle_stream *bundle_stream_at(const struct bundle *bundle, size_t number);
 
-/* True if a file that starts with these bytes contains several streams. */
+/* True if these are the first bytes of a file with several streams. */
 bool bundle_recognises(const unsigned char *bytes, size_t size);
 
 /*
@@ -61,15 +61,12 @@ void bundles_free(struct bundles *bundles);
 int bundles_find(struct bundles *bundles, int fd, bool is_live, const struct bundle **bundle,
 		 struct error *err);
 
-/*
- * Splits "x.htr#3" into the length of "x.htr" and 3. Returns false if the name has no stream
- * number.
- */
+/* Splits "x.htr#3" into the length of "x.htr" and 3. Returns false without a stream number. */
 bool bundle_split_name(const char *path, size_t *length, size_t *stream);
 
 /*
  * The inputs of a command, one per stream: FILE#N for each stream of a file that has several
- * (bundle.h), and other files under their own name. A caller that reads the items one after the
+ * streams, and the unchanged path for any other file. A caller that reads the items one after the
  * other needs no code for files with several streams.
  */
 struct inputs {

@@ -141,7 +141,7 @@ static struct wire_addresses cursor_addresses(struct cursor *cursor)
 #define PACKET_END(name)	      }
 #include "wire.def"
 
-/* Works on a copy of the cursor, so that the compiler can keep it in registers. */
+/* Decodes a packet with a copy of the cursor, which the compiler can keep in registers. */
 #define PACKET(name, tag, description)                                                            \
 	enum decoded decode_##name(const struct cursor *cursor, unsigned absent, bool wants_tail, \
 				   struct wire_##name *packet)                                    \
@@ -225,8 +225,8 @@ size_t framing_handshake_size(const unsigned char *bytes, size_t left)
 }
 
 /*
- * The size of the handshake that starts a further stream. Returns 0, which the caller treats as
- * damage, for anything but a handshake of a readable version.
+ * Returns the size of the handshake that starts a further stream. Returns 0, which the caller
+ * treats as damage, if `bytes` is not a handshake of a readable version.
  */
 static size_t next_handshake_size(const unsigned char *bytes, size_t left)
 {
@@ -249,9 +249,9 @@ static uint32_t get_dword(const struct framing *framing, const unsigned char *at
 }
 
 /*
- * All readers skip OCFG packets. After two empty strings in an OCFG packet, holdtrace hides a
- * packet that sp-rtrace's readers must not count. Changes *frame to the hidden packet if there is
- * one. at: WIRE_ASIDE_SIZE bytes and the header of the hidden packet.
+ * All readers skip OCFG packets. So holdtrace uses an OCFG packet to hide another packet, which
+ * sp-rtrace's readers must not count: the hidden packet follows two empty strings. If there is one,
+ * changes *frame to it. at: the OCFG packet, at least up to the end of the hidden packet's header.
  */
 static void look_aside(const struct framing *framing, const unsigned char *at, struct frame *frame)
 {
@@ -277,10 +277,7 @@ static bool may_hold(const struct frame *frame)
 	       frame->size >= WIRE_ASIDE_SIZE + WIRE_HEADER_SIZE;
 }
 
-/*
- * Classifies an item that starts with the first byte of a handshake. Returns 1 if it is a
- * handshake.
- */
+/* Classifies an item that has the first byte of a handshake. Returns 1 if it is a handshake. */
 static int look_at_handshake(struct trace *trace, size_t distance, struct frame *frame,
 			     struct error *err)
 {
@@ -329,7 +326,7 @@ int framing_look(struct trace *trace, const struct framing *framing, size_t dist
 		uint32_t first = frame->tag;
 
 		frame->tag = size;
-		/* if first < 4, this wraps around and the check below rejects it */
+		/* if first < 4, the size wraps around, and the check below rejects it */
 		size = first - 4;
 	}
 	frame->size = size + WIRE_HEADER_SIZE;
@@ -378,7 +375,7 @@ int framing_resynchronise(struct trace *trace, const struct framing *framing, co
 			break;
 		source_skip(source, 1);
 		rc = framing_look(trace, framing, 0, &frame, err);
-		/* a handshake or a whole packet with a known tag */
+		/* accepts a handshake, or a packet with a known tag, if another item follows */
 		if (rc == 0 && (frame.kind == FRAME_PACKET || frame.kind == FRAME_HANDSHAKE))
 			rc = is_boundary(trace, framing, frame.size, &is_found, err);
 		if (rc)
@@ -434,8 +431,8 @@ int framing_step_over_unknown(struct trace *trace, const struct framing *framing
 
 /*
  * Before 2.0, sp-rtrace wrote the size before the tag, although its document (BINARY_PROTOCOL) puts
- * the tag first. A 1.x stream with the tag first therefore comes from a program that follows the
- * document, so its CALL packets have the document's field order, too.
+ * the tag first. Therefore, a 1.x stream that puts the tag first comes from a program that follows
+ * the document, and its CALL packets have the document's field order, too.
  */
 int framing_learn(struct trace *trace, struct framing *framing, struct error *err)
 {

@@ -4,8 +4,8 @@
 
 /*
  * Decodes the contents of packets according to the rows of wire.def. A cursor holds the position,
- * the end, the byte order and the pointer size of the contents. After its first failure, it stays
- * failed. Every length is checked against the remaining bytes before it is used.
+ * the end, the byte order and the pointer size of the contents. After the first failure, the cursor
+ * stays failed. Every length is checked against the remaining bytes before it is used.
  */
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@
 
 struct cursor {
 	const unsigned char *at, *end;
-	bool is_swapped; /* the stream has the other byte order */
+	bool is_swapped; /* the stream does not have this machine's byte order */
 	bool has_failed;
 	uint8_t pointer_size; /* bytes of a pointer: 4 or 8 */
 	struct pool *pool;    /* where strings and lists of values are allocated */
@@ -34,7 +34,7 @@ enum decoded {
 	DECODE_TAIL,   /* the fields of the protocol and holdtrace's tail */
 };
 
-/* Bits of `absent`: fields that streams of old versions do not have. */
+/* Bits of the parameter `absent`: bit i means that the packet lacks field i, as in old versions. */
 #define ABSENT_PROCESS_DEPTH  (1u << 3) /* missing before version 1.2 */
 #define ABSENT_RESOURCE_FLAGS (1u << 1) /* missing before version 1.3 */
 
@@ -86,9 +86,9 @@ static inline uint64_t cursor_qword(struct cursor *cursor)
 /* ---- packets in a stream ---- */
 
 /*
- * Divides a stream into packets and handshakes. Streams differ in byte order and in the position of
- * a packet's size: before version 2.0, the size precedes the tag. After damage, reading continues
- * at the next position that has a known packet followed by another packet.
+ * Divides a stream into items: packets and handshakes. Streams differ in byte order and in the
+ * position of a packet's size: before version 2.0, the size precedes the tag. After damage, reading
+ * continues at the next position that has a packet with a known tag, followed by another packet.
  */
 
 struct framing {
@@ -100,7 +100,7 @@ struct framing {
 	bool is_known;		/* is_size_first and is_document_order are known for this stream */
 };
 
-/* The item at a position of the stream. */
+/* What is at a position of the stream. */
 enum frame_kind {
 	FRAME_END, /* the input ends here */
 	FRAME_CUT, /* the input ends here, inside an item */
@@ -114,38 +114,38 @@ struct frame {
 	enum frame_kind kind;
 	enum wire_packet packet;
 	uint32_t tag;
-	uint32_t size;	/* size in bytes, with the header */
-	uint32_t aside; /* bytes of an OCFG packet before the packet that is hidden in it; 0: none
-			   is hidden */
+	uint32_t size; /* size in bytes, with the header */
+	/* bytes of an OCFG packet before the packet that is hidden in it; 0: no packet is hidden */
+	uint32_t aside;
 };
 
-/* Sets the fields that have the same value for all streams. */
+/* Sets the members that have the same value for all streams. */
 void framing_begin(struct framing *framing);
 
-/* The tag of the packet for messages, or "unknown". */
+/* Returns the tag of the packet as a text for messages, or "unknown". */
 const char *framing_tag(const struct frame *frame);
 
-/* The size of the handshake that starts at `bytes`; 0: not a handshake. */
+/* Returns the size of the handshake that starts at `bytes`, or 0 if it is not a handshake. */
 size_t framing_handshake_size(const unsigned char *bytes, size_t left);
 
 /*
  * The following functions may read from the source. They return 0 or the source's negative errno.
  */
 
-/* Classifies, by its header alone, the item `distance` bytes after the source's position. */
+/* Classifies the item `distance` bytes after the source's position, from its header alone. */
 int framing_look(struct trace *trace, const struct framing *framing, size_t distance,
 		 struct frame *frame, struct error *err);
 
-/* Determines the framing of a stream older than version 2.0 from its first packet. */
+/* Sets is_size_first and is_document_order of a stream before version 2.0, by its first packet. */
 int framing_learn(struct trace *trace, struct framing *framing, struct error *err);
 
-/* Skips to the next readable item and records the damage. */
+/* Skips to the next readable item, and records the skipped bytes as damage with the text `what`. */
 int framing_resynchronise(struct trace *trace, const struct framing *framing, const char *what,
 			  struct error *err);
 
 /*
- * Skips a packet that extends beyond the end of the input: the input was cut, or the packet's size
- * is wrong.
+ * Skips a packet that extends beyond the end of the input, because the input was cut or the
+ * packet's size is wrong.
  */
 int framing_step_over_rest(struct trace *trace, const struct framing *framing, const char *what,
 			   struct error *err);

@@ -21,10 +21,7 @@ const char *event_target(const struct event *event)
 {
 	const char *name = event_argument(event, "path") ?: event_argument(event, "name");
 
-	/*
-	 * the argument "address" is the address of a peer or of a mapping; the latter is a number,
-	 * not a name
-	 */
+	/* the argument "address" is the address of a peer, or of a mapping: a number, not a name */
 	name = name ?: event_argument(event, "address");
 	return name && strncmp(name, "0x", 2) != 0 ? name : "";
 }

@@ -3,8 +3,8 @@
 #define EVENT_H
 
 /*
- * The contents of a trace, in any format. Events come in the order of the stream. They are calls,
- * and facts that later calls refer to (mappings, classes of resources ...).
+ * The events of a trace of any format, in the order of the stream. An event is a call, or a fact
+ * that later calls refer to (a mapping, a class of resources ...).
  *
  * Lifetime: an event, its arguments and its comment live until the next trace_next(). Everything
  * else that an event points to (function, resource, backtrace, mapping ...) lives as long as the
@@ -124,7 +124,7 @@ struct backtrace {
 	uint32_t epoch;
 	bool has_row; /* internal to the registry: an array of the frames follows this struct */
 	const struct trace_node *node; /* node of the innermost frame */
-	/* for each frame, the text after its address or NULL; without any text, the list is NULL */
+	/* texts after the frames' addresses (NULL: none); the list is NULL if there are no texts */
 	const char *const *texts;
 };
 
@@ -152,20 +152,18 @@ struct event {
 	uint32_t context;    /* bits of the contexts that were entered */
 	uint32_t time_ms;    /* time of the call in ms modulo 24 h; 0: not known */
 	enum call_type type; /* alloc: the call acquired the object; free: the call released it */
-	/*
-	 * taken from the tail; without a tail, from the function's hook; without a hook, from
-	 * `type`
-	 */
+	/* from the tail; without a tail, from the function's hook; without a hook, from `type` */
 	enum operation operation;
 	uint64_t object;
 	uint64_t size;
 	uint32_t argument_count;
-	bool is_simple; /* true: complete and successful, with an object, without arguments */
+	/* true: a whole, successful call without arguments that acquired or released the object */
+	bool is_simple;
 	const struct wire_value *arguments;
 	const struct backtrace
 		*backtrace; /* NULL: not recorded; a recorded backtrace may have 0 frames */
 
-	/* without a tail, these are 0, except time_ns, which is computed from time_ms */
+	/* the following members are 0 without a tail, except time_ns (computed from time_ms) */
 	bool has_tail;
 	uint8_t moment;	 /* enum moment: ENTER, LEAVE or HALF */
 	uint8_t part;	 /* 0: the call itself; 1, 2 ...: a further object of the call */
@@ -201,7 +199,7 @@ static inline bool event_is_free(const struct event *event)
 /* Returns the value of the argument with this name, or NULL. */
 const char *event_argument(const struct event *event, const char *name);
 
-/* Returns the path, name or address that the call is about; "": it has none. */
+/* Returns the path, name or address that the call is about, or "" if the event has none. */
 const char *event_target(const struct event *event);
 
 /*
@@ -211,30 +209,30 @@ const char *event_target(const struct event *event);
 const char *event_effect(const struct event *event);
 
 /*
- * The time of the end that a ~end note reports: when the process or thread announced its end or, if
- * it did not, when the collector noticed the end.
+ * The time of the end that an ~end note reports: when the process or thread announced its end or,
+ * without an announcement, when the collector noticed the end.
  */
 uint64_t event_end_ns(const struct event *event);
 
 /*
- * Returns the value of the argument with this name, a decimal number or a hexadecimal one with 0x.
- * Returns 0 if the event has no such argument.
+ * Returns the value of the argument with this name, a decimal number or (with 0x) a hexadecimal
+ * number. Returns 0 if the event has no such argument.
  */
 uint64_t event_number(const struct event *event, const char *name);
 
 /*
- * A compact copy of a call, for code that needs the call later. It points to a function, a class
- * and a backtrace, which live as long as the trace.
+ * A compact copy of a call, for code that needs the call later. The function, class and backtrace
+ * that the copy points to live as long as the trace.
  */
 struct kept_call {
 	uint64_t index, object, size, time_ns;
 	const struct function *function;
 	const struct resource_class *resource;
 	const struct backtrace *backtrace; /* NULL: the call has none */
-	struct wire_value *arguments;	   /* one block with their texts; NULL: none */
+	struct wire_value *arguments;	   /* one block, including the texts; NULL: none */
 	uint32_t context, time_ms;
 	uint32_t thread;
-	uint32_t section; /* section of its process, see trace_section() */
+	uint32_t section; /* section of the call's process, see trace_section() */
 	uint32_t count;	  /* a number for use by the view; initially 1 */
 	uint16_t argument_count;
 	uint8_t type; /* enum call_type */

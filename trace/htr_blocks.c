@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds, checks and decompresses the blocks of an .htr, and reads the definitions in them:
+ * Finds, checks and decompresses the blocks of an .htr file, and reads the definitions in them:
  * functions, names, threads, shapes of events, nodes of backtraces and packets. A block is read and
  * checked as a whole before its bytes are used. After damage, reading continues at the next block.
  * The index is only used to skip unwanted blocks. Definitions are numbered across blocks, and each
- * block states its first numbers; definitions in lost blocks stay empty.
+ * block states the numbers of its first definitions. So later blocks stay readable if a block is
+ * lost; the definitions of the lost block are empty.
  */
 #include "trace/htr_container.h"
 
@@ -201,14 +202,14 @@ static enum got add_definitions(struct trace *trace)
 }
 
 /*
- * Extends each list up to the first number that the block defines in it. The added items were
- * defined in lost blocks and stay empty.
+ * Extends each list of definitions up to the first number that the block defines. The added
+ * definitions were in lost blocks and stay empty.
  */
 static enum got fill_gaps(struct trace *trace)
 {
 	struct container *container = trace->container;
 	const struct htr_block *block = &container->block;
-	/* what the lists use for the definitions in all earlier blocks, including lost ones */
+	/* bytes that the lists need for the definitions of all earlier blocks, even lost blocks */
 	uint64_t before = block->first_node * (uint64_t)sizeof(struct node) +
 			  block->first_shape * (uint64_t)sizeof(struct shape) +
 			  block->first_thread * (uint64_t)sizeof(struct thread) +
@@ -252,8 +253,8 @@ static enum got fill_gaps(struct trace *trace)
 /* ---- blocks ---- */
 
 /*
- * Decompresses a part of a block, and adds zeros after it in the buffer. The part is damaged if it
- * does not have exactly `size` bytes.
+ * Decompresses a part of a block, and adds zeros after the part in the buffer. The part is damaged
+ * if it does not have exactly `size` bytes.
  */
 static enum got unpack_part(struct container *container, struct part *part, const uint8_t *bytes,
 			    size_t packed, size_t size)
@@ -441,8 +442,8 @@ static int step_over_index(struct trace *trace, struct error *err)
 }
 
 /*
- * Ends a stream. A missing index is damage: the writer was stopped before it wrote the index, which
- * comes last.
+ * Ends a stream. A missing index counts as damage: the index comes last, so the writer was stopped
+ * before it had written the whole stream.
  */
 static void end_section(struct trace *trace)
 {
@@ -546,8 +547,9 @@ int container_next_block(struct trace *trace, struct error *err)
 }
 
 /*
- * True if the index at the end covers the whole file, as it does if the file has only one section.
- * The last block in the index then ends where the index starts.
+ * True if the index at the end of the file covers the whole file, which is the case if the file has
+ * only one section. The last block in the index then ends where the index starts. back: bytes from
+ * the start of the index to the end of the file.
  */
 static bool is_of_all(struct trace *trace, const uint8_t *entries, uint32_t count, uint64_t back)
 {

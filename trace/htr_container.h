@@ -3,9 +3,9 @@
 #define HTR_CONTAINER_H
 
 /*
- * The state of the reader of an .htr, shared by its two files: htr_blocks.c finds, checks and
- * decompresses blocks and reads the definitions in them, and read_htr.c makes events from their
- * columns. No other file includes this.
+ * The state of the reader of .htr files, which two files share: htr_blocks.c finds, checks and
+ * decompresses blocks and reads the definitions in them; read_htr.c makes events from their
+ * columns. No other file includes this header.
  */
 
 #include <stdbool.h>
@@ -20,12 +20,12 @@
 #include "trace/event.h"
 #include "trace/state.h"
 
-#define COLUMNS_SLACK 256u /* bytes readable after the columns: one event and an 8-byte load */
+/* bytes that may be read after the columns: one event and an 8-byte load */
+#define COLUMNS_SLACK 256u
 
 _Static_assert(COLUMNS_SLACK >= (HTR_VALUE_COUNT + 3) * HTR_VARINT_MAX + 8,
 	       "COLUMNS_SLACK must hold the largest event");
 
-/* The result of reading something. */
 enum got { GOT_IT, GOT_DAMAGE, GOT_NO_MEMORY };
 
 struct thread {
@@ -37,7 +37,8 @@ struct thread {
 
 /*
  * A shape (htr.def): the properties that several events have in common. `event` has these
- * properties; each event of the shape sets its own values in it, and trace_next() returns `event`.
+ * properties. For each event of the shape, the reader sets the event's own values in `event`, which
+ * trace_next() then returns.
  */
 struct shape {
 	bool is_known, is_entry;
@@ -45,13 +46,13 @@ struct shape {
 	struct event event;
 };
 
-/* A backtrace: a frame and its callers. A node that was defined in a lost block has no frame. */
+/* A backtrace: a frame and its callers; no frame if the definition was in a lost block. */
 struct node {
 	const struct trace_node *node;
 	const struct backtrace *backtrace; /* NULL: not created yet */
 };
 
-/* A packet among the events of a block. place: number of events of the block that precede it. */
+/* A packet among a block's events. place: number of events of the block before the packet. */
 struct packet {
 	uint64_t place;
 	const uint8_t *bytes;
@@ -67,15 +68,16 @@ struct part {
 struct container {
 	ZSTD_DCtx *zstd;
 	uint64_t section; /* offset of the stream's start */
-	bool is_open; /* the section has not ended yet: its index, written last, was not reached */
+	/* the stream's end was not reached yet: its index, which is written last, was not read */
+	bool is_open;
 	ARRAY_OF(const struct function *) functions;
 	ARRAY_OF(struct thread) threads;
 	ARRAY_OF(const char *) names;
 	ARRAY_OF(struct shape) shapes;
 	ARRAY_OF(struct node) nodes; /* the first item is node 1 */
 	ARRAY_OF(uint32_t)
-	made;		/* numbers of the nodes whose backtrace was created in this epoch */
-	uint32_t epoch; /* latest epoch of the registry that was seen */
+	made;		/* numbers of the nodes whose backtrace was created in the current epoch */
+	uint32_t epoch; /* epoch of the registry to which `made` belongs */
 
 	/* the block that is being read */
 	struct htr_block block;
@@ -84,8 +86,9 @@ struct container {
 	size_t next_packet;
 	uint32_t next_event;
 	bool has_events; /* the block has events that are wanted */
-	uint32_t stop;	 /* event before which a packet or the next block must be read */
-	uint64_t calls;	 /* number of calls before the next event */
+	/* number of the event before which a packet or the next block must be read */
+	uint32_t stop;
+	uint64_t calls; /* number of calls before the next event */
 	struct part definitions, events;
 	const uint8_t *columns[HTR_COLUMN_COUNT], *ends[HTR_COLUMN_COUNT];
 	struct htr_model *models[HTR_MODELS], *model;
@@ -95,20 +98,18 @@ struct container {
 	struct htr_stamp stamp;
 
 	ARRAY_OF(struct htr_entry)
-	index;	      /* empty if the whole trace is wanted or there is no index */
+	/* entries of the index; none if the whole trace is wanted or there is no valid index */
+	index;
 	size_t place; /* number of the next entry of `index` */
 	struct wire_value arguments[DECODE_ARGUMENTS_MAX];
 };
 
-/*
- * Reads the index if there is one and the input is seekable. A missing or invalid index only costs
- * time.
- */
+/* Reads the index if the input is seekable. A missing or invalid index only costs time. */
 void container_read_index(struct trace *trace);
 
 /*
- * Starts a stream at the source's position and drops all definitions, since their numbers start
- * anew. Returns 0 or a negative errno.
+ * Starts a stream at the source's position. Drops all definitions, since each stream numbers its
+ * definitions from the start. Returns 0 or a negative errno.
  */
 int container_begin_section(struct trace *trace, struct error *err);
 

@@ -51,7 +51,7 @@ static bool parse_date(uint64_t *ns, const char *text)
 		return false;
 	day.tm_year -= 1900;
 	day.tm_mon--;
-	/* mktime() converts the time of day, too: a day can have 23 or 25 hours. */
+	/* mktime() must convert the time of day, too, because a day can have 23 or 25 hours. */
 	day.tm_hour = (int)(clock / SECOND / 3600);
 	day.tm_min = (int)(clock / SECOND / 60 % 60);
 	day.tm_sec = (int)(clock / SECOND % 60);

@@ -24,16 +24,16 @@ struct instant {
 };
 
 /*
- * start_ns: the start of a run, in the time of its streams. realtime_ns: add it to such a time to
- * get ns since 1970.
+ * start_ns: the start of a run, in the time of the run's streams. realtime_ns: add it to a time of
+ * these streams to get ns since 1970.
  */
 struct instant_base {
 	uint64_t start_ns, realtime_ns;
 };
 
 /*
- * Parses an instant: "1.5" or "250ms" since the start, "@1700000000.25" since 1970, "19:20:31.5" or
- * "2026-11-21 19:20:31" in local time. Returns 0 or -EINVAL.
+ * Parses an instant: "1.5" or "250ms" since the start of the run, "@1700000000.25" since 1970, or
+ * "19:20:31.5" or "2026-11-21 19:20:31" in local time. Returns 0 or -EINVAL.
  */
 int instant_parse(struct instant *instant, const char *text, struct error *err);
 

@@ -29,10 +29,10 @@ struct part {
 	bool has_clock;
 	const struct event *event; /* the next event of the part */
 	uint64_t key;		   /* time of the event in ns since 1970; never decreases */
-	size_t number;		   /* decides the order of events with equal keys */
+	size_t number; /* if keys are equal, the part with the lower number comes first */
 	/*
-	 * indexed by id in the part: the object of the merged trace; NULL: not looked up yet, which
-	 * happens once for each object
+	 * indexed by an object's id in the part: the same object in the merged trace; NULL: not
+	 * translated yet (each object is translated once)
 	 */
 	ARRAY_OF(const void *) functions, backtraces, resources, mappings;
 };
@@ -41,12 +41,12 @@ struct merge {
 	struct trace_options options;
 	ARRAY_OF(struct part *) parts; /* all parts, ordered by start */
 	size_t waiting;		       /* index of the first part that was not opened yet */
-	ARRAY_OF(struct part *) live;  /* a heap, with the earliest event at the top */
+	ARRAY_OF(struct part *) live;  /* open parts as a heap, the earliest event at the top */
 	struct part *last;	       /* the part whose event was returned and not yet replaced */
-	struct part *current; /* like `last`, but never reset: the part of the returned event */
-	ARRAY_OF(const struct resource_class *) classes; /* of the merged trace so far */
+	struct part *current; /* the part of the returned event; unlike `last`, never reset */
+	ARRAY_OF(const struct resource_class *) classes; /* classes of the merged trace so far */
 	uint64_t index, run_start;
-	uint64_t session[2], clock; /* session and clock of the first part whose clock is known */
+	uint64_t session[2], clock; /* of the first part whose clock is known */
 	bool has_clock;
 };
 
@@ -112,7 +112,7 @@ static const struct resource_class *merge_resource(struct trace *trace, struct p
 
 /* ---- inputs ---- */
 
-/* Whether the rest of a part that failed with this error is reported and left out. */
+/* Whether a part that failed with this error is reported, and the rest of the part left out. */
 static bool may_leave_out(const struct merge *merge, int rc)
 {
 	return rc && merge->options.failed && rc != -EINTR && rc != -ENOMEM;
@@ -131,7 +131,7 @@ static bool is_trace_name(const char *name)
 
 	if (ends_in(name, ".htr") || ends_in(name, ".rtrace") || ends_in(name, ".rtrace.zst"))
 		return true;
-	/* further processes and program images have a number: x.htr.1, x.htr.sh.4711 */
+	/* files of further processes and program images end in a number: x.htr.1, x.htr.sh.4711 */
 	return (strstr(name, ".htr.") || strstr(name, ".rtrace.")) && last[1] &&
 	       !last[1 + strspn(last + 1, "0123456789")];
 }
@@ -188,9 +188,9 @@ static int add_directory(struct merge *merge, const char *path, struct error *er
 /* ---- one part ---- */
 
 /*
- * Sets the clock of a part: the merge's clock if the part has the same session or `clock` is nearly
- * equal to the merge's; otherwise `clock`. Thus a step of the realtime clock does not reorder
- * events. The first part's clock becomes the merge's.
+ * Sets part->clock to the merge's clock, if the part has the merge's session or `clock` is nearly
+ * equal to the merge's clock; otherwise to `clock`. Thus a step of the realtime clock does not
+ * reorder events. The clock of the first part becomes the merge's clock.
  */
 static void learn_clock(struct merge *merge, struct part *part, uint64_t clock)
 {
@@ -210,7 +210,7 @@ static void learn_clock(struct merge *merge, struct part *part, uint64_t clock)
 	part->has_clock = true;
 }
 
-/* Reads the part's next event. Returns 1, 0 at its end, or a negative errno. */
+/* Reads the part's next event. Returns 1, 0 at the end of the part, or a negative errno. */
 static int part_advance(struct merge *merge, struct part *part, struct error *err)
 {
 	int rc = trace_next(part->trace, &part->event, err);
@@ -240,8 +240,8 @@ static int open_part(struct merge *merge, struct part *part, struct error *err)
 }
 
 /*
- * Finds the start time of a part. Regular files are closed again and reopened when the merge
- * reaches that time.
+ * Opens a part and finds the start time of its process. A regular file is closed again, and
+ * reopened when the merge reaches that time.
  */
 static int look_at(struct merge *merge, struct part *part, struct error *err)
 {
@@ -367,8 +367,8 @@ static void add_tally(struct trace_tally *sum, const struct trace_tally *tally)
 }
 
 /*
- * Reads the next event of `part`, the top of the heap. If that fails, reports the part and treats
- * it as ended. Returns 0 or a negative errno.
+ * Reads the next event of `part`, which is the top of the heap. If that fails, reports the part and
+ * treats it as ended. Returns 0 or a negative errno.
  */
 static int go_on_with(struct trace *trace, struct part *part, struct error *err)
 {
@@ -391,10 +391,7 @@ static int go_on_with(struct trace *trace, struct part *part, struct error *err)
 	return 0;
 }
 
-/*
- * Opens the parts whose process started before the earliest pending event, or the next part if no
- * event is pending.
- */
+/* Opens all parts that start before the earliest pending event; without one, the next part. */
 static int begin_parts(struct trace *trace, struct error *err)
 {
 	struct merge *merge = trace->reader;
@@ -444,8 +441,8 @@ int merge_progress(const struct trace *trace)
 }
 
 /*
- * Replaces the objects that a call points to by those of the merged trace. Returns false if no
- * memory is left.
+ * Replaces the objects that the event points to by the same objects of the merged trace. Returns
+ * false if no memory is left.
  */
 static bool translate_call(struct trace *trace, struct part *part)
 {

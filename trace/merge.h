@@ -8,7 +8,7 @@
  *
  * - event->process is the process of the event and changes from event to event. EVENT_STREAM only
  *   announces a process: indices, classes and mappings do not start anew. The section of a process
- *   is its number in the merged trace; trace_section() finds the process by it.
+ *   is its number in the merged trace; trace_section() finds the process by this number.
  * - Objects, contexts and times belong to their process. Code that looks up an object adds the
  *   section to its key; code that compares times adds event->process->realtime_ns.
  * - Indices count the merged calls. All ids are those of the merged trace. Functions and classes of
@@ -22,7 +22,7 @@
 #include "trace/trace.h"
 
 /*
- * paths: files, "-", or directories, which are replaced by all traces in them (*.htr, *.rtrace,
+ * paths: files, "-", or directories; a directory means all traces in it (*.htr, *.rtrace,
  * *.rtrace.zst). A file that cannot be read is reported to options->failed and left out; if
  * options->failed is NULL, such a file makes the function fail. The function also fails if no file
  * can be read. memory_max applies to each file separately. `since` and `until` are relative to the

@@ -15,8 +15,8 @@
 #define SMALL	  (CHUNK - FIRST) /* number of nodes in all smaller chunks */
 
 /*
- * A slot whose mark is 0 is free. Other marks hold bits of the hash that do not determine the slot,
- * so that few nodes have to be compared.
+ * A mark of 0 means that the slot is free. Other marks hold MARKED and bits of the hash that do not
+ * determine the slot. A search compares only nodes of slots with the right mark, which are few.
  */
 #define MARKED 0x80u
 
@@ -62,7 +62,7 @@ static inline struct trace_node *node_at(const struct trace_nodes *nodes, uint32
 	return &nodes->chunks.items[chunk][(index - SMALL) % CHUNK];
 }
 
-/* Hashes the pointer `caller` without reading the node there, which is seldom in a cache. */
+/* Hashes the pointer `caller` itself, because the node that it points to is seldom in a cache. */
 static inline uint64_t hash_of(const struct trace_nodes *nodes, const struct trace_node *caller,
 			       uint64_t address)
 {

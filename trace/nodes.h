@@ -28,10 +28,10 @@ struct trace_node {
 extern const struct trace_node trace_no_node;
 
 struct trace_nodes {
-	struct pool *pool; /* where nodes are allocated; its limit applies to them */
+	struct pool *pool; /* where nodes are allocated, within the pool's limit */
 	ARRAY_OF(struct trace_node *) chunks;
 	uint32_t count;
-	uint32_t *slots; /* numbers of nodes, by hash */
+	uint32_t *slots; /* hash table of the numbers of nodes */
 	uint8_t *marks;	 /* per slot: MARKED and some bits of the hash; 0: the slot is free */
 	size_t mask;
 	uint32_t most; /* number of nodes at which the table of slots grows */
@@ -59,13 +59,13 @@ const struct trace_node *trace_nodes_add(struct trace_nodes *nodes, const struct
 const struct trace_node *trace_nodes_at(const struct trace_nodes *nodes, uint32_t number);
 
 /*
- * Returns the node of a backtrace with `count` frames, innermost first, which is added if it is
+ * Returns the node of a backtrace with `count` frames, innermost first; adds the nodes that are
  * new. Returns NULL when trace_nodes_add() does.
  */
 const struct trace_node *trace_nodes_of(struct trace_nodes *nodes, const uint64_t *frames,
 					size_t count);
 
-/* Stores at most `max` frames, innermost first. Returns their number. */
+/* Stores at most `max` frames, innermost first. Returns the number of stored frames. */
 size_t trace_node_frames(const struct trace_node *node, uint64_t *frames, size_t max);
 
 #endif

@@ -20,13 +20,13 @@
 #include "trace/bundle.h"
 #include "trace/state.h"
 
-#define TRACE_RECOGNISE	      4096u /* bytes needed to recognise text */
+#define TRACE_RECOGNISE	      4096u /* number of bytes needed to recognise text */
 #define TRACE_SECONDS_TO_WORD 1
 #define ALL_STREAMS	      SIZE_MAX
 
 /*
  * A flight recorder replaces its file by a new file. If the file of `fd` was unlinked, makes `fd`
- * refer to the file that now has the name. "-" is not a name. Returns true if `fd` was changed.
+ * refer to the file that is now at `path`. "-" is not a path. Returns true if `fd` was changed.
  */
 static bool follow_name(int fd, const char *path)
 {
@@ -45,8 +45,8 @@ static bool follow_name(int fd, const char *path)
 }
 
 /*
- * The collector locks a file until the file is complete. A reader needs the whole file, so it waits
- * for the lock, and after a second calls options->waiting.
+ * The collector keeps a file locked until the file is complete. A reader needs the whole file, so
+ * it waits for the lock, and calls options->waiting after a second.
  */
 int trace_wait(int fd, const char *path, const struct trace_options *options, bool *is_live,
 	       struct error *err)
@@ -117,7 +117,7 @@ struct trace *trace_create(const struct trace_options *options)
 	return trace;
 }
 
-/* Opens one stream of a file, or all if stream is ALL_STREAMS. */
+/* Opens one stream of a file, or all streams if `stream` is ALL_STREAMS. */
 static int open_parts(struct trace *trace, const struct bundle *bundle, size_t stream,
 		      struct error *err)
 {
@@ -190,7 +190,7 @@ static int trace_start(struct trace **result, int fd, bool owns_fd, const char *
 	window->is_wanted =
 		options->since.kind != INSTANT_NONE || options->until.kind != INSTANT_NONE;
 	trace->has_window = window->is_wanted || trace->since_ns || trace->until_ns != UINT64_MAX;
-	/* the index has counts for the whole trace only, not for a window of time */
+	/* the index has counts only for the whole trace, not for a window of time */
 	trace->skips_calls &= !trace->has_window;
 	if (options->opened)
 		options->opened(options->user, fd);
@@ -243,8 +243,8 @@ int trace_open(struct trace **trace, const char *path, const struct trace_option
 }
 
 /*
- * In a stream without tails, the first call is the start of the run, at the time that the header
- * states.
+ * A stream without tails does not state when the run started. The first call then counts as the
+ * start, and the time in the stream's header as the time of this call.
  */
 bool trace_base(const struct trace *trace, const struct event *event, struct instant_base *base)
 {
@@ -266,7 +266,7 @@ void trace_forget_window(struct trace *trace)
 	trace->window.process = NULL;
 }
 
-/* Converts the window to the stream's time. From then on, calls outside are not returned. */
+/* Converts the time window to the stream's time. From then on, it excludes calls outside. */
 static void find_window(struct trace *trace, const struct event *event)
 {
 	struct trace_window *window = &trace->window;
@@ -285,7 +285,7 @@ static void find_window(struct trace *trace, const struct event *event)
 	}
 	if (window->since.kind != INSTANT_NONE)
 		since = instant_at(&window->since, &base);
-	/* an event at exactly `since` belongs to the preceding window */
+	/* an event at exactly `since` belongs to the window that ends there */
 	since += since > base.start_ns;
 	if (window->until.kind != INSTANT_NONE)
 		until = instant_at(&window->until, &base);
@@ -314,9 +314,9 @@ static bool is_of_its_time(const struct event *note)
 }
 
 /*
- * Returns true if a note after the end of the window is kept. A note about the whole process is
- * kept, and its time becomes the end of the window. A note that applies only to its own time (a
- * mark, a sample ...) is dropped, and so is the ~open note of a call that began after the window. A
+ * Decides whether to keep a note after the end of the window. A note about the whole process is
+ * kept, and its time becomes the end of the window. A note that is only about its own time (a mark,
+ * a sample ...) is dropped, and so is the ~open note of a call that began after the window. The
  * reader's event must not be changed, so *event is set to a changed copy in trace->event.
  */
 static bool keep_late_note(struct trace *trace, const struct event **event)
@@ -339,8 +339,8 @@ static bool keep_late_note(struct trace *trace, const struct event **event)
 }
 
 /*
- * True if the event is returned: it lies in the time window, is not a call, or is a late note that
- * is kept.
+ * True if trace_next() returns the event, because it lies in the time window, is not a call, or is
+ * a late note that is kept.
  */
 static __attribute__((noinline)) bool is_in_time(struct trace *trace, const struct event **next)
 {
@@ -364,7 +364,7 @@ static int end_trace(struct trace *trace, int rc)
 		trace_add_damage(trace, trace->source.offset, 0, "%s", trace->source.damage);
 		tally->is_truncated = true;
 	}
-	/* the early end of a file that is still being written is not damage: does not count it */
+	/* a file that is still being written may end early: this end is not counted as damage */
 	tally->is_growing = trace->is_live;
 	if (trace->is_live && tally->is_truncated) {
 		tally->is_truncated = false;
@@ -378,8 +378,8 @@ static int end_trace(struct trace *trace, int rc)
 }
 
 /*
- * Withholds ~waiting notes, and at the end of the trace returns those whose call is still blocked.
- * rc: the reader's result for *event.
+ * Does not return ~waiting notes. At the end of the trace, returns an ~open note for each call that
+ * is still blocked. rc: the reader's result for *event.
  */
 static __attribute__((noinline)) int pass_waiting(struct trace *trace, int rc,
 						  const struct event **event, struct error *err)
@@ -400,10 +400,7 @@ static __attribute__((noinline)) int pass_waiting(struct trace *trace, int rc,
 	return rc < 0 ? trace_no_memory(trace, err) : rc;
 }
 
-/*
- * The slow path of trace_next(): reads events until one passes the filters. rc: the reader's result
- * for *event.
- */
+/* The slow path of trace_next(): reads until an event passes the filters. rc: result for *event. */
 static __attribute__((noinline)) int pass_on(struct trace *trace, int rc,
 					     const struct event **event, struct error *err)
 {
@@ -672,15 +669,13 @@ bool trace_lost_notes(const struct event *event)
 	return reason && !strcmp(reason, "note");
 }
 
-/*
- * A ~dropped note holds the number of events, or of notes, that its thread dropped for one reason.
- */
+/* A ~dropped note counts the events (or notes) of a thread that were dropped for one reason. */
 void trace_count_note(struct trace *trace, const struct event *event)
 {
 	const char *name = event->function->name, *count;
 
 	trace->tally.notes++;
-	/* only versions before the first release wrote these, and no report understands them */
+	/* only versions before the first release wrote these notes, which no report understands */
 	if (!strcmp(name, "~lost") || !strcmp(name, "~left-out") ||
 	    (!strcmp(name, NOTE_END) && event_argument(event, "lost")))
 		trace_add_damage(trace, trace->source.offset, 0,
@@ -711,8 +706,8 @@ void trace_finish_call(struct trace *trace, struct event *event)
 
 	if (!event->has_tail) {
 		/*
-		 * the operation of the function's hook, unless the call did something else, such as
-		 * a realloc() that freed
+		 * uses the operation of the function's hook, unless the call did something else,
+		 * such as a realloc() that freed the block
 		 */
 		event->operation = hook && operation_table[hook->operation].effect ==
 							   by_type[event->type].effect

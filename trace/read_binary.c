@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes events from a stream of sp-rtrace packets: a handshake, then packets. They come from the
- * source or from a block of a container. Three things vary: the position of the size (decode.h),
- * the field order of CALL (sp-rtrace's own, or the order in its document for 1.4) and whether
- * holdtrace's tails are present. A call is complete when the next packet cannot belong to it.
+ * Makes events from a stream of sp-rtrace packets: a handshake, then packets. The bytes come from
+ * the source or from a block of a container. Streams differ in three ways: the position of a
+ * packet's size (decode.h), the field order of CALL (sp-rtrace's own, or the order in its document
+ * for 1.4) and whether holdtrace's tails are present. A call is complete when a packet follows that
+ * cannot belong to the call.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,13 +15,13 @@
 #include "trace/decode.h"
 #include "trace/state.h"
 
-#define PACKETS_NAMES 64u /* places in the cache of functions, a power of 2 */
+#define PACKETS_NAMES 64u /* number of places in the cache of functions, a power of 2 */
 
-/* The reader of a trace that contains packets. */
+/* The state of the reader of packets. */
 struct binary {
 	struct framing framing;
 	bool has_tails;
-	bool has_call; /* the trace's event is a call that awaits its arguments and backtrace */
+	bool has_call;	    /* trace->event is a call that awaits its arguments and backtrace */
 	bool has_backtrace; /* the call already has its backtrace */
 	uint64_t index;	    /* index of the last call */
 	/* recently used functions, by a hash of the first bytes of their names */
@@ -32,8 +33,8 @@ struct binary {
 
 /* The result of decoding a packet. */
 enum taken {
-	TAKEN_EVENT,   /* the trace's event is ready */
-	TAKEN_CALL,    /* the trace's event is a call, which later packets may complete */
+	TAKEN_EVENT,   /* trace->event is ready */
+	TAKEN_CALL,    /* trace->event is a call, which later packets may complete */
 	TAKEN_NOTHING, /* the packet makes no event */
 	TAKEN_MISPLACED,
 	TAKEN_DAMAGED,
@@ -166,8 +167,8 @@ static enum taken take_heap(struct trace *trace, struct cursor *cursor)
 	struct trace_heap *heap;
 
 	/*
-	 * On 64-bit machines, sp-rtrace writes the two pointers as dwords: the packet has 48 bytes
-	 * instead of 56.
+	 * On 64-bit machines, sp-rtrace writes the packet's two pointers as dwords, so the packet
+	 * has 48 bytes instead of 56.
 	 */
 	if (cursor->end - cursor->at == 48)
 		cursor->pointer_size = 4;
@@ -198,7 +199,7 @@ static enum taken take_call(struct trace *trace, struct cursor *cursor)
 	binary->has_backtrace = false;
 	event = trace_new_event(trace, EVENT_CALL);
 	event->index = ++binary->index;
-	/* about half of the calls are to a recent function: looks in a small cache first */
+	/* about half of the calls are to a recently used function: looks in a small cache first */
 	length = strlen(packet.function);
 	memcpy(&key, packet.function, length < sizeof(key) ? length : sizeof(key));
 	place = &binary->names[hash_mix(key, 0xa0761d6478bd642full ^ length) % PACKETS_NAMES];
@@ -271,7 +272,7 @@ static enum taken take_backtrace(struct trace *trace, struct cursor *cursor)
 						    packet.frames.count);
 	if (!trace->event.backtrace)
 		return TAKEN_NO_MEMORY;
-	/* In streams that follow sp-rtrace's document, the arguments come after the backtrace. */
+	/* In streams without tails, arguments may follow the backtrace, as in BINARY_PROTOCOL. */
 	if (!binary->has_tails) {
 		binary->has_backtrace = true;
 		return TAKEN_NOTHING;
@@ -292,8 +293,8 @@ static enum taken packets_take(struct trace *trace, const unsigned char *bytes,
 	cursor.pool = &trace->scratch;
 	cursor.frames = binary->frames;
 	/*
-	 * Strings live until the next event starts. A pending call's strings must outlive its
-	 * further packets.
+	 * Strings live until the next event starts. The strings of a pending call must remain while
+	 * its further packets are read.
 	 */
 	if (!binary->has_call)
 		pool_reset(&trace->scratch);
@@ -369,7 +370,7 @@ static int begin_stream(struct trace *trace, const unsigned char *bytes, struct 
 	return 0;
 }
 
-/* Returns 1 and sets the trace's event, 0 to continue, or a negative errno. */
+/* Returns 1 and sets trace->event, 0 to continue, or a negative errno. */
 static int read_packet(struct trace *trace, const struct frame *frame, struct error *err)
 {
 	struct binary *binary = trace->reader;
@@ -441,8 +442,7 @@ static int next_binary(struct trace *trace, const struct event **result, struct 
 			rc = framing_look(trace, &binary->framing, 0, &frame, err);
 		if (rc)
 			return rc;
-		/* reads the frame, unless a packet that cannot belong to it ends the pending call
-		 */
+		/* reads the item, unless it is a packet that cannot belong to the pending call */
 		if (!binary->has_call ||
 		    (frame.kind == FRAME_PACKET &&
 		     (frame.packet == WIRE_PACKET_ARGS ||
@@ -532,7 +532,7 @@ int read_binary_open(struct trace *trace, struct error *err)
 	binary = trace->reader;
 	trace->next = next_binary;
 	trace->close = close_binary;
-	/* framing_learn() must not be called before the handshake */
+	/* next_binary() must not call framing_learn() before the handshake */
 	binary->framing.is_known = true;
 	rc = source_need(&trace->source, 2, err);
 	if (rc == 0 && source_left(&trace->source) >= 2)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes events from an .htr container (htr.def). The columns of a checked block are read without
- * bounds checks: the bytes of one event may be read beyond their end, and after each event the
- * positions are compared with the ends. Each node's backtrace is created once.
+ * bounds checks: an event may be read beyond the end of a column, and after each event the position
+ * in each column is compared with its end. Each node's backtrace is created once.
  */
 #include "trace/htr_container.h"
 
@@ -14,7 +14,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 
-/* Reads a block's columns for one event. `left` is negative if a column was read beyond its end. */
+/* Positions in a block's columns. left: negative if a column was read beyond its end. */
 struct columns {
 	const uint8_t **at;
 	const uint8_t *const *ends;
@@ -40,8 +40,8 @@ static inline const uint8_t *step_number(const uint8_t *at, uint64_t *value)
 }
 
 /*
- * Decodes a varint without a branch between one and two bytes: both are equally likely for times,
- * so that the branch would often be mispredicted. Three to eight bytes are decoded together, by
+ * Decodes a varint without a branch between one and two bytes. Both lengths are equally likely for
+ * times, so the branch would often be mispredicted. Three to eight bytes are decoded together, by
  * joining groups of 7 bits to groups of 14, 28 and then 56.
  */
 static inline const uint8_t *jump_number(const uint8_t *at, uint64_t *value)
@@ -81,7 +81,7 @@ static inline uint64_t column_difference(struct columns *columns, enum htr_colum
 	return htr_unzigzag(column_number(columns, column));
 }
 
-/* Switches to the thread that the block states, and to its model, which may be new. */
+/* Switches to the thread that the block names, and to the thread's model, which may be new. */
 static bool change_thread(struct container *container, struct columns *columns)
 {
 	uint64_t number = column_number(columns, HTR_COLUMN_shapes);
@@ -170,8 +170,8 @@ static inline void set_event(struct trace *trace, struct htr_site *site, struct 
 }
 
 /*
- * Reads the shape of the next event and the values that the block has for it. If the block states
- * another thread first, switches to it.
+ * Reads the shape of the next event, and the event's own values. If the block names another thread
+ * before this event, switches to that thread.
  */
 static inline enum got take_values(struct container *container, struct shape **shape,
 				   struct htr_values *values)
@@ -195,7 +195,7 @@ static inline enum got take_values(struct container *container, struct shape **s
 	return columns.left < 0 || values->node > container->nodes.count ? GOT_DAMAGE : GOT_IT;
 }
 
-/* Reads the next event into the `event` of its shape, whose common members are already set. */
+/* Reads the next event into shape->event, whose common members are already set. */
 static enum got take_event(struct trace *trace, const struct event **result)
 {
 	struct container *container = trace->container;
@@ -278,7 +278,7 @@ static int go_on(struct trace *trace, struct error *err)
 	     container->packets.items[container->next_packet].place <= container->next_event)) {
 		const struct packet *packet = &container->packets.items[container->next_packet++];
 
-		/* skips events that are not wanted */
+		/* skips the unwanted events before the packet */
 		if (!container->has_events && packet->place > container->next_event) {
 			container->calls += packet->place - container->next_event;
 			container->next_event = (uint32_t)packet->place;
@@ -291,7 +291,7 @@ static int go_on(struct trace *trace, struct error *err)
 				.backtrace = NULL;
 		container->epoch = trace->registry.epoch;
 	} else if (!is_done) {
-		/* drops events whose stream does not name its process */
+		/* drops the events, because their stream has not named its process */
 		rc = drop_events(trace);
 	} else {
 		container->has_events = false;

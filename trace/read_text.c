@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes events from sp-rtrace text. In compressed reports, consecutive calls without an empty line
- * between them share the backtrace that follows them. Calls therefore wait in a queue until that
- * backtrace has ended.
+ * between them share the backtrace that follows the last of them. So the reader puts calls into a
+ * queue until that backtrace has ended.
  */
 #include "trace/state.h"
 
@@ -31,8 +31,8 @@ struct reader {
 	ARRAY_OF(struct wire_value) arguments; /* arguments of the last call in the queue */
 	uint64_t index;			       /* index of the last call */
 	ARRAY_OF(const struct resource_class *) classes;
-	bool has_content; /* the stream has a header or other lines, so a further header starts the
-			     next stream */
+	/* the stream has begun, so a further header starts the next stream */
+	bool has_content;
 };
 
 static int read_line(struct trace *trace, struct slice *line, bool *is_line, struct error *err)
@@ -102,7 +102,7 @@ static bool end_arguments(struct trace *trace)
 }
 
 /*
- * Completes the calls in the queue. is_whole: an empty line ended them, so a backtrace without
+ * Completes the calls in the queue. is_whole: an empty line ended the calls, so a backtrace without
  * frames is empty and not missing.
  */
 static bool end_calls(struct trace *trace, bool is_whole)
@@ -197,9 +197,8 @@ static int begin_stream(struct trace *trace, struct error *err)
 }
 
 /*
- * True if the field `type` of a call's line names the class. The tools of sp-rtrace write the type
- * of the class there; according to the format's document, the field is the class's number as a
- * mask.
+ * True if the field `type` of a call's line denotes the class. sp-rtrace's tools write the class's
+ * type as this field; by the format's document, the field is the class's number as a mask.
  */
 static bool is_called(const struct resource_class *resource, struct slice type)
 {
@@ -227,7 +226,7 @@ static bool add_call(struct trace *trace, struct text_call *call)
 		call->name.length += call->type.length + 2;
 		call->type.length = 0;
 	}
-	/* a line that names no class has the only class of the stream, or class 0 */
+	/* a call without a class belongs to the stream's only class, otherwise to class 0 */
 	if (!resource)
 		resource = reader->classes.count == 1 ? reader->classes.items[0]
 						      : registry_resource(&trace->registry, 0);
@@ -250,7 +249,7 @@ static bool add_call(struct trace *trace, struct text_call *call)
 	event->size = call->size;
 	event->cpu = UINT32_MAX;
 	event->type = call->is_alloc ? CALL_TYPE_ALLOC : CALL_TYPE_FREE;
-	/* In text, calls that neither acquire nor release have the form of frees. */
+	/* Text shows calls that neither acquire nor release in the form of frees. */
 	if (!call->is_alloc &&
 	    (resource->known == RESOURCE_EVENT || event->function->name[0] == WIRE_NOTE_PREFIX))
 		event->type = CALL_TYPE_NONE;
@@ -317,7 +316,7 @@ static bool add_call_line(struct trace *trace, struct slice line, bool *is_known
 		const char **text;
 		uint64_t *address;
 
-		/* A frame without a call is dropped, as sp-rtrace does. */
+		/* Drops a frame that belongs to no call, as sp-rtrace does. */
 		if (!reader->has_calls || reader->frames.count >= DECODE_FRAMES_MAX)
 			return true;
 		address = ARRAY_ADD(&reader->frames);
@@ -347,7 +346,7 @@ static bool add_call_line(struct trace *trace, struct slice line, bool *is_known
 	return true;
 }
 
-/* Ends the calls in the queue, which another kind of line follows. */
+/* Completes the calls in the queue, if any, before a line of another kind is added. */
 static bool end_before_other(struct trace *trace)
 {
 	const struct reader *reader = trace->reader;
@@ -416,7 +415,7 @@ static int add_line(struct trace *trace, struct slice line, struct error *err)
 	}
 	if (text_is_passing_comment(line))
 		return 0;
-	/* the line starts something new although no empty line ended the calls in the queue */
+	/* the line starts something new, although no empty line has ended the calls in the queue */
 	if (reader->has_calls && ((reader->frames.count && text_parse_call(line, &call)) ||
 				  text_parse_header(line, &header)))
 		return end_calls(trace, false) ? 1 : trace_no_memory(trace, err);
@@ -436,13 +435,13 @@ static int add_line(struct trace *trace, struct slice line, struct error *err)
 	reader->has_content = true;
 	if (!add_call_line(trace, line, &is_known) || (!is_known && !add_other_line(trace, line)))
 		return trace_no_memory(trace, err);
-	/* Events that need no backtrace are complete. */
+	/* without calls, the queue is complete: other events have no backtrace */
 	if (!reader->has_calls)
 		reader->is_ready = true;
 	return 0;
 }
 
-/* Reads until the queue is complete or the input ends. */
+/* Reads lines until the queue is complete or the input ends. */
 static int fill_queue(struct trace *trace, struct error *err)
 {
 	struct reader *reader = trace->reader;
@@ -455,8 +454,8 @@ static int fill_queue(struct trace *trace, struct error *err)
 		bool has_newline;
 
 		/*
-		 * The previous line may have completed the queue without adding an event, as a
-		 * known mapping does.
+		 * The previous line may have set is_ready without adding an event; a mapping that
+		 * is already known does that.
 		 */
 		reader->is_ready = false;
 		if (rc)

@@ -155,7 +155,7 @@ static bool backtrace_equal(const void *item, const void *key)
 	return true;
 }
 
-/* Returns the start of the file in memory, or of its code if that is lower (in a hostile trace). */
+/* Returns the address of the file's start, or of its code if lower (in a hostile trace). */
 static uint64_t start_of(const struct trace_mapping *mapping)
 {
 	return mapping->has_tail && mapping->code < mapping->from ? mapping->code : mapping->from;
@@ -167,8 +167,8 @@ static bool has_address(const struct trace_mapping *mapping, uint64_t address)
 }
 
 /*
- * The later of `epoch` and the epoch of the last contest that affects a return address. Looks up
- * the address minus 1, because it may lie just after the end of its module.
+ * Returns the epoch of the last contest that affects a return address, or `epoch` if that is later.
+ * Looks up the address minus 1, because a return address may lie just after its module.
  */
 static uint32_t later_epoch(const struct registry *registry, uint64_t address, uint32_t epoch)
 {
@@ -367,7 +367,7 @@ const struct resource_class *registry_add_resource(struct registry *registry,
 
 /* ---- mappings ---- */
 
-/* Index of the first range whose end is above the address. */
+/* Returns the index of the first range that ends above the address. */
 static size_t range_after(const struct registry *registry, uint64_t address)
 {
 	return ARRAY_SEARCH(registry->ranges.count, at, registry->ranges.items[at].to <= address);
@@ -396,8 +396,8 @@ static int add_contest(struct registry *registry, const struct trace_mapping *be
 	    before->code - before->offset == after->code - after->offset)
 		return 0;
 	/*
-	 * replaces the older half of the contests by a summary: the mappings of their time are then
-	 * unknown, but backtraces of their time are still distinguished from later backtraces
+	 * replaces the older half of the contests by a summary. The mappings of their time are then
+	 * unknown, but backtraces of that time still differ from later backtraces.
 	 */
 	if (registry->contests.count == CONTESTS_MAX) {
 		struct contest *items = registry->contests.items;
@@ -442,10 +442,7 @@ const struct trace_mapping *registry_mapping_of(const struct registry *registry,
 	return mapping;
 }
 
-/*
- * True if `old` stays mapped: it is another part of the file that `range` maps, and does not
- * overlap `range`.
- */
+/* True if `old` stays mapped beside `range`: both are parts of the same file and do not overlap. */
 static bool stays_beside(const struct mapping_range *old, const struct mapping_range *range)
 {
 	return is_same_module(old->mapping, range->mapping) &&
@@ -453,8 +450,8 @@ static bool stays_beside(const struct mapping_range *old, const struct mapping_r
 }
 
 /*
- * Adds a range and removes the ranges that overlap the new file's mapping, including the part
- * before the file's code. A partly covered range is removed as a whole.
+ * Adds a range. Removes the ranges that overlap the new file's mapping (from the start of the file
+ * in memory, which may be before its code). A partly covered range is removed as a whole.
  */
 static int range_put(struct registry *registry, struct mapping_range range)
 {

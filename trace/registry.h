@@ -17,14 +17,14 @@
 #include "trace/event.h"
 
 #define CONTESTS_MAX   128u
-#define REGISTRY_SMALL 33u /* valid streams have smaller ordinals */
+#define REGISTRY_SMALL 33u /* in valid streams, the ordinals of classes are smaller */
 
 struct mapping_range {
 	uint64_t from, to;
 	const struct trace_mapping *mapping;
 };
 
-/* A mapping that replaced another one, so that the addresses lead to other code from then on. */
+/* A change of mappings: `after` replaced `before`, so some addresses now belong to other code. */
 struct contest {
 	const struct trace_mapping *before, *after;
 	uint32_t epoch; /* epoch of the backtraces between this contest and the next one */
@@ -34,7 +34,7 @@ struct registry {
 	struct pool pool;
 	struct hash_table texts, functions;
 	struct trace_nodes nodes;
-	/* indexed by node number: id + 1 of the backtrace without texts and with epoch 0 */
+	/* by node number: id + 1 of the backtrace without texts and with epoch 0; 0: none */
 	ARRAY_OF(uint32_t) by_node;
 	struct hash_table not_plain; /* backtraces that have texts or a non-zero epoch */
 	struct hash_table by_frames; /* backtraces added by registry_backtrace() */
@@ -51,10 +51,10 @@ struct registry {
 	/* contests in order of appearance, at most CONTESTS_MAX */
 	ARRAY_OF(struct contest) contests;
 	struct {
-		uint64_t from, to; /* range that covers the mappings of all older contests */
+		uint64_t from, to; /* addresses that cover all mappings of these contests */
 		uint32_t epoch;	   /* epoch of the newest of these contests */
-	} forgotten;		   /* summary of the older contests, which were dropped */
-	uint32_t epoch;		   /* number of contests, in all streams */
+	} forgotten;		   /* summary of old contests that were dropped from the list */
+	uint32_t epoch;		   /* number of contests so far, in all streams */
 };
 
 /* limit: maximum number of bytes for names and backtraces. */
@@ -81,14 +81,11 @@ const struct backtrace *registry_node_backtrace(struct registry *registry,
 const struct backtrace *registry_adopt_backtrace(struct registry *registry,
 						 const struct backtrace *other);
 
-/*
- * Adds a mapping of another trace under a new id. The address ranges of the current stream do not
- * change.
- */
+/* Adds another trace's mapping under a new id. Does not change the ranges of the current stream. */
 struct trace_mapping *registry_adopt_mapping(struct registry *registry,
 					     const struct trace_mapping *other);
 
-/* The slow path of registry_resource(): the ordinal is large or new. */
+/* The slow path of registry_resource(), for ordinals that are large or new. */
 const struct resource_class *registry_search_resource(struct registry *registry, uint32_t ordinal);
 
 /*
@@ -107,20 +104,14 @@ static inline const struct resource_class *registry_resource(struct registry *re
 const struct resource_class *
 registry_add_resource(struct registry *registry, const struct wire_resource *packet, bool *is_new);
 
-/*
- * Adds a mapping; since: see struct trace_mapping. Sets *is_new to false if the mapping is already
- * known.
- */
+/* Adds a mapping (since: see struct trace_mapping). *is_new: the mapping was not known before. */
 const struct trace_mapping *registry_add_mapping(struct registry *registry,
 						 const struct wire_mapping *packet, bool has_tail,
 						 uint64_t since, bool *is_new);
 
 const struct trace_mapping *registry_mapping_at(const struct registry *registry, uint64_t address);
 
-/*
- * The mapping that contained the address when the backtrace was taken. The backtrace must be of the
- * current stream.
- */
+/* The mapping that contained the address at the time of a backtrace of the current stream. */
 const struct trace_mapping *registry_mapping_of(const struct registry *registry,
 						const struct backtrace *backtrace,
 						uint64_t address);

@@ -20,7 +20,7 @@ struct source_zstd {
 	size_t hint; /* result of the last ZSTD_decompressStream(); 0: between frames */
 };
 
-/* Reads from the extents at the current position. */
+/* Reads from the current extent, at the current position. */
 static ssize_t read_part(struct source *source, void *bytes, size_t size)
 {
 	const struct source_extent *extent;
@@ -171,8 +171,8 @@ static int source_make_room(struct source *source, size_t wanted, struct error *
 	source->end = left;
 	if (source->capacity < wanted || !source->buffer) {
 		/*
-		 * Allocates four times the request, because a search may extend its request byte by
-		 * byte.
+		 * Allocates four times the requested size, because a search may extend its request
+		 * byte by byte.
 		 */
 		size_t capacity = wanted > SOURCE_WINDOW ? 4 * wanted : SOURCE_WINDOW;
 		unsigned char *grown = memory_resize(source->buffer, capacity);
@@ -239,7 +239,7 @@ int source_skip_far(struct source *source, uint64_t size, struct error *err)
 	if (size > left && !source->zstd && !source->is_finished) {
 		off_t place = lseek(source->fd, 0, SEEK_CUR), step = (off_t)(size - left);
 
-		/* not beyond the end of the file: a hostile trace may state any size */
+		/* does not seek beyond the end of the file: a hostile trace may state any size */
 		if (place >= 0 && fstat(source->fd, &facts) == 0 && S_ISREG(facts.st_mode) &&
 		    place <= facts.st_size && size - left <= (uint64_t)(facts.st_size - place) &&
 		    lseek(source->fd, step, SEEK_CUR) >= 0) {

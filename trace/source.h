@@ -3,8 +3,9 @@
 #define SOURCE_H
 
 /*
- * The bytes of a trace: reads a descriptor, decompresses zstd (recognised by its first bytes) and
- * provides the bytes in a window that moves forward. Knows neither packets nor lines.
+ * The bytes of a trace. A source reads a descriptor, decompresses zstd (recognised by its first
+ * bytes) and provides a window of bytes that moves forward. A source knows neither packets nor
+ * lines.
  */
 
 #include <stdbool.h>
@@ -32,25 +33,22 @@ struct source {
 	struct source_zstd *zstd;    /* NULL: the input is not compressed */
 	uint64_t packed_offset;	     /* number of compressed bytes read */
 	const char *damage;	     /* why the compressed input ended early, or NULL */
-	/* *taken is set to `read` before each read(); NULL: not wanted */
+	/* before each read(), *taken is set to the value of `read`; NULL: not wanted */
 	uint64_t *taken;
 	uint64_t read; /* number of bytes read so far */
 };
 
-/*
- * Opens fd and reads its first bytes. Returns 0, -ENODATA if it is empty, or another negative
- * errno.
- */
+/* Opens fd and reads its first bytes. Returns 0, -ENODATA (empty) or another negative errno. */
 int source_open(struct source *source, int fd, struct error *err);
 
 /*
  * Like source_open(), but for parts of a regular file, which are read as if they were one input.
- * They are never compressed. extents must outlive the source.
+ * The parts are never compressed. `extents` must outlive the source.
  */
 int source_open_parts(struct source *source, int fd, const struct source_extent *extents,
 		      size_t count, struct error *err);
 
-/* Size of the input as stored, before decompression; 0: unknown. */
+/* Returns the size of the input as it is stored (perhaps compressed), or 0 if it is unknown. */
 uint64_t source_size(const struct source *source);
 
 /*
@@ -60,8 +58,8 @@ uint64_t source_size(const struct source *source);
 int source_fill(struct source *source, size_t wanted, struct error *err);
 
 /*
- * Skips `size` bytes, without reading them if the input is seekable. Returns 0 or a negative errno;
- * the input may end earlier.
+ * Skips `size` bytes, but not beyond the end of the input. If the input is seekable, the skipped
+ * bytes are not read. Returns 0 or a negative errno.
  */
 int source_skip_far(struct source *source, uint64_t size, struct error *err);
 

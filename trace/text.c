@@ -4,12 +4,10 @@
 #include <string.h>
 #include <time.h>
 
-/* no linker writes longer build-ids */
+/* maximum length of a build-id; no linker writes longer build-ids */
 #define BUILD_ID_DIGITS 128
 
-/*
- * Parsers of parts of a line. Each moves the start of `line` to the end of the part that it parsed.
- */
+/* Parsers of parts of a line. Each moves the start of `line` past the part that it parsed. */
 
 struct slice slice_of(const char *text)
 {
@@ -47,8 +45,8 @@ static bool take_decimal(struct slice *line, uint64_t *number)
 }
 
 /*
- * The value of each digit plus 1. A table avoids branches, which would be mispredicted because
- * digits are random.
+ * The value of each hexadecimal digit plus 1; 0: not a digit. A table avoids branches, which would
+ * be mispredicted because digits are random.
  */
 static const unsigned char hex_digits[256] = {
 	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,
@@ -199,7 +197,7 @@ uint32_t text_parse_date(struct slice value)
 	bool is_day_first;
 	time_t seconds;
 
-	/* six numbers, in their written order */
+	/* the six numbers of a date and time, in the order of the text */
 	for (int i = 0; i < 6; i++)
 		if (!take_decimal(&value, &numbers[i]) || numbers[i] > 9999 ||
 		    !take_text(&value, behind[i]))
@@ -238,7 +236,7 @@ bool text_parse_mapping(struct slice line, struct text_mapping *mapping)
 	mapping->build_id = slice(line.at, 0);
 	if (line.length == 0)
 		return true;
-	/* accepts only what text_print_mapping() would print in the same form */
+	/* accepts only lines that text_print_mapping() would print in the same form */
 	if (!take_text(&line, " build-id="))
 		return false;
 	mapping->build_id = line;
@@ -253,7 +251,7 @@ void text_print_mapping(struct out *out, const struct text_mapping *mapping)
 	print_hex(out, mapping->from);
 	out_char(out, '-');
 	print_hex(out, mapping->to);
-	/* A stream may contain any string as the build-id. */
+	/* A binary stream may contain any string as the build-id. */
 	if (is_build_id(mapping->build_id)) {
 		out_text(out, " build-id=");
 		print_slice(out, mapping->build_id);
@@ -395,7 +393,7 @@ bool text_parse_call(struct slice line, struct text_call *call)
 	call->size = 0;
 	if (!call->is_alloc)
 		return take_hex(&line, &call->object) && take_text(&line, ")") && line.length == 0;
-	/* sp-rtrace prints sizes as signed 32-bit numbers, so those above 2 GiB are negative. */
+	/* sp-rtrace prints sizes as signed 32-bit numbers, so sizes above 2 GiB are negative. */
 	is_negative = take_text(&line, "-");
 	if (!take_decimal(&line, &call->size) || !take_text(&line, ") = 0x") ||
 	    !take_hex(&line, &call->object) || line.length != 0)
@@ -454,7 +452,7 @@ bool text_parse_argument(struct slice line, struct text_argument *argument)
 		argument->value = line;
 		return true;
 	}
-	/* The value is empty, and the blank after '=' was trimmed. */
+	/* The value is empty if the line ends in " =", without the blank that sp-rtrace prints. */
 	if (line.length < 2 || memcmp(line.at + line.length - 2, " =", 2) != 0)
 		return false;
 	argument->name = slice(line.at, line.length - 2);
@@ -536,7 +534,7 @@ void text_print_heap(struct out *out, const struct wire_heap *heap, uint64_t low
 
 	uint32_t known = 0;
 
-	/* in traces of holdtrace, all numbers but the first are 0 */
+	/* holdtrace records only the first number; all others are 0 in its traces */
 	for (size_t i = 1; i < sizeof(numbers) / sizeof(*numbers); i++)
 		known |= numbers[i].number;
 	out_text(out, "## heap status information:\n");

@@ -4,9 +4,9 @@
 
 /*
  * The lines of sp-rtrace text. Each kind of line has a struct, a parser and a printer; printing a
- * parsed line reproduces it. Lines are passed without their newline, and slices point into them.
- * Lines are printed as sp-rtrace 1.8 prints them; the parsers also
- * accept the form that the documentation of sp-rtrace describes.
+ * parsed line reproduces it. Lines are passed without their newline, and the slices of a struct
+ * point into the line. Lines are printed as sp-rtrace 1.8 prints them; the parsers also accept the
+ * form that the documentation of sp-rtrace describes.
  */
 
 #include <stdbool.h>
@@ -26,7 +26,6 @@ static inline struct slice slice(const char *at, size_t length)
 	return (struct slice){ at, length };
 }
 
-/* The slice of a C string. */
 struct slice slice_of(const char *text);
 bool slice_is(struct slice slice, const char *text);
 
@@ -45,18 +44,18 @@ struct text_header {
 bool text_parse_header(struct slice line, struct text_header *header);
 void text_print_header(struct out *out, const struct text_header *header);
 
-/* The value of a key, or NULL. */
+/* Returns the value of a key, or NULL if the header has no such key. */
 const struct slice *text_header_value(const struct text_header *header, const char *key);
 
 /*
  * Parses the value of `timestamp`: `2023.1.2 03:04:05` or, as sp-rtrace's library writes it,
- * `02.01.2023 03:04:05`, in local time. Returns seconds since 1970, 0 if it is neither.
+ * `02.01.2023 03:04:05`, in local time. Returns seconds since 1970; 0: another form.
  */
 uint32_t text_parse_date(struct slice value);
 
 /*
  * A mapping: `: /usr/lib/libc.so.6 => 0x7f00-0x7f80 build-id=0123abcd`. The build-id is an
- * extension of holdtrace that sp-rtrace does not read; it is empty if the line has none.
+ * extension of holdtrace that sp-rtrace does not read. `build_id` is empty if the line has none.
  */
 struct text_mapping {
 	struct slice path;
@@ -76,7 +75,7 @@ struct text_context {
 bool text_parse_context(struct slice line, struct text_context *context);
 void text_print_context(struct out *out, const struct text_context *context);
 
-/* A class: `<1> : memory (memory allocation in bytes) [refcount]`; the number is a mask */
+/* A class: `<1> : memory (memory allocation in bytes) [refcount]`; the number is a bit mask */
 struct text_resource {
 	uint32_t ordinal;
 	bool is_counted;
@@ -96,7 +95,7 @@ void text_print_attachment(struct out *out, const struct text_attachment *attach
 
 /*
  * A call: `12. @1 [00:01:02.003] malloc<memory>(64) = 0x5555`. Calls that do not allocate have no
- * size: `13. free<memory>(0x5555)`. type is empty if the line has none.
+ * size: `13. free<memory>(0x5555)`. `type` is empty if the line has no <...>.
  */
 struct text_call {
 	uint64_t index;
@@ -129,8 +128,8 @@ bool text_parse_frame(struct slice line, struct text_frame *frame);
 void text_print_frame(struct out *out, const struct text_frame *frame);
 
 /*
- * Whether a line is a comment that begins with "# ". Such comments come from a post-processor and
- * are dropped. All other lines without a parser are comments, too.
+ * Whether a line begins with "# ". A post-processor has written such a comment, and the reader
+ * drops it. All other lines that no parser accepts are comments, too, which the reader keeps.
  */
 bool text_is_passing_comment(struct slice line);
 void text_print_comment(struct out *out, struct slice line);

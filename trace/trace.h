@@ -3,9 +3,9 @@
 #define TRACE_H
 
 /*
- * Reads a trace as events, one at a time: binary streams of any sp-rtrace version, byte order and
- * pointer size, .htr files and sp-rtrace text, plain or compressed by zstd. The format is
- * recognised by the content, never by the name. Memory grows with the number of distinct
+ * Reads a trace as events, one at a time. A trace is a binary stream (of any sp-rtrace version,
+ * byte order and pointer size), an .htr file or sp-rtrace text, plain or compressed by zstd. The
+ * format is recognised by the content, never by the name. Memory grows with the number of distinct
  * backtraces, names and mappings, not with the number of events. The input is not trusted: damage
  * is counted and skipped.
  */
@@ -24,13 +24,14 @@ struct bundles;
 #define TRACE_PROGRESS_EVENTS 65536u
 
 /*
- * Notes that the reader inserts into a stream, and that replace later notes of the stream with the
- * same names. They are the result of scanning a core file after the recording.
+ * Notes that the reader inserts into a stream: the result of scanning a core file after the
+ * recording. They replace those notes of the stream that follow and have the same names.
  */
 struct trace_notes {
 	uint64_t session[2];
 	uint32_t stream;
-	uint64_t index; /* the notes precede the first event that has this or a higher index */
+	/* the notes are inserted before the first event that has this or a higher index */
+	uint64_t index;
 	const struct trace_note *items;
 	size_t count;
 };
@@ -50,8 +51,8 @@ struct trace_options {
 	bool no_wait;
 	struct bundles *bundles; /* cache that traces of one file share (bundle.h); NULL: none */
 	/*
-	 * Calls are not wanted. If an .htr has a whole index, its calls are not read but counted in
-	 * tally.skipped.
+	 * The caller wants no calls. If an .htr file has a complete index, its calls are only
+	 * counted (tally.skipped) and not read.
 	 */
 	bool skips_calls;
 	bool wants_repeats; /* also return facts (mappings, classes ...) that repeat known ones */
@@ -61,13 +62,13 @@ struct trace_options {
 	 */
 	uint64_t since_ns, until_ns;
 	/*
-	 * The same window as the user wrote it, converted for each stream. If since_ns or
-	 * until_ns is set, too, the narrower window applies.
+	 * The time window as the user wrote it; it is converted to the time of each stream. If
+	 * since_ns or until_ns is set, too, the narrower window applies.
 	 */
 	struct instant since, until;
 	/* notes to insert, which must live as long as the trace; NULL: none */
 	const struct trace_notes *notes;
-	/* Set before each read of the descriptor to the number of bytes read so far. */
+	/* Before each read(), *taken is set to the number of bytes read so far. */
 	uint64_t *taken;
 	/* Called with each file after it is opened and before it is read. */
 	void (*opened)(void *user, int fd);
@@ -97,13 +98,13 @@ struct trace_tally {
 	char damage_text[120];	/* what was wrong at damage_offset */
 	bool is_truncated;	/* the input ends inside a packet */
 	bool is_growing;	/* the file is still being written */
-	uint64_t lost;		/* events that the tracer dropped, from ~dropped notes */
+	uint64_t lost;		/* dropped events, according to ~dropped notes */
 	uint64_t lost_notes;	/* dropped notes: names, ends of threads and the like */
 	bool has_ended;		/* the last stream is complete: it has a ~end note */
-	uint64_t skipped;	/* number of events that were not read, from the index */
+	uint64_t skipped;	/* number of events that were not read, according to the index */
 	uint64_t skipped_last_ns;
 	uint32_t skipped_threads; /* number of threads that had skipped events */
-	bool skipped_makers;	  /* a function that may create threads was skipped */
+	bool skipped_makers;	  /* a skipped event may have created a thread */
 };
 
 /*
@@ -127,15 +128,12 @@ int trace_open_fd(struct trace **trace, int fd, const struct trace_options *opti
  */
 int trace_next(struct trace *trace, const struct event **event, struct error *err);
 
-/*
- * Makes trace_next() return calls in spite of options->skips_calls. Must be called before the first
- * event.
- */
+/* Makes trace_next() return calls despite skips_calls. Must be called before the first event. */
 void trace_wants_calls(struct trace *trace);
 
 const struct trace_tally *trace_tally(const struct trace *trace);
 
-/* The part of the input that was read, in thousandths; -1: its size is unknown. */
+/* The part of the input that was read so far, in thousandths; -1: the input's size is unknown. */
 int trace_progress(const struct trace *trace);
 
 /* Writes the labels of a `~labels` note in the form NAME=VALUE,NAME=VALUE. */
@@ -143,8 +141,8 @@ int trace_progress(const struct trace *trace);
 void trace_labels(const struct event *event, char text[TRACE_LABELS_MAX]);
 
 /*
- * Finds a label in such a text, which may be NULL. Returns its value, which has *length bytes, or
- * NULL.
+ * Finds a label in a text from trace_labels(), which may be NULL. Returns the label's value, which
+ * has *length bytes, or NULL if there is no such label.
  */
 const char *trace_label(const char *labels, const char *name, size_t *length);
 
@@ -154,7 +152,7 @@ bool trace_lost_notes(const struct event *event);
 /* True if the input is damaged or ends early. */
 bool trace_is_damaged(const struct trace *trace);
 
-/* True if nothing is damaged, cut or dropped. */
+/* True if nothing was damaged, cut off or dropped. */
 bool trace_is_whole(const struct trace *trace);
 
 /* The current stream; not NULL after the first event. */
@@ -163,23 +161,21 @@ const struct trace_process *trace_process(const struct trace *trace);
 /* The process with this section number, or NULL if its stream has not started yet. */
 const struct trace_process *trace_section(const struct trace *trace, unsigned section);
 
-/*
- * The mapping of the code that is at this address at the current position of the stream, or NULL.
- */
+/* The mapping that contains this address at the current position of the stream, or NULL. */
 const struct trace_mapping *trace_mapping_at(const struct trace *trace, uint64_t address);
 
 /*
- * The mapping of the code that was at this address at the time of the backtrace; other code may be
- * there by now. The backtrace must be of the current stream. Returns NULL in a merged trace, since
- * an address has another meaning in each process.
+ * The mapping that contained this address when the backtrace was taken; other code may be there by
+ * now. The backtrace must be of the current stream. Returns NULL in a merged trace, since an
+ * address has another meaning in each process.
  */
 const struct trace_mapping *trace_mapping_of(const struct trace *trace,
 					     const struct backtrace *backtrace, uint64_t address);
 
-/* True if the code at any address of the stream changed over time. */
+/* True if different code was mapped at the same address at different times of the stream. */
 bool trace_has_contests(const struct trace *trace);
 
-/* Each returns the object with this id, or NULL if the id is unknown. */
+/* Each function returns the object with this id, or NULL if the id is unknown. */
 const struct function *trace_function(const struct trace *trace, uint32_t id);
 const struct backtrace *trace_backtrace(const struct trace *trace, uint32_t id);
 const struct trace_mapping *trace_mapping(const struct trace *trace, uint32_t id);

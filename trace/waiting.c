@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls that a snapshot found blocked (struct waiting). */
+/* The list of calls that were blocked when a snapshot was taken (struct waiting). */
 #include "trace/state.h"
 
 #include <errno.h>
@@ -69,8 +69,7 @@ void waiting_forget(struct waiting *waiting, const struct event *event)
 		return;
 	for (size_t i = waiting->count; i-- > 0;) {
 		const struct event *call = &waiting->items[i];
-		/* the call returned, or its thread has since begun a call that is not nested in it
-		 */
+		/* the call returned, or its thread began a call that is not nested in it */
 		bool is_over = event->leave_ns > call->leave_ns &&
 			       (event->call == call->call ||
 				(event->call > call->call && event->depth <= call->depth));

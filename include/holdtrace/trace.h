@@ -101,7 +101,7 @@ struct holdtrace_event {
 	/* times of the entry and return of the call; equal if only one time was recorded */
 	uint64_t enter_ns, leave_ns;
 	uint64_t object; /* an address, a descriptor or a handle */
-	/* size of memory and mappings; for other classes a count, nearly always 1 */
+	/* for memory and mappings: the size; for other classes: a count, nearly always 1 */
 	uint64_t bytes;
 	/* a second object, such as the mutex of a wait; 0: none */
 	uint64_t related;
@@ -125,7 +125,7 @@ struct holdtrace_event {
 
 /*
  * Reads the next event. Returns 1 and sets *event; returns 0 at the end, or a negative errno.
- * Damage in a file is not an error: it is counted, see holdtrace_trace_tally().
+ * Damage in a file is not an error, but is counted (holdtrace_trace_tally()).
  */
 int holdtrace_trace_next(struct holdtrace_trace *trace, const struct holdtrace_event **event,
 			 struct holdtrace_error *error);
@@ -211,23 +211,22 @@ struct holdtrace_site {
 
 /*
  * Finds live objects by call site, sorted by bytes, then by the number of objects, largest first.
- * Objects that are part of another object are omitted. At the end of the trace the result equals
- * `holdtrace report leaks --suppress=none`. Sets *sites, and returns their number or a negative
- * errno.
+ * Objects that are part of another object (is_part) are omitted. At the end of the trace the result
+ * equals `holdtrace report leaks --suppress=none`. Sets *sites, and returns their number or a
+ * negative errno.
  */
 long holdtrace_trace_sites(struct holdtrace_trace *trace, const struct holdtrace_site **sites,
 			   struct holdtrace_error *error);
 
 /*
- * The waits of one process with the same call site of the waiting thread, the same call site of the
- * waker, and the same kind of end.
+ * A group of waits in one process: the waits have the same call site of the waiting thread, the
+ * same call site of the waker, and the same kind of end.
  */
 struct holdtrace_wait {
 	/* mutex, read or write (of a reader-writer lock), spin, condition, semaphore */
 	const char *kind;
 	/*
-	 * how the waits ended: "" for locks; otherwise a word of holdtrace-report(5), such as
-	 * "signalled"
+	 * how the waits ended: "" for locks, else a word of holdtrace-report(5) ("signalled" ...)
 	 */
 	const char *ended;
 	uint64_t count, total_ns; /* number of waits, and their total duration */
@@ -261,15 +260,10 @@ long holdtrace_trace_waits(struct holdtrace_trace *trace, const struct holdtrace
 /* Returns the name of a function, such as "malloc", or NULL if the id is unknown. */
 const char *holdtrace_trace_function(const struct holdtrace_trace *trace, uint32_t id);
 
-/*
- * Returns the name of a class of resource, such as "memory" or "fd", or NULL if the id is unknown.
- */
+/* Returns the name of a class of resource ("memory", "fd" ...), or NULL if the id is unknown. */
 const char *holdtrace_trace_resource(const struct holdtrace_trace *trace, uint32_t id);
 
-/*
- * Returns the name of an operation: "ALLOC", "FREE", "ACQUIRE" ..., or NULL if the number is
- * unknown.
- */
+/* Returns the name of an operation ("ALLOC", "FREE" ...), or NULL if the number is unknown. */
 const char *holdtrace_operation_name(uint32_t operation);
 
 /*
@@ -321,7 +315,7 @@ struct holdtrace_tally {
 	uint64_t dropped;	/* events that the tracer dropped and counted */
 	uint64_t damages;	/* number of damaged parts of files */
 	uint64_t damaged_bytes; /* bytes that were skipped because of damage */
-	/* 1: no event was dropped, nothing was damaged, and the end is not missing */
+	/* 1: nothing was dropped, damaged or cut off at the end */
 	uint32_t is_complete;
 };
 
