@@ -120,9 +120,9 @@ static int take_tables(struct choice *choice, const char *names, struct error *e
 }
 
 /*
- * Whether a fold of the report applies to the input. A fold for directories applies only to
- * directories, and the report's other folds then apply only to traces. Likewise, a fold for one
- * object applies only with --object, and the report's other folds only without --object.
+ * Whether a fold applies to the input. If the report has a fold for directories, that fold applies
+ * only to directories, and the other folds only to traces. If the report has a fold for one object,
+ * that fold applies only with --object, and the other folds only without --object.
  */
 static bool is_due(const struct report *fold, const struct report_row *row,
 		   const struct choice_request *request)
@@ -138,7 +138,7 @@ static bool is_due(const struct report *fold, const struct report_row *row,
 	       (!has_of_object || fold->wants_object == request->has_object);
 }
 
-/* Adds the folds that fill the requested tables. always: even if they do not apply to the input. */
+/* Adds the folds that fill the requested tables; if `always`, even folds that is_due() refuses. */
 static int add_folds(struct choice *choice, const struct choice_request *request, bool always,
 		     struct error *err)
 {

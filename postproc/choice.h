@@ -3,8 +3,8 @@
 #define CHOICE_H
 
 /*
- * Chooses the reports and folds of a run: those that the user requested, and those needed for
- * limits or for an HTML page.
+ * Chooses the reports on a run, and the folds (functions that fill tables): those that the user
+ * requested, and those that limits or an HTML page need.
  */
 
 #include "base/error.h"
@@ -19,7 +19,7 @@ struct choice {
 	unsigned row_count;
 	const struct report *folds[CHOICE_MAX];
 	unsigned count;
-	/* the tables of the first `shown` folds are printed; limits need the others */
+	/* the tables of the first `shown` folds are printed; only limits need the other folds */
 	unsigned shown;
 	bool tables[TABLE_ID_COUNT]; /* indexed by table_id: whether the table is printed */
 	bool is_of_tables;	     /* the tables were selected by --table */

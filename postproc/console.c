@@ -31,7 +31,7 @@ void console_error(const char *path, const struct error *err)
 
 /*
  * Shows how many events were read. From the first second on, rewrites the line five times a second.
- * trace NULL: reading has ended, and the line is removed.
+ * If trace is NULL, reading has ended: removes the line.
  */
 static void show_progress(void *user, const struct trace *trace)
 {
@@ -92,8 +92,8 @@ void console_hush(void *console)
 }
 
 /*
- * Called when a file is opened. If the trace belongs to another user or to an unknown owner, enters
- * the jail before the trace is read.
+ * Called when a file is opened. If the trace belongs to another user or to an unknown owner, drops
+ * rights (enters the jail) before the trace is read.
  */
 static void look_at_owner(void *user, int fd)
 {

@@ -33,8 +33,8 @@ struct jail {
 struct progress {
 	struct timespec start;
 	/*
-	 * when the line was last written, in tenths of a second since the start; 0: the line is not
-	 * on the screen
+	 * when the progress line was last written, in tenths of a second since the start; 0: the
+	 * line is not on the screen
 	 */
 	unsigned shown;
 	uint64_t events;
@@ -53,8 +53,8 @@ struct console {
 };
 
 /*
- * Called in a worker that reads only the heads of traces: it does not print which rights it keeps.
- * console: the `user` of its struct trace_options.
+ * Called in a worker process that reads only the heads of traces: the process then prints no
+ * message when it enters the jail. console: the `user` of its struct trace_options.
  */
 void console_hush(void *console);
 

@@ -23,7 +23,7 @@ struct core_scan {
 	ARRAY_OF(struct wire_value *) values;
 };
 
-/* Scans the core file of a process that these traces recorded. Returns 0 or a negative errno. */
+/* Scans the core file of a process in the traces `paths`. Returns 0 or a negative errno. */
 int core_scan(struct core_scan *scan, const char *core, const char *const *paths, size_t count,
 	      struct error *err);
 void core_scan_free(struct core_scan *scan);

@@ -33,7 +33,7 @@ enum { TABLES = sizeof(table_names) / sizeof(*table_names), SITES = 2 };
 
 struct fleet {
 	const char *directory;
-	const char *suffix; /* of the files with rows */
+	const char *suffix; /* of the files with rows: "tsv" or "tsv.zst" */
 	FILE *tables[TABLES];
 	struct hash_table sites; /* the call sites that were already written to the file */
 	struct pool pool;
@@ -161,8 +161,8 @@ static int write_load(const struct fleet *fleet, bool force, struct error *err)
 		bool is_packed = strcmp(fleet->suffix, "tsv") != 0;
 
 		/*
-		 * sqlite3 executes the rest of a name that begins with | as a command, whose word
-		 * for the file is in single quotes, and ' becomes '\''
+		 * If a file name begins with |, sqlite3 executes the rest of the name as a shell
+		 * command. There, the path is in single quotes, and a ' in the path becomes '\''.
 		 */
 		fprintf(file, ".import \"%s",
 			is_packed      ? "|zstd -dcq -- '"
@@ -176,8 +176,8 @@ static int write_load(const struct fleet *fleet, bool force, struct error *err)
 		fprintf(file, "%s\" load_%s\n", is_packed ? "'" : "", table_names[i]);
 	}
 	/*
-	 * without the program zstd, sqlite3 would read no rows and report no error; a row is three
-	 * changes: it is inserted into load_TABLE and TABLE, and removed from load_TABLE
+	 * Without the program zstd, sqlite3 would read no rows and report no error. So count the
+	 * changes, three for each row: inserted into load_TABLE and TABLE, removed from load_TABLE.
 	 */
 	fprintf(file,
 		"CREATE TEMP TABLE loaded (rows INTEGER CONSTRAINT "

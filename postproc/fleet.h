@@ -9,9 +9,9 @@
 #include "report_plan.h"
 
 /*
- * Writes a file for each table, and load.sql, into the directory of -o. Loads these files into the
- * database of --into. Reads the runs in parallel; memory grows with the number of call sites, not
- * of runs. Sets *failed to the number of runs that could not be read. Returns 0 or a negative
+ * Writes a file for each table, and load.sql, into the directory of -o. With --into, loads these
+ * files into a database. Reads the runs in parallel; memory grows with the number of call sites,
+ * not of runs. Sets *failed to the number of runs that could not be read. Returns 0 or a negative
  * errno.
  */
 int fleet_rows(const struct report_plan *plan, const struct options *options, size_t *failed,

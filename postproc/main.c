@@ -322,7 +322,7 @@ static int report_status(const struct options *options, const struct report_plan
 		!result->damaged && (!result->incomplete || options->now || options->is_screen);
 	const char *format = plan->how.style.format->name;
 
-	/* a new baseline lets pass what breaks a limit */
+	/* with --format=baseline, a broken limit is no failure: the new baseline will permit it */
 	if (options->fail_on && strcmp(format, "baseline") != 0 && result->broken)
 		return STATUS_BROKEN;
 	if (options->fail_on && result->unknown)
@@ -623,7 +623,7 @@ static int run(struct options *options, struct error *err)
 		print_formats(options->report != NULL);
 		return status_of_print();
 	}
-	/* the screen is a report, even if --report is not given */
+	/* the summary screen is a report, even if --report is not given */
 	if (!options->report && plan_writer(&console.writer, options, err))
 		status = usage(options, err);
 	else if (options->report || console.writer->kind == FORMAT_SCREEN)

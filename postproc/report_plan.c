@@ -61,10 +61,7 @@ static const char *select_problem(const struct options *options, const struct wr
 	return NULL;
 }
 
-/*
- * Fills `select` from the options. tally: where the selection counts calls; it belongs to the
- * caller.
- */
+/* Fills `select` from the options. The selection counts calls in `tally`. */
 static void plan_selection(struct select_options *select, struct select_tally *tally,
 			   const struct options *options)
 {
@@ -169,7 +166,7 @@ static int plan_format(struct tables_style *style, const struct options *options
 
 	style->format = tables_at(0);
 	style->words = options->words;
-	/* without --report, the screen is printed, in the format text */
+	/* without --report, the summary screen is printed, in the format text */
 	if (!options->format || !options->report)
 		return 0;
 	for (unsigned i = 0; (style->format = tables_at(i)) != NULL; i++) {
@@ -325,8 +322,8 @@ int report_plan_run(struct newest *newest, const struct trace_options *reading,
 }
 
 /*
- * Sets plan->paths. Without a file, a command of holdtrace reads the newest run in this directory;
- * holdtrace-postproc reads standard input.
+ * Sets plan->paths. If no file is named, a command of holdtrace reads the newest run in this
+ * directory, and holdtrace-postproc reads standard input.
  */
 static int plan_inputs(struct report_plan *plan, const struct options *options, struct error *err)
 {
@@ -355,8 +352,8 @@ static int plan_inputs(struct report_plan *plan, const struct options *options, 
 }
 
 /*
- * Sets the paths of one side of a comparison, which are `count` of the inputs: the newest run of a
- * directory, or the files themselves.
+ * Sets the paths of one side (old or new) of a comparison: the newest run of a directory if
+ * `inputs` has only that directory, else `inputs`.
  */
 static int plan_side(const char *const *inputs, size_t input_count, struct newest *newest,
 		     const struct trace_options *reading, const char ***found,

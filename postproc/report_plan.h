@@ -32,7 +32,7 @@ int plan_writer(const struct writer **writer, const struct options *options, str
 int plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,
 	      const struct options *options, struct error *err);
 
-/* Checks the selection before a trace is read. Returns the same values as select_create(). */
+/* Checks the filters before a trace is read. Returns the same values as select_create(). */
 int plan_check_selection(const struct select_options *options, struct error *err);
 
 /* Checks that the directory of -o exists. Returns 0, -ENOTDIR or the error of stat(2). */
@@ -58,9 +58,9 @@ struct report_plan {
 	 */
 	const struct newest_trace *guessed;
 	const char **found, **old_found;
-	/* the runs of the traces, if they were looked for: of `paths`, and of how.base */
+	/* set by sets_find(): the runs of the traces `paths` and how.base */
 	struct runs runs, old_runs;
-	/* the parts of the suggested next command before and after the name of the report */
+	/* the suggested next command: the text before and after the name of the report */
 	char *before, *behind;
 	struct source_style source;
 	char *here;			       /* the current directory */
@@ -70,8 +70,8 @@ struct report_plan {
 /*
  * Fills the plan, except for how.reading.trace, which console_plan() has set. screen: the writer of
  * the screen; if the options name no report, the report with the name of this writer is printed.
- * tally: where the selection counts calls; it belongs to the caller. Returns 0, -EINVAL (wrong
- * usage), or the error of looking for traces.
+ * The selection counts calls in `tally`, which belongs to the caller. Returns 0, -EINVAL (wrong
+ * usage), or the error of the search for traces.
  */
 int report_plan(struct report_plan *plan, const struct writer *screen, struct select_tally *tally,
 		const struct options *options, struct error *err);

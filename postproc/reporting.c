@@ -385,7 +385,7 @@ static int print(struct fold *fold, struct tables *tables, struct out *out, stru
 					    &style, out, err);
 			has_screen = true;
 		}
-	/* a screen reports missing data itself, so without tables print nothing else */
+	/* the screen says itself which data is missing, so if there are no tables, print no more */
 	if (rc || (!tables->count && has_screen))
 		return rc;
 	if (options->report.max_bytes)
@@ -416,12 +416,12 @@ static int finish(struct fold *fold, struct out *out, struct error *err)
 		tables_bound(&tables, by_of(fold), options->report.top);
 	if (options->limits && !has_flag(fold, FORMAT_PEOPLE))
 		tables_begin(&tables, TABLE_limits);
-	/* `tables` gets the tables of the requested reports, `others` those only for limits */
+	/* tables that are not printed, but that limits need, go to `others` */
 	for (unsigned i = 0; i < fold->choice->count; i++)
 		if (!is_screen(fold, i) && fold->choice->folds[i]->end)
 			fold->choice->folds[i]->end(fold->states[i],
 						    i < fold->choice->shown ? &tables : &others);
-	/* do not count the frames that were looked up for matching: they are not shown */
+	/* reset the counts of shown frames: the frames so far were only matched, not shown */
 	naming_restart(fold->run.naming);
 	rc = tables_failure(&tables, err);
 	if (rc == 0)
@@ -441,7 +441,7 @@ static int fold_begin(struct fold *fold, const struct reporting_options *options
 		      const char *const *paths, size_t count, struct reporting_result *result,
 		      struct error *err)
 {
-	bool has_findings = false; /* a fold shows them: as a screen, or in its tables */
+	bool has_findings = false; /* whether a fold shows findings, in a screen or a table */
 	int rc;
 
 	*result = (struct reporting_result){ 0 };
@@ -507,7 +507,7 @@ static bool can_skip(const char *const *paths, size_t count,
 	struct stat facts;
 
 	/*
-	 * the traces must be read again if these facts turn out to be insufficient, but a pipe
+	 * if facts about processes turn out to be insufficient, the traces are read again; a pipe
 	 * cannot be read again
 	 */
 	for (size_t i = 0; i < count; i++)

@@ -32,11 +32,11 @@ struct parallel {
 	/* Called in a worker after its last item; may be NULL. */
 	void (*end)(void *user);
 	/*
-	 * Called in the calling process with the output for an item, in any order. The output has
-	 * `length` bytes and a NUL, and may be modified.
+	 * Called in the process that called parallel_run(), with the output for an item, in any
+	 * order. The output has `length` bytes and a NUL, and may be modified.
 	 */
 	void (*take)(void *user, size_t item, enum parallel_end end, char *output, size_t length);
-	void *user, *take_user; /* for work() and end(), and for take() */
+	void *user, *take_user; /* user: for work() and end(); take_user: for take() */
 };
 
 /* A process that works on some of the items. Its output arrives in pieces. */
@@ -106,8 +106,8 @@ static bool read_worker(const struct parallel *parallel, struct parallel_worker 
 }
 
 /*
- * Starts a worker for each processor, and waits for them. Calls take() for no item of a worker that
- * was killed. Returns 0 or a negative errno.
+ * Starts a worker for each processor, and waits for the workers. If a worker is killed, take() is
+ * not called for its remaining items. Returns 0 or a negative errno.
  */
 static int parallel_run(const struct parallel *parallel, struct error *err)
 {
@@ -164,7 +164,7 @@ static void write_head(const struct newest_trace *head, const char *number, stru
 	out_char(out, '\n');
 }
 
-/* Writes a line for a file, or for each of its streams if it has several ranks. */
+/* Writes one line for a trace file, or a line for each of its streams if it has several ranks. */
 static enum parallel_end write_heads(void *user, size_t item, struct out *out)
 {
 	struct runs_search *search = user;
@@ -281,7 +281,7 @@ void runs_free(struct runs *runs)
 struct runs_work {
 	const struct runs *runs;
 	struct reporting_options how;
-	struct resolve *resolve; /* most runs have the same programs, so their files stay open */
+	struct resolve *resolve; /* keeps files open, because most runs have the same programs */
 	size_t read;
 };
 

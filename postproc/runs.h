@@ -3,8 +3,8 @@
 #define RUNS_H
 
 /*
- * A set of runs. Traces with the same run id are processes of one run. The file of a node (--node)
- * has the processes of several ranks, each of which counts as a run.
+ * A set of runs. Traces with the same run id are processes of one run. The trace file of a node
+ * (--node) has the processes of several ranks; each rank counts as a run.
  */
 
 #include "base/array.h"
@@ -33,9 +33,9 @@ struct runs {
 };
 
 /*
- * Finds the runs in these traces, from the first bytes of each. A path that is not a trace becomes
- * a run, so that reading it reports the error. `paths` must outlive `runs`. Returns 0 or a negative
- * errno.
+ * Groups traces into runs by the first bytes of each trace. A path that is not a trace becomes a
+ * run of its own, so that the attempt to read it reports the error. `paths` must outlive `runs`.
+ * Returns 0 or a negative errno.
  */
 int runs_find(struct runs *runs, const char *const *paths, size_t count,
 	      const struct trace_options *reading, struct error *err);
@@ -43,8 +43,8 @@ int runs_find(struct runs *runs, const char *const *paths, size_t count,
 void runs_free(struct runs *runs);
 
 /*
- * Writes the report on each run in a process of its own, and calls take() with the output. Damaged
- * runs end with PARALLEL_PART, those that cannot be read with PARALLEL_FAILED.
+ * Writes the report on each run in a worker process, and calls take() in this process with the
+ * output. `end` is PARALLEL_PART for a damaged run, and PARALLEL_FAILED for an unreadable one.
  */
 int runs_read(const struct runs *runs, const struct reporting_options *how,
 	      void (*take)(void *user, size_t run, enum parallel_end end, char *output,

@@ -14,26 +14,26 @@
 #include "postproc/print/screen.h"
 
 #define COLUMNS_MAX  32
-#define VALUES_BYTES (256u << 10) /* number of values that are sorted in memory, a byte each */
+#define VALUES_BYTES (256u << 10) /* values that are sorted in memory, each counted as a byte */
 
-/* Columns that are added to those of a table; numbers of other columns are 0 and more. */
+/* Numbers of the columns that are added to a table. The table's own columns have numbers from 0. */
 enum { RUNS = -4, MEDIAN, LARGEST, RUN };
 
-/* The joined rows of a table in several runs. */
+/* A row of the result: joins the rows of several runs that have the same key. */
 struct set_row {
 	enum table_id id;
 	const char *key; /* the texts and call sites of the row */
 	uint32_t number, runs;
-	/* the largest value of a run, and the first run with this value */
+	/* the largest and the median value of a run; worst: the first run with the largest value */
 	uint64_t largest, median;
 	size_t worst;
-	/* the value in the run that is being read; its number, from 1 */
+	/* the value in the run that is being read; run: number of this run, from 1 */
 	uint64_t value;
 	size_t run;
 	struct table_cell cells[];
 };
 
-/* A rank, and the row in which it waited longest. */
+/* A rank (process of a parallel job), and the row in which it waited longest. */
 struct set_rank {
 	uint64_t rank, duration_ns, wait_ns, longest_ns;
 	const char *job, *host;
@@ -51,11 +51,11 @@ struct set {
 	const char **names;	  /* indexed by run; NULL: not needed so far */
 	char *key;
 	size_t key_size;
-	ARRAY_OF(struct set_rank) ranks; /* at first all, later those that waited least */
+	ARRAY_OF(struct set_rank) ranks; /* all, or only those that waited least */
 	struct set_rank rank;		 /* the run that is being read */
 	/*
-	 * indexed by table: whether a run has it, whether it is incomplete in a run, and whether it
-	 * has rows but is only about one run
+	 * indexed by table. has: a run has the table; is_unknown: the table is incomplete in a run;
+	 * is_single: it has rows, but can only be printed for one run
 	 */
 	bool has[TABLE_ID_COUNT], is_unknown[TABLE_ID_COUNT], is_single[TABLE_ID_COUNT];
 	/* sums over the runs that were read */
@@ -64,7 +64,7 @@ struct set {
 
 /* ---- columns ---- */
 
-/* Returns the column by whose value runs are compared. */
+/* Returns the column with the value by which runs are compared. */
 static int value_column(const struct set *set, enum table_id id)
 {
 	struct table_facts facts = table_facts(id);
@@ -93,7 +93,7 @@ static enum set_join join_of(enum table_id id, const struct table_column *column
 	bool is_key =
 		!is_limits || !strcmp(column->name, "limit") || !strcmp(column->name, "result");
 
-	/* the object of a wait may be a child with its pid, so it does not tell rows apart */
+	/* no key: the object of a wait may be a child process, whose pid differs between runs */
 	if (kind & KEYS && is_key && strcmp(column->name, "object") != 0)
 		return SET_KEY;
 	if (kind & (KEYS | BIT(NOTE)) || (is_limits && kind & (BIT(AMOUNT) | BIT(ERROR))))
@@ -123,7 +123,7 @@ static void read_cell(struct set *set, enum table_kind kind, const char *text,
 	if (shape == SHAPE_BACKTRACE) {
 		struct table_branch *branch;
 		uint32_t count = 0;
-		/* read a call site, as put_site() of tables_lines.c wrote it */
+		/* parse a call site that put_site() of tables_lines.c has written */
 		char *copy = set_text(set, text), *lines = strchr(copy, '\3');
 
 		if (lines)
@@ -157,7 +157,7 @@ static void read_cell(struct set *set, enum table_kind kind, const char *text,
 	}
 }
 
-/* A sum of squares or of weighted numbers is a double in place of the cell's number. */
+/* A sum of squares or of weighted numbers is a double, stored in the bytes of cell->number. */
 static double real_of(const struct table_cell *cell)
 {
 	double real;
@@ -171,7 +171,7 @@ static void set_real(struct table_cell *cell, double real)
 	memcpy(&cell->number, &real, sizeof(real));
 }
 
-/* Joins the cell with that of the row. is_worst: the row's value in this run is the largest. */
+/* Adds a run's cell (text) to the row's cell. is_worst: the run has the row's largest value. */
 static void join_cell(struct set *set, enum set_join join, enum table_kind kind, const char *text,
 		      bool is_worst, struct table_cell *cell)
 {
@@ -209,7 +209,7 @@ static bool is_row(const void *item, const void *key)
 	return !strcmp(((const struct set_row *)item)->key, key);
 }
 
-/* Returns the row with these texts and call sites, which it makes if necessary. */
+/* Returns the row with these texts and call sites. Adds the row if there is none. */
 static struct set_row *row_of(struct set *set, enum table_id id, const struct table_facts *facts,
 			      char *const *texts, size_t length)
 {
@@ -223,7 +223,7 @@ static struct set_row *row_of(struct set *set, enum table_id id, const struct ta
 	}
 	used += (size_t)snprintf(set->key, size, "%u", (unsigned)id);
 	for (unsigned i = 0; i < facts->column_count; i++) {
-		/* lines for people may differ: they have numbers of lines */
+		/* ignore the part after \3: its line numbers may differ between runs */
 		size_t part = strcspn(texts[i], "\3");
 
 		if (join_of(id, &facts->columns[i]) != SET_KEY)
@@ -273,7 +273,7 @@ static void take_row(struct set *set, enum table_id id, size_t run, char *line)
 		row->value = value;
 	for (unsigned i = 0; i < facts.column_count; i++) {
 		enum set_join join = join_of(id, &facts.columns[i]);
-		/* of several runs, the first one decides what is shown */
+		/* of several runs with the largest value, the first one decides what is shown */
 		bool is_worst = row->worst == SIZE_MAX || row->value > row->largest ||
 				(row->value == row->largest && run < row->worst);
 
@@ -327,7 +327,7 @@ static bool take_facts(struct set *set, size_t run, char *line)
 	return true;
 }
 
-/* Reads the line before the rows of a table. Returns its number. */
+/* Reads the line before the rows of a table. Returns the table's number. */
 static enum table_id take_table(struct set *set, char *line)
 {
 	const char kind = *line;
@@ -376,8 +376,8 @@ static void take_run(void *user, size_t run, enum parallel_end end, char *output
 	set->touched.count = 0;
 	if (has_rank) {
 		/*
-		 * keep the rank, or only as many as are shown, so that memory does not grow with
-		 * the ranks
+		 * keep only as many ranks as are shown, so that memory does not grow with their
+		 * number
 		 */
 		size_t most = set->options->top;
 
@@ -464,9 +464,9 @@ static void keep_columns(struct table *table, const struct table_column *columns
 }
 
 /*
- * Sets the columns of the table: those of a table about one run and, before the last call site,
- * those about the runs. map: receives the column of the runs for each of them. Returns their
- * number.
+ * Sets the columns of the table: the columns of a table about one run and, before the last call
+ * site, the added ones (RUNS to RUN). map: receives, for each column, its number in a run's table,
+ * or RUNS to RUN. Returns the number of columns.
  */
 static size_t plan_columns(const struct set *set, struct table *table, int map[COLUMNS_MAX])
 {
@@ -474,7 +474,7 @@ static size_t plan_columns(const struct set *set, struct table *table, int map[C
 	unsigned count = table->facts.column_count, used = 0;
 	enum table_id id = table->id;
 	enum table_kind kind = table->facts.columns[value_column(set, id)].kind;
-	/* the values of single runs cannot be added up */
+	/* choose a kind without sums: medians and largest values cannot be added up */
 	enum table_kind value = kind == TABLE_AMOUNT || kind == TABLE_CHANGE ? TABLE_PART
 				: kind == TABLE_COUNT			     ? TABLE_PART_COUNT
 				: kind == TABLE_BYTES			     ? TABLE_SIZE
@@ -518,7 +518,7 @@ static void put_name(const struct set *set, struct table *table, struct table_ce
 		table_text(table, cell, path);
 }
 
-/* Sets a cell to a value of one run, in the unit of the row. */
+/* Sets a cell to a value of one run, in the unit (bytes, ns or objects) of `like`. */
 static void put_value(struct table_cell *cell, uint64_t value, const struct table_cell *like)
 {
 	table_amount(cell, value, like->has_bytes);
@@ -590,7 +590,7 @@ static void put_ranks(struct set *set, struct tables *tables)
 	}
 }
 
-/* Adds the rows of a table, of limits those that are broken first. limits: may be NULL. */
+/* Adds the rows of a table. Broken limits come before other limits. limits: may be NULL. */
 static void put_table(struct set *set, struct tables *tables, enum table_id id,
 		      const struct limits *limits, struct reporting_result *result)
 {
@@ -620,7 +620,7 @@ static void put_table(struct set *set, struct tables *tables, enum table_id id,
 		/* add a row for each limit, because runs that could not be read may break it */
 		for (size_t i = 0; i < limits->count; i++) {
 			const struct limit *limit = &limits->items[i];
-			/* the columns about the runs follow those that are set here */
+			/* the added columns (RUNS to RUN) follow the columns that are set here */
 			struct table_cell *row = table_add(table);
 
 			table_format(table, CELL(row, limits, limit), "%.*s", (int)limit->length,
@@ -637,7 +637,7 @@ static void put_table(struct set *set, struct tables *tables, enum table_id id,
 
 /* ---- the difference between two sets ---- */
 
-/* The error of the mean amount of a run. A call site without a sample may have existed. */
+/* Returns the error of a call site's mean amount. row NULL: it had no samples, but maybe blocks. */
 static double mean_error(const struct set *set, const struct set_row *row)
 {
 	double error = row ? sqrt(real_of(CELL(row->cells, diff, change_error)))
@@ -648,14 +648,14 @@ static double mean_error(const struct set *set, const struct set_row *row)
 	return set->read ? error / (double)set->read : 0;
 }
 
-/* Adds a row for a call site. row: of both sets, NULL if none of its runs has it; new first. */
+/* Adds a row for a call site. row: its rows in the new set and the old set; NULL: it has none. */
 static void put_change(const struct set *sets, struct table *table, const struct set_row *row[2],
 		       size_t *left_out)
 {
 	const struct set_row *shown = row[0] ? row[0] : row[1];
 	const struct set *largest = row[0] ? &sets[0] : &sets[1];
 	const struct table_cell *like = CELL(shown->cells, diff, change);
-	/* of the other classes, all objects are recorded */
+	/* only memory is sampled; all objects of other classes are recorded */
 	bool is_memory = !strcmp(shown->cells[0].text, "memory");
 	double errors[2] = { is_memory ? mean_error(&sets[0], row[0]) : 0,
 			     is_memory ? mean_error(&sets[1], row[1]) : 0 };
@@ -798,7 +798,7 @@ static int print_set(const struct report_plan *plan, struct set *sets, struct ou
 	run.summary->sample = sets[0].sample > sets[1].sample ? sets[0].sample : sets[1].sample;
 	run.summary->unread = result->reading.unread;
 	for (unsigned id = 0; !choice->wants_base && id < TABLE_ID_COUNT; id++)
-		/* the other tables are for limits */
+		/* skip tables that were read only for limits */
 		if (is_asked(choice, id) && sets[0].has[id] && id != TABLE_ranks)
 			put_table(&sets[0], &tables, id, plan->how.limits, result);
 	if (choice->wants_base)

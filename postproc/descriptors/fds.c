@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on descriptors: how many each call site opened and left open, the maximum number open
- * at a time, each descriptor open at the end, inherited descriptors, and descriptors that were
- * closed twice or used after close().
+ * The report on descriptors: how many each call site opened and left open, the maximum number that
+ * was open at a time, the descriptors open at the end, inherited descriptors, and descriptors that
+ * were closed twice or used after close().
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 #include "postproc/totals/descriptors.h"
 #include "postproc/report/report.h"
 
-/* a call site is listed if it had this many descriptors open at a time, even if all were closed */
+/* a call site that closed all its descriptors is listed if it had this many open at a time */
 #define MANY 8u
 
-struct entry { /* sums of a call site, in a process or in the run */
+struct entry { /* sums of a call site, in one process or in the whole run */
 	const char *kind;
 	/* target of the oldest open descriptor or, if none is open, of the first descriptor */
 	const char *example;
@@ -23,7 +23,7 @@ struct entry { /* sums of a call site, in a process or in the run */
 	uint64_t age_ns; /* age of the oldest open descriptor */
 	/*
 	 * processes: number of processes in which the call site had descriptors; last: number of
-	 * the process that was counted last
+	 * the process that was added to `processes` last
 	 */
 	uint32_t processes, last;
 };
@@ -48,8 +48,8 @@ struct inherited {
 	uint64_t number;
 	const char *kind, *what;
 	/*
-	 * processes: number of processes that inherited the descriptor; open: number of these
-	 * processes in which it was open at the end
+	 * processes: number of processes that inherited the descriptor; open: in how many of them
+	 * the descriptor was open at the end
 	 */
 	uint64_t processes, open;
 };
@@ -59,9 +59,9 @@ struct fds_state {
 	struct tally *tally;
 	struct descriptors descriptors;
 	struct pool pool;
-	/* call site of the current event, if the event opened a descriptor; else 0 */
+	/* call site of the current event if the event opened a descriptor, otherwise 0 */
 	uint32_t acquired_site;
-	uint64_t acquired_index; /* index of that event */
+	uint64_t acquired_index; /* index of the event that set acquired_site */
 	struct total total;	 /* counts of the current process */
 	ARRAY_OF(struct total) totals;
 	ARRAY_OF(struct rest) rests;
@@ -200,7 +200,7 @@ static uint64_t age_of(const struct fds_state *state, uint64_t opened_ns)
 	return end_ns > opened_ns ? end_ns - opened_ns : 0;
 }
 
-/* For each site, chooses the oldest descriptor that is still open as the example. */
+/* Sets the example of each call site to its oldest descriptor that is still open. */
 static void look_at_places(struct fds_state *state)
 {
 	struct ledger_held held;
@@ -216,8 +216,8 @@ static void look_at_places(struct fds_state *state)
 		entry = tally_entry(state->tally, held.site);
 		descriptor = descriptors_find(&state->descriptors, held.object);
 		/*
-		 * the ledger still has the call that opened the inherited descriptor: an earlier
-		 * program of this process made that call
+		 * if an earlier program of this process opened the inherited descriptor, the ledger
+		 * still has the call: use this call
 		 */
 		if (descriptor && descriptor->is_inherited) {
 			descriptor->is_inherited = false;
@@ -244,8 +244,8 @@ static void fds_process(void *user)
 
 	look_at_places(state);
 	/*
-	 * if the process executed another program, mark the descriptors that the executed program
-	 * inherited (those without FD_CLOEXEC) as closed, because they are counted for that program
+	 * if the process executed another program, mark the descriptors that this program inherits
+	 * (those without FD_CLOEXEC) as closed: they are counted for the new program
 	 */
 	for (size_t at = 0; ledger_passed(state->run->ledger, &at, &held);) {
 		struct descriptor *descriptor = descriptors_find(&state->descriptors, held.object);
@@ -352,8 +352,8 @@ static void put_total(struct fds_state *state, struct table *table, const struct
 	table_number(CELL(row, fd_peaks, peak), total->most);
 	table_number(CELL(row, fd_peaks, time), report_time(state->run, total->most_ns));
 	/*
-	 * the child of a fork does not record which descriptors it has inherited, so 0 means
-	 * unknown and is not printed
+	 * table_count() does not print 0: after a fork, the number of inherited descriptors is
+	 * unknown, because the child does not record them
 	 */
 	table_count(CELL(row, fd_peaks, inherited), total->inherited);
 	table_number(CELL(row, fd_peaks, opened), total->opened);

@@ -13,8 +13,8 @@
 #include "base/spill_file.h"
 
 /*
- * CALLS_MAX: maximum memory for the calls of all groups together, in bytes. CHUNK_MIN, CHUNK_MAX:
- * lower and upper limit of the memory for the calls of one group.
+ * CALLS_MAX: memory that the calls of all groups together may use, in bytes. CHUNK_MIN, CHUNK_MAX:
+ * limits of the share of one group.
  */
 #define CALLS_MAX (32u << 20)
 #define CHUNK_MIN 256u
@@ -31,9 +31,9 @@ struct compress {
 /* ---- calls in memory and in the file ---- */
 
 /*
- * The end of a chunk in the file. A chunk consists of calls of one group, their size, and the
- * offset at which the group's previous chunk ends. So a group's chunks can be read from the newest
- * to the oldest.
+ * The last bytes of a chunk in the file. A chunk has calls of one group, then this struct. `older`
+ * is the offset at which the group's previous chunk ends (0: there is none), so the chunks of a
+ * group can be read from the newest to the oldest. `size` is the size of the calls in bytes.
  */
 struct link {
 	uint64_t older;
@@ -219,7 +219,7 @@ int compress_each(const struct compress *compress, const struct compress_group *
 	struct links links = { 0 };
 	int rc = 0;
 
-	/* find the group's chunks in the file, the newest first */
+	/* find all chunks of the group in the file, from the newest to the oldest */
 	while (rc == 0 && link.older) {
 		uint64_t end = link.older - sizeof(link);
 
@@ -262,7 +262,7 @@ size_t kept_size(const struct event *event, bool with_arguments)
 	return size;
 }
 
-/* After the struct, writes the texts of the arguments: name, NUL, value, NUL ... */
+/* Writes the struct, and after it the texts of the arguments: name, NUL, value, NUL ... */
 void kept_put(unsigned char *bytes, const struct event *event, bool with_arguments)
 {
 	const struct kept_call kept = {

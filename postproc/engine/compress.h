@@ -4,9 +4,9 @@
 
 /*
  * Groups calls by backtrace. Pass each call to compress_event(), then call compress_finish() once
- * to sort the groups. The output lists every call, but memory grows only with the number of groups:
- * the newest calls of each group stay in memory, the others go to a temporary file in $TMPDIR or
- * /tmp.
+ * to sort the groups. The output lists every call, but memory use grows only with the number of
+ * groups: the newest calls of each group are in memory, its older calls in a temporary file in
+ * $TMPDIR or /tmp.
  */
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@
  * they may contain pointers into the memory of the trace.
  */
 
-/* The number of bytes that kept_put() writes for this event. */
+/* Returns the number of bytes that kept_put() writes for this event. */
 size_t kept_size(const struct event *event, bool with_arguments);
 
 /* Writes the call. bytes: kept_size() bytes of space, with any alignment. */
@@ -34,7 +34,7 @@ void kept_get(const unsigned char *bytes, struct kept_call *kept, size_t *size);
 
 struct compress;
 
-/* Order of the groups: the argument of --by with -c. */
+/* Order of the groups, which --by chooses when -c groups calls. */
 enum sort_order {
 	SORT_SIZE,     /* largest groups first */
 	SORT_SIZE_ASC, /* smallest groups first: sp-rtrace's default */
@@ -44,8 +44,8 @@ enum sort_order {
 };
 
 /*
- * The calls of a group, in the order of the trace. The newest calls are in memory (some kilobytes
- * at most), the others in the temporary file.
+ * The calls of a group, in the order of the trace. The newest calls (a few kilobytes at most) are
+ * in memory, the older calls in the temporary file.
  */
 struct spill_buffer {
 	unsigned char *bytes; /* the newest calls, as kept_put() writes them */
@@ -55,8 +55,8 @@ struct spill_buffer {
 };
 
 /*
- * Calls with the same backtrace. Groups of equal size or count stay in the order of their first
- * calls.
+ * Calls with the same backtrace. Sorting leaves groups of equal size or count in the order of their
+ * first calls.
  */
 struct compress_group {
 	const struct backtrace *backtrace; /* NULL: the calls have no backtrace */

@@ -11,19 +11,19 @@ struct engine {
 	const struct engine_options *options;
 	const struct engine_listener *listener;
 	struct engine_result *result;
-	/* the following members belong to the trace that is being read */
+	/* the following members are for the trace that is being read */
 	struct trace *trace;
 	struct select *select;
-	/* first process of the run that was read last; has_tails false: no run was read yet */
+	/* first process of the latest run; has_tails is false if no run was read yet */
 	struct trace_process first;
-	/* the EVENT_STREAM to pass to the listener's begin(); process NULL: no stream has begun */
+	/* the EVENT_STREAM for the listener's begin(); process NULL: no stream has begun */
 	struct event stream;
 	bool is_begun;
 };
 
 /*
- * Returns the first of two errors: rc, or later_rc if rc is 0. In the second case, copies `later`
- * to `err`.
+ * Returns `rc` if it is an error. Otherwise returns `later_rc` and, if that is an error, copies
+ * `later` to `err`.
  */
 static int first_of(int rc, int later_rc, const struct error *later, struct error *err)
 {
@@ -43,13 +43,13 @@ static int begin_stream(struct engine *engine, struct error *err)
 	return engine->listener->begin(engine->listener->user, &engine->stream, err);
 }
 
-/* Ends the stream. rc: result of reading the stream. */
+/* Ends the stream. rc: the result of reading it. Returns the first error. */
 static int end_stream(struct engine *engine, int rc, struct error *err)
 {
 	struct error later = { 0 };
 	int end;
 
-	/* a stream without events also gets a begin() and an end() */
+	/* call begin() and end() even for a stream without events */
 	if (rc == 0 && !engine->is_begun && engine->stream.process &&
 	    select_has_process(engine->select))
 		rc = begin_stream(engine, err);
@@ -68,7 +68,7 @@ static int on_event(struct engine *engine, const struct event *event, struct err
 
 	/*
 	 * if a new run begins, store its first process: all times of the run are relative to the
-	 * start of this process, even if it is not selected
+	 * start of this process, even if the process is not selected
 	 */
 	if (event->kind == EVENT_PROCESS && process->has_tails &&
 	    (!engine->first.has_tails ||
@@ -96,8 +96,8 @@ static int on_event(struct engine *engine, const struct event *event, struct err
 }
 
 /*
- * Reads all events. If the selection keeps all calls, as it usually does, calls go directly to the
- * listener.
+ * Reads all events. If the selection keeps all calls, which is the usual case, passes calls
+ * directly to the listener.
  */
 static int read_events(struct engine *engine, struct error *err)
 {
@@ -145,7 +145,7 @@ static int read_streams(struct engine *engine, struct error *err)
 	return first_of(rc, closed, &later, err);
 }
 
-/* Opens and reads one file, or merges several files into one trace and reads this trace. */
+/* Opens and reads a file or, with is_merged, several files as one trace. */
 static int read_paths(struct engine *engine, const char *const *paths, size_t count,
 		      struct error *err)
 {

@@ -4,7 +4,7 @@
 
 /*
  * The only loop over events: reads traces, applies the selection, and passes the remaining events
- * to a listener, stream by stream. There are two listeners: pass.h prints streams, and reporting.h
+ * to a listener, stream by stream. Two listeners exist: pass.h prints streams, and reporting.h
  * makes reports on a run.
  */
 
@@ -23,19 +23,19 @@ struct engine_listener {
 	int (*open)(void *user, const struct trace *trace, const char *path, struct error *err);
 	/*
 	 * A stream of a selected process begins. event: the stream's EVENT_STREAM, which the engine
-	 * delays until the process is known. A merged trace is one stream.
+	 * passes on only when the process is known. A merged trace is one stream.
 	 */
 	int (*begin)(void *user, const struct event *event, struct error *err);
 	/*
-	 * A selected event of the stream. In a merged trace this includes every EVENT_STREAM after
-	 * the first one.
+	 * Called for each selected event of the stream. In a merged trace, this includes every
+	 * EVENT_STREAM after the first one.
 	 */
 	int (*event)(void *user, const struct event *event, struct error *err);
-	/* The stream has ended. Called once for each call of begin(), even after errors. */
+	/* The stream has ended. The engine calls this once for each begin(), even after errors. */
 	int (*end)(void *user, struct error *err);
 	/*
-	 * All streams of the trace have ended. Called once for each open() that returned 0. May be
-	 * NULL.
+	 * All streams of the trace have ended. The engine calls this once for each open() that
+	 * returned 0. May be NULL.
 	 */
 	int (*close)(void *user, const struct trace *trace, struct error *err);
 };
@@ -45,11 +45,11 @@ struct engine_options {
 	struct select_options select;
 	/* merge all inputs into one trace */
 	bool is_merged;
-	/* a signal handler may set *stop: the result then covers the events read so far */
+	/* if a signal handler sets *stop, reading ends: the result covers the events read so far */
 	const volatile sig_atomic_t *stop;
 	/*
-	 * Called after a trace was read to its end, or after reading was stopped. user: the member
-	 * trace.user. May be NULL.
+	 * The engine calls this after it has read a trace to its end, or was stopped. user: the
+	 * member trace.user. May be NULL.
 	 */
 	void (*read)(void *user, const char *path, const struct trace *trace);
 };
@@ -62,10 +62,10 @@ struct engine_result {
 };
 
 /*
- * Reads all traces one after the other, and adds their facts to `result`. The listener also
- * receives the events that precede an error. If there are several traces, trace.failed() reports a
- * trace that cannot be read, and reading goes on with the next trace. Returns 0, -EINTR if reading
- * was stopped, or another negative errno.
+ * Reads all traces one after the other, and updates `result`. The listener also receives the events
+ * that precede an error. If one of several traces cannot be read, calls trace.failed() and
+ * continues with the next trace. Returns 0, -EINTR if reading was stopped, or another negative
+ * errno.
  */
 int engine_read(const char *const *paths, size_t count, const struct engine_options *options,
 		const struct engine_listener *listener, struct engine_result *result,

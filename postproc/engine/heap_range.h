@@ -3,8 +3,8 @@
 #define ENGINE_HEAP_RANGE_H
 
 /*
- * The lowest and the highest address of the blocks in a trace, for two lines of the heap statistics
- * in sp-rtrace text.
+ * The lowest and the highest address of a trace's memory blocks. The heap statistics in sp-rtrace
+ * text have a line for each.
  */
 
 #include "trace/event.h"
@@ -17,7 +17,7 @@ static inline void heap_range_event(struct heap_range *range, const struct event
 {
 	if (!event_is_alloc(event))
 		return;
-	/* descriptors and locks are not blocks; the objects of an unknown class may be blocks */
+	/* descriptors and locks are not memory blocks; objects of an unknown class may be */
 	if (event->resource->known != RESOURCE_MEMORY && event->resource->known != RESOURCE_NONE)
 		return;
 	if (range->lowest == 0 || event->object < range->lowest)

@@ -13,16 +13,15 @@ struct fold {
 	const struct pass_options *options;
 	const struct trace *trace;
 	/*
-	 * the following members belong to the stream that is being printed: a file may have several
-	 * streams
+	 * the following members are for the stream that is being printed; a file may have several
 	 */
 	struct heap_range heap;
 	struct leaks *leaks;
 	struct compress *compress;
 	/*
-	 * whether calls are stored until the stream ends (is_reordered), because their contexts are
-	 * not known earlier. The stored calls are then printed in the order of sp-rtrace's tools:
-	 * calls from a text file by time and index, calls from packets in the order of the stream.
+	 * whether calls are stored until the stream ends (is_reordered), when their contexts are
+	 * known. The stored calls are then printed in the order of sp-rtrace's tools: calls from a
+	 * text file by time and index, calls from packets in the order of the stream
 	 */
 	bool is_sorting;
 	struct spill_sort sort;
@@ -100,8 +99,8 @@ static int tell_held_back(struct fold *fold, struct error *err)
 }
 
 /*
- * Finishes the views (leaks, groups of calls). If both were requested, the calls of the leaks are
- * grouped.
+ * Finishes the views (leaks, groups of calls). If leaks and groups were both requested, groups the
+ * calls that acquired the leaks.
  */
 static int fold_finish_views(struct fold *fold, struct error *err)
 {
@@ -192,7 +191,7 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	if (!event_is_call(event))
 		return fold_write(fold, event, err);
 	heap_range_event(&fold->heap, event);
-	/* the views need calls from packets in the order of the stream: pass these on at once */
+	/* pass on calls from packets at once: the views need them in the order of the stream */
 	if (!fold->is_sorting || (!event->process->is_text && (fold->leaks || fold->compress)))
 		return tell_call(fold, event, err);
 
@@ -201,7 +200,7 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	uint64_t index = event->index < UINT32_MAX ? event->index : UINT32_MAX;
 
 	/*
-	 * the key is 0 for calls from packets, so these calls keep the order of the stream; the
+	 * calls from packets get the key 0, so sorting leaves them in the order of the stream: the
 	 * times of neighbouring packets of a thread may be out of order by some ns
 	 */
 	if (event->process->is_text)

@@ -3,8 +3,8 @@
 #define ENGINE_PASS_H
 
 /*
- * Prints streams: a listener of the engine that passes events to the views (leaks, groups of calls)
- * and to a writer.
+ * Prints streams: passes the events of the engine to the views (leaks, groups of calls) and to the
+ * writer of an output format.
  */
 
 #include "base/error.h"
@@ -21,7 +21,7 @@ struct pass_options {
 	bool remove_arguments; /* print calls without arguments */
 	bool is_reordered;     /* print calls in the order of sp-rtrace's tools */
 	bool force;
-	const char *words; /* the words after the format's name and its colon; NULL: none */
+	const char *words; /* the words after the format's name and a colon; NULL: none */
 	struct output *output;
 };
 

@@ -17,9 +17,7 @@
 #include "hook_table.h"
 #include "notes.h"
 
-/*
- * A list of shell patterns such as "malloc,c?lloc,*memalign". A text matches if any pattern does.
- */
+/* A list of shell patterns such as "malloc,c?lloc,*memalign". A text must match one of them. */
 struct globs {
 	char **items;
 	size_t count, capacity;
@@ -36,7 +34,7 @@ struct code_range {
 
 enum answer { ANSWER_UNKNOWN, ANSWER_NO, ANSWER_YES };
 
-/* State of --function. The result for each function is cached. */
+/* State of the filter --function. Whether a function matches is cached. */
 struct select_function {
 	struct globs globs;
 	ARRAY_OF(uint8_t) known; /* enum answer, indexed by id of the function */
@@ -49,8 +47,8 @@ struct module_range {
 };
 
 /*
- * State of --module: which backtraces have a frame in a matching module. The result for each
- * backtrace is cached.
+ * State of the filter --module, which selects calls whose backtrace has a frame in a matching
+ * module. Whether a backtrace matches is cached.
  */
 struct select_module {
 	struct globs globs;
@@ -65,7 +63,7 @@ struct named_thread {
 	bool is_wanted;
 };
 
-/* State of --thread: a tid, or patterns for the names of threads. */
+/* State of the filter --thread: a tid, or patterns for the names of threads. */
 struct select_thread {
 	bool has_id;
 	uint32_t id;
@@ -76,19 +74,20 @@ struct select_thread {
 	bool is_process;
 };
 
-/* State of --size: A, A..B, A.. or ..B, with k, M, G for powers of 1024. */
+/* State of the filter --size: A, A..B, A.. or ..B, with k, M, G, T for powers of 1024. */
 struct select_size {
 	bool is_set;
 	uint64_t from, to;
 };
 
 /*
- * The live objects that selected calls acquired. Their releases are selected, too. Memory grows
- * with the number of objects that are live at one time.
+ * The live objects that selected calls acquired, whose releases are selected, too. Memory use grows
+ * with the number of objects that are live at the same time.
  */
 struct select_held {
 	ARRAY_OF(struct ledger *) ledgers; /* one ledger for each process */
-	struct map by_section;		   /* key: section; value: index + 1 in `ledgers` */
+	struct map
+		by_section; /* key: section (number of the stream); value: index + 1 in `ledgers` */
 	struct ledger *current;
 	uint32_t section; /* section of the process whose ledger is `current` */
 };
@@ -99,11 +98,11 @@ struct select {
 	const struct trace_process *process;
 	struct select_options options;
 	struct indices indices;
-	bool leaves_out; /* the listed calls are removed instead of selected */
+	bool leaves_out; /* the calls in `indices` are removed instead of selected */
 	struct globs classes;
 	uint64_t mask; /* mask of classes (bit 0 is class 1), if they are not given by name */
 	uint64_t pid;  /* pid of the selected process, if it is not given by name */
-	char *module; /* module patterns of --module=PATTERNS:START+SIZE; NULL: no range is given */
+	char *module;  /* PATTERNS of --module=PATTERNS:START+SIZE; NULL: no range is given */
 	uint64_t start, size;
 	/* the range START+SIZE in each matching mapping */
 	ARRAY_OF(struct code_range) ranges;
@@ -169,7 +168,7 @@ static bool thread_equal(const void *item, const void *key)
 
 /*
  * Finds a thread by its pthread_t: a call of pthread_setname_np() has the pthread_t of the thread
- * that gets the name, but not the tid.
+ * that gets the name, but not its tid.
  */
 static struct named_thread *find_thread(const struct select_thread *part, const struct event *event,
 					uint64_t pthread, uint64_t *hash)
@@ -214,7 +213,7 @@ static bool select_thread_asks(struct select_thread *part, const struct event *e
 	if (part->has_id)
 		return event->thread == part->id;
 	thread = find_thread(part, event, event->pthread, &hash);
-	/* If the tid differs, the named thread has ended and this thread reuses its pthread_t. */
+	/* if the tid differs, the named thread has ended, and this thread has the same pthread_t */
 	if (!thread || (thread->id && thread->id != event->thread)) {
 		const char *name = event->process->name ? event->process->name : "";
 		const char *slash = strrchr(name, '/');
@@ -261,8 +260,8 @@ static bool select_module_asks(struct select_module *part, const struct event *e
 		return *known == ANSWER_YES;
 	*known = ANSWER_NO;
 	/*
-	 * subtract 1, because if a function ends with a call, the return address is the first byte
-	 * after the function
+	 * look up the byte before each return address: if a function ends with a call, the return
+	 * address is the first byte after the function
 	 */
 	for (const struct trace_node *at = event->backtrace->node; at->count && *known == ANSWER_NO;
 	     at = at->caller)
@@ -396,7 +395,7 @@ int select_create(struct select **result, const struct select_options *options, 
 		select->pid = strtoull(options->process, NULL, 10);
 	else
 		globs_parse(&select->programs, options->process);
-	/* compare with names first: "fd" is the name of a class, but also a hexadecimal number */
+	/* try names of classes first: "fd" is a class, but also a hexadecimal mask */
 	for (size_t i = 1; i < RESOURCE_COUNT && !is_name; i++)
 		is_name = !strcmp(resource_table[i].type, options->classes);
 	if (!is_name)
@@ -448,8 +447,8 @@ static bool same_frames(const void *item, const void *key)
 }
 
 /*
- * Cuts a backtrace to as many innermost frames as --backtrace says. Backtraces that are equal after
- * cutting share one copy, so that their calls form one group.
+ * Cuts a backtrace to its innermost frames, as many as --backtrace says. Backtraces that are equal
+ * after this share one copy, so that their calls form one group.
  */
 static const struct backtrace *cut(struct select *select, const struct backtrace *whole)
 {
@@ -523,8 +522,8 @@ static bool wants_index(const struct select *select, uint64_t index)
 }
 
 /*
- * Whether the call itself matches the filters. Tries the cheapest filter first. Whether the call
- * releases a selected object is not considered.
+ * Whether the call itself matches the filters; matches_by_object() also selects calls that release
+ * selected objects. Tries the cheapest filter first.
  */
 static bool matches(struct select *select, const struct event *call)
 {
@@ -556,8 +555,8 @@ static bool matches(struct select *select, const struct event *call)
 }
 
 /*
- * Whether the call matches the filters or releases an object that a selected call acquired. Updates
- * the list of objects that selected calls acquired.
+ * Whether the call matches the filters, or releases an object that a selected call acquired.
+ * Updates the ledger of these objects.
  */
 static bool matches_by_object(struct select *select, const struct event *call)
 {
@@ -575,8 +574,8 @@ static bool matches_by_object(struct select *select, const struct event *call)
 	} else if (event_is_alloc(call) && !(call->resource->flags & 1) &&
 		   ledger_releases(ledger, call)) {
 		/*
-		 * an unselected call acquired an object at the address of a selected object: the
-		 * release of the selected object was not recorded, so release the object now
+		 * an unselected call acquired an object at the address of a selected object. So the
+		 * selected object was released without a record: remove it from the ledger
 		 */
 		struct event loss = *call;
 
@@ -608,9 +607,7 @@ static bool select_call(struct select *select, const struct event **event)
 		select->event.backtrace = *known;
 		*event = &select->event;
 	}
-	/*
-	 * select all notes, because they are facts about the process, whichever calls are selected
-	 */
+	/* select all notes: they are facts about the process, whichever calls are selected */
 	if ((*event)->kind == EVENT_NOTE && select->options.is_whole)
 		return true;
 	if (wants_class(select, (*event)->resource) && wants_index(select, (*event)->index))
@@ -629,7 +626,7 @@ bool select_event(struct select *select, const struct event **event)
 	if (select->options.process) {
 		/*
 		 * decide whether the process of the stream is selected. The PINF packet or the
-		 * header of a text names the process; a stream that has neither is not selected.
+		 * header of a text names the process; a stream without them is not selected.
 		 */
 		const struct trace_process *process = (*event)->process;
 
@@ -667,8 +664,8 @@ bool select_event(struct select *select, const struct event **event)
 			range->to = mapping->to;
 			range->is_wanted = select_module_matches(&part->globs, mapping->path);
 			/*
-			 * discard the cached results: another module may have been mapped at these
-			 * addresses before
+			 * discard the cached results: before, another module may have been mapped
+			 * at these addresses
 			 */
 			part->known.count = 0;
 		}
@@ -691,8 +688,8 @@ bool select_keeps_calls(const struct select *select)
 	const struct select_tally *tally = select->options.tally;
 
 	/*
-	 * with filters, select_event() must count the calls even if the selection itself removes
-	 * none, because the reader applies --since and --until
+	 * if there are filters, select_event() must count the calls even if it removes none: the
+	 * reader of traces applies the filters --since and --until
 	 */
 	return select->keeps_calls && !(tally && tally->filters);
 }

@@ -4,15 +4,15 @@
 
 /*
  * Selects calls by process, thread, function, class, context, index, size or call site, and cuts
- * backtraces. The selection is applied to each event before a view or writer receives it.
+ * backtraces. The engine applies the selection to each event before a view or writer receives it.
  *
  * A release (free, close, unlock) is kept if its acquisition was kept, even if another thread or
  * function released the object; otherwise the object would seem never to be released. A release is
- * also kept if it matches the filters itself; it never matches --size, because a release has no
+ * also kept if it matches the filters itself, but it never matches --size, because a release has no
  * size. The filter for classes does not need this rule, because acquisition and release have the
- * same class. A list of indices selects exactly the listed calls. The reader removes calls outside
- * a span of time (struct trace_options) before the selection, as if the recording had begun and
- * ended there.
+ * same class. A list of indices selects exactly the listed calls. Before the selection, the reader
+ * of traces removes calls outside a span of time (struct trace_options), as if the recording had
+ * covered only this span.
  */
 
 #include <stdbool.h>
@@ -25,13 +25,13 @@
 struct select;
 
 struct select_options {
-	struct select_tally *tally; /* select_destroy() adds its counts here; may be NULL */
+	struct select_tally *tally; /* select_destroy() adds counts of calls; may be NULL */
 	bool has_contexts;
 	/* patterns of names of classes, or a mask (bit 0 is class 1); NULL: all */
 	const char *classes;
 	uint64_t contexts;
 	int64_t depth; /* maximum number of frames of a backtrace; -1: all */
-	/* file with indices of calls to keep or, if the name follows "!", to leave out; or NULL */
+	/* name of a file with indices of calls to keep or, after "!", to leave out; or NULL */
 	const char *calls;
 	const char *functions; /* patterns of names of functions, or NULL */
 	const char *paths;     /* patterns of paths, names and addresses, or NULL */
@@ -41,15 +41,15 @@ struct select_options {
 	const char *size;    /* range of sizes of acquired objects, A..B; or NULL */
 	const char *process; /* a pid, or patterns of names of programs, or NULL */
 	/*
-	 * Minimum time for which an object was held. This time is known only when the object is
-	 * released or the process ends, so the selection ignores this member; the views that list
-	 * live objects apply it.
+	 * Minimum time for which an object must be live. The selection ignores this member, because
+	 * the time is known only when the object is released or the process ends; the views that
+	 * list live objects apply it.
 	 */
 	uint64_t min_age_ns;
 	/*
 	 * False for the format `text`, which selects the same events as sp-rtrace. If true, the
 	 * filters for contexts and for a range of a module also select the releases of selected
-	 * acquisitions, and filters for calls select all notes.
+	 * acquisitions, and all notes are selected.
 	 */
 	bool is_whole;
 };
@@ -61,14 +61,14 @@ struct select_options {
 int select_create(struct select **select, const struct select_options *options, struct error *err);
 
 /*
- * Returns whether the event is selected. If its backtrace is cut, *event is replaced by a copy. The
- * copy is valid until the next call; its backtrace is valid until select_destroy().
+ * Returns whether the event is selected. If the backtrace is cut, sets *event to a copy of the
+ * event. The copy is valid until the next call, its backtrace until select_destroy().
  */
 bool select_event(struct select *select, const struct event **event);
 
 /*
- * Whether the selection keeps all calls unchanged and does not have to count them: the caller may
- * then skip select_event() for calls.
+ * Whether the selection keeps all calls unchanged and need not count them. If so, the caller may
+ * skip select_event() for calls.
  */
 bool select_keeps_calls(const struct select *select);
 

@@ -20,7 +20,7 @@ struct landmark {
 enum { SINCE, UNTIL, LANDMARKS };
 
 struct window {
-	struct landmark list[LANDMARKS]; /* name: "" if the option is not given */
+	struct landmark list[LANDMARKS]; /* the name is "" if the option is not given */
 	/* whether the traces must first be read once to find a mark or the peak */
 	bool wants_mark, wants_peak;
 	struct instant_base base; /* start of the run's first process */
@@ -140,7 +140,7 @@ static int look(struct window *window, const struct engine_options *reading,
 	struct engine_result result = { 0 };
 	int rc;
 
-	/* report progress and problems only when the traces are read again */
+	/* report no progress and no problems here: the second reading reports them */
 	quiet.read = NULL;
 	quiet.select.tally = NULL;
 	quiet.trace.progress = NULL;
@@ -175,7 +175,7 @@ static int refuse_order(const struct window *window, struct error *err)
 
 /*
  * Sets the time limits for the second reading. The window excludes its start and includes its end,
- * so that an event on the boundary of two windows is only in the earlier one.
+ * so that an event on the boundary of two windows is only in the earlier window.
  */
 static int narrow(struct window *window, struct trace_options *trace, struct error *err)
 {
@@ -187,7 +187,7 @@ static int narrow(struct window *window, struct trace_options *trace, struct err
 	if (rc)
 		return rc;
 	if (until->is_found)
-		/* the end is at least 1, because 0 means no end */
+		/* an end at time 0 becomes 1: until_ns 0 would mean no end */
 		trace->until_ns = until->ns + !until->ns;
 	if (since->is_found && since->ns > window->base.start_ns)
 		trace->since_ns = since->ns + 1;

@@ -4,16 +4,16 @@
 
 /*
  * Limits reading to a part of a run (--since, --until). The part can begin and end at a time, at a
- * mark or at the peak of memory.
+ * mark that the program set, or at the peak of memory.
  */
 
 #include "engine.h"
 #include "postproc/request/request.h"
 
 /*
- * Finds the instants that the options name, and limits reading to the time between these instants.
- * To find a mark or the peak, reads the traces once. Does nothing without these options. Returns 0,
- * -EINVAL (wrong usage, or the run has no such mark) or an error of reading the traces.
+ * Finds the instants that --since and --until name, and limits reading to the time between them. To
+ * find a mark or the peak, reads the traces an additional time. Returns 0, -EINVAL (wrong usage, or
+ * the run has no such mark), or an error of reading the traces.
  */
 int window_plan(struct engine_options *reading, const char *const *paths, size_t count,
 		const struct options *options, struct error *err);

@@ -5,7 +5,7 @@
 
 /*
  * the peak of memory is reported if it is at least PEAK_BYTES above the amount at the end, and at
- * least PEAK_TIMES times as large
+ * least PEAK_TIMES times that amount
  */
 #define PEAK_BYTES   1000000u
 #define PEAK_TIMES   4u
@@ -95,9 +95,9 @@ const struct summary_class *finding_class(const struct summary *summary, enum fi
  *
  *   1. waits that keep the program from ending
  *   2. misused descriptors and unreachable blocks
- *   3. waits longer than the run
+ *   3. waits whose sum is longer than the run
  *   4. many live threads, descriptors or child processes
- *   5. waits longer than a tenth of the run
+ *   5. waits whose sum is longer than a tenth of the run
  *   6. peaks, signals and temporary blocks that matter more than the live objects
  *   7. libraries that were not recorded, the other live objects, the other findings
  */
@@ -129,7 +129,7 @@ static const char *report_of_hang(const struct summary *summary)
 			return "waits --table=cond_waits,signals";
 		if (waited == RESOURCE_FUTEX)
 			return "waits --table=futex_waits";
-		/* a program with an idle event loop may have been stopped because it was idle */
+		/* a program with an idle event loop may have been killed because it was idle */
 		if ((waited == RESOURCE_CALL || waited == RESOURCE_FD ||
 		     waited == RESOURCE_PROCESS) &&
 		    !summary->called.idle)
@@ -267,8 +267,8 @@ size_t findings_list(const struct summary *summary, const struct findings_leaks 
 		if (finding_class(summary, i) && !is_less_than_leaks(summary, i, leaks))
 			list_wrong(&list, summary, i);
 	/*
-	 * calls of some libraries were not recorded, so reported leaks may be false: suggest the
-	 * table that lists these libraries first
+	 * calls of some libraries were not recorded, so reported leaks may be false: before leaks,
+	 * suggest the table that lists these libraries
 	 */
 	if (summary->bypasses.count || summary->namespaces)
 		list_add(&list, (struct findings_item){ .kind = FINDINGS_MISSING,

@@ -21,7 +21,7 @@ const struct summary_class *finding_class(const struct summary *summary, enum fi
 
 /* Facts about the objects that are live at the end and not suppressed. */
 struct findings_leaks {
-	/* the class that is listed first; NULL: nothing is live */
+	/* the class of the first row in the list of live objects; NULL: no row */
 	const struct summary_class *class;
 	uint64_t blocks; /* the largest number of blocks from one call site */
 };
@@ -45,14 +45,11 @@ struct findings_item {
 
 #define FINDINGS_ITEMS 16
 
-/*
- * Lists the problems, those with the worst damage first. Returns their number, at most
- * FINDINGS_ITEMS.
- */
+/* Lists the problems, the most harmful first. Returns their number, at most FINDINGS_ITEMS. */
 size_t findings_list(const struct summary *summary, const struct findings_leaks *leaks,
 		     struct findings_item *items);
 
-/* The name of the report on the problem that does the most damage, perhaps followed by --table=. */
+/* Returns the name of the report on the most harmful problem, perhaps followed by --table=NAMES. */
 const char *findings_report(const struct summary *summary, const struct findings_leaks *leaks);
 
 /* How many of a finding's call sites are worth showing, at most `most`. */

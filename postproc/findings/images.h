@@ -17,8 +17,8 @@ const struct summary_process *images_next(const struct summary *summary,
 					  const struct summary_process *process);
 
 /*
- * Sets is_chosen[index] for up to `room` images: the last image of the first process, then those
- * that hold the most memory (up to half of `room`), then those with problems (damaged, killed,
+ * Sets is_chosen[index] for up to `room` images: the last image of the first process, then images
+ * with the most live memory (up to half of `room`), then images with problems (damaged, killed,
  * failed), then the rest.
  */
 void images_choose(const struct summary *summary, size_t room, bool *is_chosen);

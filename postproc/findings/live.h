@@ -2,7 +2,7 @@
 #ifndef FINDINGS_LIVE_H
 #define FINDINGS_LIVE_H
 
-/* The list of the call sites of objects live at exit, for the screen. */
+/* The list of the call sites of objects live at exit, for the screen at the end of a run. */
 
 #include "base/hash_table.h"
 #include "findings.h"

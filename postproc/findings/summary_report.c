@@ -84,7 +84,7 @@ static void say_hang(struct sentence *sentence)
 	const struct summary_blocked *blocked = summary->blocked.items;
 	const struct summary_blocked *end = blocked + summary->blocked.count;
 
-	/* find the wait that kept the program from ending: a lost wakeup or the main thread's */
+	/* find what kept the program from ending: a lost wakeup, or a wait of the main thread */
 	while (blocked < end && !blocked->is_lost_wakeup && blocked->thread != blocked->pid)
 		blocked++;
 	if (blocked == end)
@@ -299,8 +299,7 @@ static void summary_report_end(void *state, struct tables *tables)
 	size_t count;
 
 	/*
-	 * fill the table `findings`: the problems of the run as sentences, those with the worst
-	 * damage first
+	 * fill the table `findings`: the problems of the run as sentences, the most harmful first
 	 */
 	/* an unreadable file of suppressions is an error only in the report `leaks` */
 	if (summary->processes.count && suppress_fill(&suppress, run->options, &err) == 0) {

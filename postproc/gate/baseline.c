@@ -16,8 +16,8 @@
 #include "postproc/print/tables.h"
 
 #define HEAD	       "# holdtrace baseline 1"
-#define KEY_MAX	       16384u /* limit of the bytes of a call site in JSON */
-#define SITE_FUNCTIONS 4 /* functions of a call site; paths to the same call site are similar */
+#define KEY_MAX	       16384u /* maximum size of a call site in JSON, in bytes */
+#define SITE_FUNCTIONS 4      /* similar paths have this many innermost functions in common */
 #define SAMPLE	       "# memory was recorded by samples, one in bytes: "
 
 void baseline_init(struct baseline *baseline)
@@ -63,8 +63,8 @@ static struct baseline_entry *find_site(const struct baseline *baseline, const c
 }
 
 /*
- * Returns the start of a key and its innermost functions, or NULL if the key has not more than
- * SITE_FUNCTIONS functions. The caller frees the text.
+ * Returns the limit, the class and the SITE_FUNCTIONS innermost functions of a key, as a text that
+ * the caller frees. Returns NULL if the key does not have more functions than these.
  */
 static char *site_of(const char *key)
 {
@@ -136,7 +136,7 @@ void baseline_limit(struct baseline *baseline, const struct baseline *other)
 /* ---- files ---- */
 
 /*
- * Parses a line: limit.column, number, class and functions. Its key is the line without the number.
+ * Parses a line: limit.column, number, class and functions. The key is the line without the number.
  */
 static int take_line(struct baseline *baseline, char *line, size_t number, const char *path,
 		     struct error *err)
@@ -153,14 +153,14 @@ static int take_line(struct baseline *baseline, char *line, size_t number, const
 				 "functions, separated by tabs",
 				 path, number);
 	key = memory_format("%.*s%s", (int)(amount - line), line, rest);
-	/* a file of several baselines, one after the other, accepts what any of their runs had */
+	/* if the file has several baselines, use the largest number: accept what any run had */
 	baseline_add(baseline, key, value, true);
 	return 0;
 }
 
 /* ---- the JSON of a check ---- */
 
-/* Reads an object { "limit": "leak.count", "site": "memory main < leave", "value": 1 }. */
+/* Reads an entry, such as { "limit": "leak.count", "site": "memory main < leave", "value": 1 }. */
 static void take_object(struct baseline *baseline, struct json_reader *reader)
 {
 	char name[32], limit[64] = "";
@@ -183,7 +183,7 @@ static void take_object(struct baseline *baseline, struct json_reader *reader)
 		baseline_add(baseline, key, number, false);
 }
 
-/* Whether a row of the table `limits` is about a limit that is unknown. */
+/* Reads a row of the table `limits`. Returns whether the result of its limit is "unknown". */
 static bool is_unknown(struct json_reader *reader)
 {
 	char name[32], result[16] = "";
@@ -226,7 +226,7 @@ static int read_json(struct baseline *baseline, const char *path, char *text, si
 	if (at->is_bad || at->at[strspn(at->at, " \t\r\n")])
 		return error_set(err, EINVAL, "%s: malformed JSON at byte %td", path,
 				 at->at - text);
-	/* too little was recorded, so the numbers may be too large, too */
+	/* events were missing in that run, so its numbers may be too large */
 	if (has_unknown)
 		return error_set(err, EINVAL, "%s: a limit of that check is unknown", path);
 	return has_entries ? 0

@@ -17,13 +17,13 @@
 enum limit_how { LIMIT_SUM, LIMIT_LARGEST, LIMIT_ROWS, LIMIT_GROUPS };
 enum limit_when { LIMIT_END, LIMIT_EVER, LIMIT_COUNT, LIMIT_STATE, LIMIT_SCAN, LIMIT_WHENS };
 
-/* For a row of limits.def: the column that has the limited value, and how to compute the value. */
+/* For a row of limits.def: the table and column with the limited value, and how to compute it. */
 struct source {
 	enum table_id table;
 	int column;
 	enum limit_how how;
 	enum limit_when when;
-	unsigned kinds; /* kinds of events that the value depends on: a set of enum report_kind */
+	unsigned kinds; /* kinds of events that the value depends on: a mask of enum report_kind */
 };
 
 static const struct source *source_of(const struct limit_row *row)
@@ -46,7 +46,7 @@ struct part {
 	const struct limit_row *row; /* set by measure() */
 	enum table_id table;
 	int column;
-	const char *class; /* class of the rows; "": all */
+	const char *class; /* only rows of this class count; "": all rows */
 };
 
 static const struct {
@@ -78,8 +78,8 @@ static const char *text_of(const struct table_cell *cell)
 }
 
 /*
- * The class of a row: the text of its first column without number and details, such as "closed
- * twice" in "1. closed twice: descriptor 5".
+ * Returns the class of a row: the text of its first column without number and details, such as
+ * "closed twice" in "1. closed twice: descriptor 5".
  */
 static const char *class_of(const struct table_cell *cell, size_t *length)
 {
@@ -128,8 +128,8 @@ struct key {
 };
 
 /*
- * Appends to a key. Replaces control characters, which would break lines or columns: names come
- * from files that are not trusted.
+ * Appends a text to a key. Replaces control characters, which would break lines or columns: names
+ * come from files that are not trusted.
  */
 static void key_add(struct key *key, const char *text, size_t length)
 {
@@ -144,7 +144,7 @@ static void key_put(struct key *key, const char *text)
 }
 
 /*
- * Appends the names of the functions: " main < run < strdup". Leaves out addresses and line
+ * Appends the functions of a backtrace: " main < run < strdup". Leaves out addresses and line
  * numbers, which differ in other builds.
  */
 static void key_backtrace(struct key *key, struct paths *paths, const struct trace_node *backtrace)
@@ -166,8 +166,8 @@ static void key_backtrace(struct key *key, struct paths *paths, const struct tra
 }
 
 /*
- * Makes the key that identifies the row in other runs: the limit, the class, the functions and, if
- * the table has it, the program.
+ * Makes the key of a row, which is the same in other runs: the limit, the class, the functions and,
+ * if the table has this column, the program.
  */
 static void key_of(struct key *key, struct paths *paths, const struct part *part,
 		   const struct table *table, const struct table_cell *cells)
@@ -195,19 +195,19 @@ static void key_of(struct key *key, struct paths *paths, const struct part *part
 /* ---- values ---- */
 
 struct value {
-	uint64_t counts; /* the part that is compared with the limit */
+	uint64_t counts; /* the value without `known`, which is compared with the limit */
 	uint64_t known;	 /* the part of the value that the baseline covers */
-	uint64_t base;	 /* the value of the baseline */
+	uint64_t base;	 /* the value in the baseline */
 	double square;	 /* square of the error of an estimate */
 	/*
-	 * error of the excess over a baseline. Errors of several call sites are added, because each
-	 * excess may be due to chance
+	 * error of the excess over a baseline: the sum of the errors of the call sites, because
+	 * each excess may be due to chance
 	 */
 	double slack;
-	/* whether the value is certainly not 0: a part of it is exact, or there is a sample */
+	/* the value is certainly not 0: a part of it is exact, or it has a sample */
 	bool is_seen;
 	uint64_t most;		       /* the largest value of any row */
-	const struct trace_node *site; /* call site of that row; NULL: the row has none */
+	const struct trace_node *site; /* call site of the row with `most`; NULL: it has none */
 };
 
 static uint64_t error_of(const struct value *value)
@@ -216,9 +216,9 @@ static uint64_t error_of(const struct value *value)
 }
 
 /*
- * Returns the part of a call site's number that the baseline's entry for the same path does not
- * cover. Subtracts the covered part from the entry, so that no other row uses it again. For
- * LIMIT_LARGEST: returns the whole number if it exceeds the baseline's number, else 0.
+ * Returns the part of a call site's number that exceeds the baseline's entry for the same path.
+ * Subtracts the rest of the number from the entry, so that no other row uses it again. For
+ * LIMIT_LARGEST: returns the whole number if it exceeds the baseline's number, otherwise 0.
  */
 static uint64_t newer(const struct judge *judge, const struct part *part, const char *key,
 		      uint64_t number)
@@ -237,9 +237,8 @@ static uint64_t newer(const struct judge *judge, const struct part *part, const 
 
 /*
  * Adds the error of a call site's number to the value. An excess over a baseline has the errors of
- * both runs. If the baseline was sampled, a call site that the baseline lacks may have existed in
- * the older run without a sample. error: error of this run's number. key NULL: there is no
- * baseline.
+ * both runs. If the older run was sampled, a call site that the baseline lacks may have existed in
+ * that run without a sample. error: the error of this run's number. key NULL: there is no baseline.
  */
 static void doubt(const struct judge *judge, bool is_memory, const char *key, uint64_t counts,
 		  uint64_t error, struct value *value)
@@ -271,8 +270,8 @@ static void add(struct value *value, enum limit_how how, uint64_t counts, uint64
 }
 
 /*
- * Returns the row's number of bytes (has_bytes) or of objects, from the first set cell of this
- * kind; 0: there is none.
+ * Returns the row's number of bytes (has_bytes) or of objects, from the first cell that has it.
+ * Returns 0 if no cell has it.
  */
 static uint64_t amount_of(const struct table *table, const struct table_cell *cells, bool has_bytes)
 {
@@ -298,7 +297,7 @@ struct counted {
 	const char *key;		/* NULL: not needed */
 };
 
-/* Adds a row that counts towards the current limit, as a site of the limit's verdict. */
+/* Adds a row that counts towards the current limit to the call sites of the limit's verdict. */
 static void add_site(const struct judge *judge, const struct table *table,
 		     const struct counted *row)
 {
@@ -325,8 +324,8 @@ static void add_site(const struct judge *judge, const struct table *table,
 }
 
 /*
- * Returns the numbers of all rows, without what the baseline has for the same paths. Records them
- * for a new baseline. pool: for the keys.
+ * Returns the number of each row, and the part of it that exceeds the baseline's number for the
+ * same path. Adds the numbers to the new baseline (judge->learned). pool: memory for the keys.
  */
 static struct counted *count_rows(const struct judge *judge, struct paths *paths,
 				  const struct part *part, const struct table *table,
@@ -341,8 +340,8 @@ static struct counted *count_rows(const struct judge *judge, struct paths *paths
 		struct counted *row = &rows[i];
 
 		/*
-		 * for LIMIT_GROUPS, measure_part() counts a group once if at least one of its rows
-		 * is not in the baseline
+		 * for LIMIT_GROUPS, measure_part() counts a group of rows once, if at least one of
+		 * the rows is not in the baseline
 		 */
 		if (how == LIMIT_GROUPS || how == LIMIT_ROWS)
 			row->all = how == LIMIT_GROUPS || cells[part->column].is_set;
@@ -381,7 +380,7 @@ static void measure_part(const struct judge *judge, struct paths *paths, const s
 	last = (int)table->facts.column_count - 1;
 	has_error =
 		part->column < last && table->facts.columns[part->column + 1].kind == TABLE_ERROR;
-	/* add the numbers of the baseline that the part is compared with */
+	/* add up the numbers of the baseline for this limit and column */
 	start = memory_format("%s.%s\t", part->row->name, table->facts.columns[part->column].name);
 	for (size_t i = 0; judge->baseline && i < judge->baseline->entries.count; i++) {
 		const struct baseline_entry *entry = judge->baseline->entries.items[i];
@@ -444,8 +443,7 @@ static void measure(const struct judge *judge, struct paths *paths, const struct
 /* ---- reasons ---- */
 
 /*
- * How events that were not recorded could change a value: not at all, only upwards, or in both
- * directions.
+ * How missing events could have changed a value: not at all, only upwards, or in both directions.
  */
 enum unseen { NONE, MORE, EITHER };
 
@@ -459,8 +457,8 @@ enum reason_part {
 };
 
 /*
- * The effect of missing events. First index: which part of the events is missing (reasons.def);
- * second index: when the limit's value is taken (enum limit_when).
+ * How missing events affect a value. First index: which part of the events is missing
+ * (reasons.def). Second index: when the value is taken (enum limit_when).
  */
 static const enum unseen effects[][LIMIT_WHENS] = {
 	/*		     END     EVER    COUNT STATE SCAN */
@@ -484,8 +482,8 @@ static const struct reason {
 };
 
 /*
- * Returns the time of the waits for semaphores and conditions of which it is known whether a thread
- * waited for a lock: those for locks and conditions of Python, and those for the GIL.
+ * Returns the time of those waits for semaphores and conditions that are known to be waits for
+ * locks and conditions of Python, or for the GIL.
  */
 static uint64_t find_explained_ns(const struct judge *judge)
 {
@@ -506,8 +504,8 @@ static uint64_t find_explained_ns(const struct judge *judge)
 }
 
 /*
- * Returns the worst effect that missing events can have on the value. text: receives the first
- * reason with this effect.
+ * Returns the worst effect that missing events can have on the value. Writes the first reason with
+ * this effect to `text`.
  */
 static enum unseen find_unseen(const struct judge *judge, const struct limit *limit, char *text,
 			       size_t size)
@@ -523,9 +521,8 @@ static enum unseen find_unseen(const struct judge *judge, const struct limit *li
 		gaps.language = report_indirect_ns(judge->run->summary) >
 				limit->value + find_explained_ns(judge);
 	/*
-	 * with is_so_far, the present state counts as the end, so no events of running processes
-	 * are missing. But a thread that waits now may still continue, so LIMIT_STATE remains
-	 * unknown
+	 * if is_so_far is set, the present state counts as the end, so running processes lack no
+	 * events. But a waiting thread may still continue, so a LIMIT_STATE remains unknown
 	 */
 	if (judge->is_so_far && source_of(row)->when != LIMIT_STATE)
 		gaps.incomplete = gaps.left = 0;
@@ -571,7 +568,7 @@ static void put(struct table *table, const struct limit *limit, const struct sen
 	table_text(table, CELL(row, limits, why), sentence->why);
 	if (sentence->verdict == VERDICT_BROKEN && sentence->value.site)
 		table_backtrace(CELL(row, limits, backtrace), sentence->value.site);
-	/* if the filters removed all events, the value is not set */
+	/* if the filters removed all events, there is no value */
 	if (sentence->is_empty)
 		return;
 	table_amount(CELL(row, limits, value), sentence->value.counts, has_bytes);
@@ -586,7 +583,7 @@ static void put(struct table *table, const struct limit *limit, const struct sen
 
 /*
  * Whether the error of sampling makes the result uncertain. If there is a sample, the value is
- * certainly not 0; without a sample, up to three sampling intervals may have been allocated (with
+ * certainly not 0. Without a sample, up to three sampling intervals may have been allocated (with
  * 95 % confidence).
  */
 static bool is_within_error(const struct judge *judge, const struct limit *limit,
@@ -611,11 +608,11 @@ static void judge_one(struct judge *judge, struct paths *paths, const struct lim
 	enum unseen effect;
 
 	measure(judge, paths, limit->row, &sentence->value);
-	/* the value of a largest number is the whole number, not its excess over the baseline */
+	/* for LIMIT_LARGEST, the value is the whole number, not its excess over the baseline */
 	if (limit->is_percent)
 		limit->value = (uint64_t)((double)value->base * (double)limit->value / 10000) +
 			       (source_of(limit->row)->how == LIMIT_LARGEST ? value->base : 0);
-	/* each call site is compared with the limit: remove those that do not break it */
+	/* for LIMIT_LARGEST, each call site is compared with the limit: remove those within it */
 	if (judge->verdicts && source_of(limit->row)->how == LIMIT_LARGEST) {
 		struct limit_verdict *verdict = &judge->verdicts->items[judge->verdicts->count];
 		size_t kept = 0;
@@ -633,8 +630,8 @@ static void judge_one(struct judge *judge, struct paths *paths, const struct lim
 	}
 	sentence->is_empty = judge->is_empty;
 	/*
-	 * missing events that can only increase the value leave a broken limit broken; in all other
-	 * cases, missing events make the result unknown
+	 * if missing events can only increase the value, a broken limit is broken anyway. In all
+	 * other cases, missing events make the result unknown
 	 */
 	sentence->verdict = limit_is_broken(limit, value->counts) ? VERDICT_BROKEN : VERDICT_KEPT;
 	if (effect == EITHER || (effect == MORE && sentence->verdict == VERDICT_KEPT))

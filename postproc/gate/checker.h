@@ -3,8 +3,8 @@
 #define GATE_CHECKER_H
 
 /*
- * Checks whether a run keeps its limits. A limit is reported as broken or kept only if this is
- * certain. If events that could change the result were not recorded, the limit is reported as
+ * Checks whether a run stays within its limits. A limit is reported as broken or kept only if this
+ * is certain. If events that could change the result were not recorded, the limit is reported as
  * unknown.
  */
 
@@ -18,9 +18,9 @@ struct judge {
 	const struct limits *limits;
 	const struct report_run *run;
 	const struct baseline *baseline; /* numbers to subtract; NULL: no baseline */
-	/* receives the numbers of the run, for a baseline; NULL: not wanted */
+	/* a new baseline, to which the numbers of the run are added; NULL: not wanted */
 	struct baseline *learned;
-	/* receives the verdicts and their call sites; NULL: not wanted */
+	/* the verdicts and their call sites are added here; NULL: not wanted */
 	struct verdicts *verdicts;
 	bool is_so_far; /* the run has not ended: its present state counts as its end */
 	bool is_empty;	/* the filters removed all events */
@@ -31,8 +31,8 @@ struct judge {
 };
 
 /*
- * Fills TABLE_limits: broken limits first, then unknown limits, then kept limits. The values are
- * looked up in `one` and then in `other`. tables_finish() may be called for these tables later.
+ * Fills TABLE_limits (`table`): broken limits first, then unknown limits, then kept limits. Looks
+ * up the values in `one` and then in `other`. Call tables_finish() for these tables only later.
  */
 void judge_limits(struct judge *judge, const struct tables *one, const struct tables *other,
 		  struct table *table);

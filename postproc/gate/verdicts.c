@@ -13,7 +13,7 @@
 #include "postproc/print/tables.h"
 #include "terms.h"
 
-#define LINES_MAX 4 /* maximum number of functions of a site that a sentence names */
+#define LINES_MAX 4 /* maximum number of functions of a call site in an error's text */
 
 void verdicts_free(struct verdicts *verdicts)
 {
@@ -25,8 +25,8 @@ void verdicts_free(struct verdicts *verdicts)
 /* ---- lines of source ---- */
 
 /*
- * Copies a path without "." and "//", and without "name/..". Returns false if it is longer than
- * `size` or leads out of the directory that it starts from.
+ * Copies a path without ".", "//" and "name/..". Returns false if the path is longer than `size`,
+ * or leads out of the directory where it starts.
  */
 static bool normalise(const char *path, char *to, size_t size)
 {
@@ -70,8 +70,8 @@ static const char *beneath(const char *path, const char *root)
 }
 
 /*
- * For a file that does not exist here, because the program was built elsewhere or with
- * -ffile-prefix-map: returns the longest suffix of the path that exists below `root`, or NULL.
+ * Finds the source of a program that was built elsewhere or with -ffile-prefix-map. If `path` does
+ * not exist, returns the longest suffix of it that exists below `root`, or NULL.
  */
 static const char *find_elsewhere(const char *path, const char *root)
 {
@@ -86,7 +86,7 @@ static const char *find_elsewhere(const char *path, const char *root)
 	return NULL;
 }
 
-/* Whether the path is in the user's source. Makes a path below a known directory relative to it. */
+/* Whether the path is in the user's source. Makes a path below a root relative to the root. */
 static bool shorten_path(const struct source_style *style, char *path)
 {
 	const char *const *roots = style->root_count ? style->roots : &style->here;
@@ -110,7 +110,7 @@ bool source_line(const struct source_style *style, const struct naming_symbol *s
 {
 	const char *file = symbol->file;
 
-	/* meson runs the compiler in a directory below the source, so the path begins with ../ */
+	/* meson runs the compiler in a directory below the source, so its paths begin with ../ */
 	while (file && !strncmp(file, "../", 3))
 		file += 3;
 	if (symbol->is_runtime || symbol->is_start || symbol->is_library || !file ||
@@ -120,7 +120,7 @@ bool source_line(const struct source_style *style, const struct naming_symbol *s
 	return shorten_path(style, line->path);
 }
 
-/* Finds the innermost frame of the site in the user's source. error->site may be NULL. */
+/* Finds the innermost frame of error->site (or NULL) that is in the user's source. */
 static void find_line(struct naming *naming, const struct source_style *style,
 		      struct verdict_error *error)
 {
@@ -172,7 +172,7 @@ static bool is_changed(const struct source_style *style, const struct verdict_er
 	return false;
 }
 
-/* Returns a text that is equal for sites that are shown as one. */
+/* Returns a text that is equal for sites which are shown as one site. */
 static const char *place_of(struct verdicts *verdicts, struct naming *naming,
 			    const struct verdict_error *error)
 {
@@ -196,7 +196,7 @@ static int by_place(const void *one, const void *two)
 	return strcmp(a->place, b->place) ?: strcmp(a->key, b->key);
 }
 
-/* Joins neighbours with the same place. Of their keys, the first in the alphabet remains. */
+/* Joins adjacent sites that have the same place. The joined site has the first of their keys. */
 static void join_sites(struct limit_verdict *verdict)
 {
 	struct verdict_site *sites = verdict->sites.items;
@@ -266,7 +266,7 @@ void verdict_say(const struct limit_verdict *verdict, const struct verdict_site 
 	struct human value, error, before;
 	char other[80] = "", around[80] = "", more[80] = "";
 
-	/* the amount of a site in objects if the limit is in bytes, and vice versa */
+	/* add a site's amount in the other unit: objects if the limit is in bytes, or vice versa */
 	if (site && limit->row->unit == LIMIT_NUMBER && site->bytes)
 		snprintf(other, sizeof(other), " (%s)", human_bytes(&error, site->bytes));
 	else if (site && limit->row->unit == LIMIT_BYTES && site->blocks)
@@ -288,8 +288,8 @@ void verdict_say(const struct limit_verdict *verdict, const struct verdict_site 
 /* ---- errors ---- */
 
 /*
- * Returns the number of errors of a verdict. *sites: how many of them are call sites; a further one
- * is about the limit.
+ * Returns the number of errors of a verdict. *sites: how many of them are call sites; there may be
+ * one more, about the limit itself.
  */
 static size_t count_errors(const struct tables_job *job, const struct limit_verdict *verdict,
 			   size_t *sites)
@@ -322,7 +322,7 @@ static void print_errors(struct verdict_error *error, const struct limit_verdict
 				    ? naming_site(job->naming, error->site->backtrace, lines,
 						  LINES_MAX, &length)
 				    : 0;
-		/* "; copy_name leaky.c:16 <- read_settings leaky.c:24" */
+		/* append "; copy_name leaky.c:16 <- read_settings leaky.c:24" */
 		for (size_t k = 0; k < functions && used < VERDICT_TEXT_MAX; k++)
 			used += (size_t)snprintf(error->text + used, VERDICT_TEXT_MAX - used,
 						 "%s%s", k ? " <- " : "; ", lines[k].text);

@@ -3,9 +3,9 @@
 #define GATE_VERDICTS_H
 
 /*
- * The verdicts on limits, each with the call sites that break the limit. They are for programs that
- * show messages at a line of source: editors, forges, and readers of test results. checker.h fills
- * them; tables_print_gcc() and similar functions print them.
+ * The verdicts on limits, each with the call sites that break the limit, for programs that show
+ * messages at a line of source: editors, forges, and readers of test results. checker.h makes the
+ * verdicts; tables_print_gcc() and similar functions print them.
  */
 
 #include <stdbool.h>
@@ -26,14 +26,11 @@ enum verdict { VERDICT_BROKEN, VERDICT_UNKNOWN, VERDICT_KEPT, VERDICTS };
 /* A row of a report that counts towards a limit. */
 struct verdict_site {
 	const struct trace_node *backtrace; /* call site; NULL: unknown */
-	/*
-	 * limit, class and functions, as in a baseline; in another build, the same site has the
-	 * same key
-	 */
+	/* limit, class and functions, as in a baseline; the same in other builds of the program */
 	const char *key;
-	uint64_t number; /* the row's value in the limit's unit, minus the part in the baseline */
+	uint64_t number; /* the row's value in the limit's unit, without `known` */
 	uint64_t known;	 /* the part of the value that the baseline covers */
-	/* for memory: the row's numbers of blocks and bytes; 0: unknown */
+	/* for memory: number of blocks and bytes of the row; 0: unknown */
 	uint64_t blocks, bytes;
 	int64_t fd;	   /* number of the descriptor; -1: unknown, or several descriptors */
 	const char *place; /* class, shown line and functions, set by verdicts_sort() */
@@ -44,16 +41,16 @@ enum verdict_join { JOIN_SUM, JOIN_LARGEST, JOIN_NONE };
 
 struct limit_verdict {
 	const struct limit *limit;
-	enum verdict_join join; /* the number of sites that are shown as one */
+	enum verdict_join join; /* how to join the numbers of sites that are shown as one */
 	enum verdict verdict;
-	uint64_t value;	 /* the whole value in the limit's unit, minus the part in the baseline */
+	uint64_t value;	 /* the whole value in the limit's unit, without `known` */
 	uint64_t error;	 /* maximum error of `value`; 0: it is exact */
 	uint64_t known;	 /* the part of the value that the baseline covers */
 	const char *why; /* why the verdict is unknown, or "" */
 	ARRAY_OF(struct verdict_site) sites;
 };
 
-/* The verdicts, in the order of --fail-on. Initialise it with zeros. */
+/* The verdicts, in the order of the limits in --fail-on. Initialise it with zeros. */
 struct verdicts {
 	struct pool pool;
 	struct limit_verdict items[LIMITS_MAX];
@@ -82,7 +79,7 @@ struct source_line {
 #define VERDICT_FRAMES_MAX 192
 #define VERDICT_TEXT_MAX   1536
 
-/* An error as printers need it: a call site that breaks a limit, or a limit. */
+/* An error to be printed: about a call site that breaks a limit, or about the limit itself. */
 struct verdict_error {
 	const struct tables_job *job;
 	const struct limit_verdict *verdict;
@@ -92,7 +89,7 @@ struct verdict_error {
 	 * "blocks live at exit: 4 (738 B); limit leak>0; copy_name leaky.c:16 <- main leaky.c:24"
 	 */
 	char text[VERDICT_TEXT_MAX];
-	size_t sentence; /* length of `text` without the functions */
+	size_t sentence; /* length of `text` up to the functions */
 	struct naming_symbol symbols[VERDICT_FRAMES_MAX];
 	size_t count;
 	bool has_line; /* false: no frame is in the user's source, or lines are unknown */
@@ -104,22 +101,22 @@ typedef void verdict_print(void *writer, const struct verdict_error *error);
 void verdicts_free(struct verdicts *verdicts);
 
 /*
- * Whether the symbol has a line in the user's source; if so, fills *line, except for the member
- * `frame`. Runtimes of languages, system libraries, and code that starts a program do not count.
+ * Whether the symbol has a line in the user's source, that is, not in a language runtime, a system
+ * library, or code that starts a program. If so, fills *line, except for the member `frame`.
  */
 bool source_line(const struct source_style *style, const struct naming_symbol *symbol,
 		 struct source_line *line);
 
 /*
- * Joins the sites of each verdict that differ only in callers that no format shows, and sorts them:
- * first those in changed files, then the largest.
+ * In each verdict, joins sites that differ only in callers that no format shows, then sorts the
+ * sites: first those in changed files, and from the largest to the smallest.
  */
 void verdicts_sort(struct verdicts *verdicts, struct naming *naming,
 		   const struct source_style *style);
 
 /*
- * Calls print() for each error: for the call sites that break a limit, up to --top of them, and for
- * a limit that is unknown, or that is broken and has no call sites or more of them. only: the
+ * Calls print() for each error. Errors are: each call site that breaks a limit, up to --top of
+ * them; each unknown limit; each broken limit that has no call sites, or more than --top. only: the
  * verdict whose errors are printed; NULL: all verdicts. Returns the number of errors.
  */
 size_t verdicts_errors(const struct tables_job *job, const struct limit_verdict *only,
@@ -129,10 +126,10 @@ size_t verdicts_errors(const struct tables_job *job, const struct limit_verdict 
 void verdict_say(const struct limit_verdict *verdict, const struct verdict_site *site, char *text,
 		 size_t size);
 
-/* The first process of the run. If there is none, its members are 0 or NULL. */
+/* Returns the first process of the run or, if there is none, a process whose members are 0. */
 const struct summary_process *verdict_process(const struct tables_job *job);
 
-/* A number that stays the same for a site in other builds of the program. */
+/* Returns a number for a site. The number is the same in other builds of the program. */
 uint64_t verdict_fingerprint(const struct verdict_site *site);
 
 #endif

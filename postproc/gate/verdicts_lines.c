@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Verdicts as lines that editors and forges read: messages as gcc prints them (FILE:LINE: error:
+ * Prints verdicts as lines for editors and forges: messages like those of gcc (FILE:LINE: error:
  * TEXT [CHECK]), and workflow commands of GitHub (::error file=FILE,line=LINE,title=TITLE::TEXT).
  */
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "postproc/print/tables.h"
 #include "verdicts.h"
 
-#define NOTES_MAX 8 /* maximum number of callers that follow a message in gcc's format */
+#define NOTES_MAX 8 /* maximum number of callers listed after a message in gcc's format */
 
 /* ---- gcc ---- */
 
@@ -55,7 +55,7 @@ void tables_print_gcc(const struct tables_job *job)
 /* ---- GitHub ---- */
 
 /*
- * Writes the text; each character that is in `encoded` is percent-encoded. GitHub's runner decodes
+ * Writes the text. Percent-encodes the characters that are in `encoded`. GitHub's runner decodes
  * %25 everywhere, but %3A and %2C only in properties.
  */
 static void put_encoded(struct out *out, const char *text, const char *encoded)

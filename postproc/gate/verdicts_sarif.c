@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Verdicts as SARIF 2.1.0 (OASIS): a rule for each limit, a result for each call site that breaks
- * it. An unknown limit is a result, too, and makes the invocation unsuccessful, so that readers do
- * not mistake a lack of results for a success.
+ * Prints verdicts as SARIF 2.1.0 (OASIS): a rule for each limit, and a result for each call site
+ * that breaks the limit. An unknown limit is a result, too, and the invocation then counts as
+ * unsuccessful.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -120,7 +120,7 @@ static void add_result(void *writer, const struct verdict_error *error)
 	json_end(json);
 }
 
-/* Writes the rules: one for each name of a limit, even if --fail-on has the name twice. */
+/* Writes the rules: one rule for each name of a limit, even if --fail-on repeats the name. */
 static void add_rules(struct json *json, const struct verdicts *verdicts)
 {
 	char text[VERDICT_TEXT_MAX];

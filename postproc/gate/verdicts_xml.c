@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Verdicts in three formats: test results in JUnit's XML, errors in memcheck's XML (--xml=yes;
- * docs/internals/xml-output-protocol4.txt in valgrind's sources), and errors in memcheck's text.
+ * Prints verdicts as test results in JUnit's XML, as errors in memcheck's XML (--xml=yes;
+ * valgrind's docs/internals/xml-output-protocol4.txt), and as errors in memcheck's text.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -90,9 +90,9 @@ void tables_print_junit(const struct tables_job *job)
 /* ---- memcheck ---- */
 
 /*
- * The kind of an error. Readers accept only kinds that memcheck has, and before protocol 5 only
- * those of memory, so any other error gets the kind ClientCheck: an error that the program itself
- * reports.
+ * Returns the kind of an error. Readers accept only memcheck's kinds and, before protocol 5, only
+ * kinds about memory. So any other error gets the kind ClientCheck: an error that the program
+ * itself reports.
  */
 static const char *kind_of(const struct verdict_error *error, unsigned protocol)
 {
@@ -224,7 +224,7 @@ void tables_print_memcheck(const struct tables_job *job)
 
 /* ---- memcheck's text ---- */
 
-/* Begins a line, which in valgrind's output has the PID of the process. */
+/* Begins a line with the PID of the process, as in valgrind's output. */
 static void put_prefix(const struct tables_job *job)
 {
 	out_format(job->out, "==%u== ", (unsigned)verdict_process(job)->pid);

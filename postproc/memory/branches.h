@@ -14,7 +14,7 @@
 #include "postproc/report/table.h"
 
 struct branch {
-	struct branch *parent, *children, *next; /* children: the first child; NULL: none */
+	struct branch *parent, *children, *next; /* children: first child; next: next sibling */
 	const struct path_function *function;
 	/* sum of the amounts of all paths through the branch */
 	uint64_t total;

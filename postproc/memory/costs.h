@@ -37,8 +37,8 @@ void costs_begin(struct costs *costs, struct report_run *run);
 void costs_process(struct costs *costs);
 
 /*
- * Sets *place to the next call site and advances *at, which is 0 at the first call. Returns false
- * after the last call site. Call it after the last process.
+ * Sets *place to the next call site, and advances *at. Set *at to 0 before the first call. Returns
+ * false after the last call site. Call it after the last process.
  */
 bool costs_next(const struct costs *costs, uint32_t *at, struct costs_place *place);
 

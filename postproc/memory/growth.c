@@ -3,10 +3,10 @@
  * The report `growth`: call sites whose live amount grows. Time is divided into steps. A call site
  * grows if its amount rose from step to step until it reached its peak, if all its falls on the way
  * add up to at most an eighth of the peak (a garbage collector frees some memory now and then), and
- * if the rise took at least half of the process's life. So a call site whose amount rises
- * only while a program starts is not reported, whereas one whose memory is freed only at exit is. A
- * step is evaluated when the amount of the call site first changes after the step, so a call site
- * whose amount does not change costs nothing.
+ * if the rise took at least half of the process's life. So the report omits a call site whose
+ * amount rises only while a program starts, but lists a call site whose memory is freed only at
+ * exit. A step is evaluated when the amount of the call site first changes after the step, so a
+ * call site whose amount does not change costs nothing.
  */
 
 #include "postproc/report/report.h"
@@ -43,11 +43,11 @@ struct entry {
 struct growth_state {
 	struct report_run *run;
 	struct tally *tally;
-	/* step_ns, start_ns: 0 before the first move of a process; least_ns: shortest rise */
+	/* step_ns, start_ns: 0 before the first move; least_ns: minimum time of a reported rise */
 	uint64_t step_ns, start_ns, least_ns;
 };
 
-/* Evaluates the step in which the amount changed last; the step has ended. */
+/* Evaluates the last step in which the amount changed. Call it after the end of that step. */
 static void evaluate_step(struct entry *entry)
 {
 	/* use bytes if there are any, so that a block that realloc() enlarges counts as growth */

@@ -8,7 +8,7 @@
 #include "postproc/report/report.h"
 
 #define SIZES	  65u /* one bucket each for sizes of 0, 1, 2 to 3, 4 to 7 ... bytes */
-#define LIFETIMES 13u /* their upper bounds are 1 us, 10 us ...; the last bucket has none */
+#define LIFETIMES 13u /* one bucket each up to 1 us, 10 us ...; the last has no upper bound */
 #define HELD	  LIFETIMES
 #define FIRST_NS  1000ull
 

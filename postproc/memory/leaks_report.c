@@ -27,7 +27,7 @@ struct leak {
 	 */
 	uint32_t processes, last;
 	const char *example; /* description of the oldest object; NULL: none */
-	/* list, in leaks_state.children, of children that were not waited for; 0: none */
+	/* first child, in leaks_state.children, that was not waited for; 0: none */
 	uint32_t children;
 };
 
@@ -46,11 +46,11 @@ struct found {
 	uint64_t compared[FATES], since[FATES], since_bytes[FATES];
 	const char *keeper; /* owner of the largest reachable block */
 	/*
-	 * bytes of that block, and index of the call that allocated it; of equally large blocks,
-	 * the block that was allocated first counts
+	 * bytes of the largest reachable block, and index of the call that allocated it; of equally
+	 * large blocks, the block that was allocated first counts
 	 */
 	uint64_t largest, first;
-	uint32_t kept; /* number of that block in its scan, from 1; 0: no block is reachable */
+	uint32_t kept; /* number of the largest reachable block in the scan, from 1; 0: none */
 };
 
 /* With --growing: the live amount of a call site over time, in a process or in the run. */
@@ -277,7 +277,7 @@ static void leaks_report_process(void *user)
 	}
 	state->scans += scanned->is_done;
 	state->unscanned += !scanned->is_done;
-	/* copies, because the texts end with the scan */
+	/* copy the texts, because scanned_clear() frees the originals */
 	state->failure = state->failure ?: pool_copy(&state->pool, scanned->failure);
 	state->doubt = state->doubt ?: pool_copy(&state->pool, scanned->doubt);
 	scanned_clear(scanned);

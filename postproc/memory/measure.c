@@ -28,8 +28,8 @@ struct entry {
 };
 
 /*
- * The waits at a call site. They have a list of their own, because the ledger has only call sites
- * of acquisitions.
+ * The waits at a call site. Waits have their own list of call sites, because the ledger has only
+ * call sites of acquisitions.
  */
 struct wait {
 	enum resource class;
@@ -44,7 +44,7 @@ struct measure {
 	struct tally *tally;
 	struct peaks peaks; /* for MEASURE_PEAK */
 	uint64_t sample[2]; /* largest sampling interval of each run, in bytes */
-	/* for MEASURE_WAIT */
+	/* the following members are for MEASURE_WAIT */
 	struct sites sites;
 	ARRAY_OF(struct entry) of_process; /* sums of the current process, indexed by site */
 	struct pool pool;

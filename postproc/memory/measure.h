@@ -2,7 +2,7 @@
 #ifndef MEMORY_MEASURE_H
 #define MEMORY_MEASURE_H
 
-/* Sums by call site, for reports with a measure that --by selects. */
+/* Sums by call site, for reports whose measure (bytes, count ...) --by selects. */
 
 #include "base/error.h"
 #include "postproc/report/report.h"
@@ -34,7 +34,7 @@ struct measure_place {
 
 struct measure;
 
-/* The first members of the state of a fold that has a measure. */
+/* A fold with a measure begins its state with this struct. */
 struct measured {
 	struct report_run *run;
 	struct measure *measure;
@@ -47,13 +47,13 @@ struct measured {
 int measure_begin(struct measure **measure, struct report_run *run, enum measure_kind fallback,
 		  bool has_base, struct error *err);
 
-/* event() and process() of such a fold; state: begins with a struct measured. */
+/* The callbacks event() and process() of a fold whose state begins with a struct measured. */
 void measure_event(void *state, const struct event *event);
 void measure_process(void *state);
 
 /*
- * Sets *place to the next call site and advances *at, which is 0 at the first call. Returns false
- * after the last call site. Call it after the last process.
+ * Sets *place to the next call site, and advances *at. Set *at to 0 before the first call. Returns
+ * false after the last call site. Call it after the last process.
  */
 bool measure_next(const struct measure *measure, size_t *at, struct measure_place *place);
 

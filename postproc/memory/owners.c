@@ -98,8 +98,9 @@ static void add_holders(struct holders_state *state)
 /* ---- retained blocks ---- */
 
 /*
- * Returns an array, to be freed, with an element for each block: index + 1 of the root that retains
- * it alone, or number of roots + 1 if several do. Follows each path of dominators only once.
+ * Returns an array with an element for each block: index + 1 of the root that alone retains the
+ * block, or number of roots + 1 if several roots do. Follows each path of dominators only once. The
+ * caller frees the array.
  */
 static uint32_t *find_keepers(const struct scanned *scanned)
 {
@@ -134,7 +135,7 @@ static uint32_t *find_keepers(const struct scanned *scanned)
 	return keepers;
 }
 
-/* The path from the root to a block: "pool (server) > +0 of 48 B > +16 of 64 B". */
+/* Returns the path from the root to a block as text: "pool (server) > +0 of 48 B > +16 of 64 B". */
 static const char *way_to(struct holders_state *state, const struct scanned_block *block)
 {
 	struct scanned *scanned = &state->scanned;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report `path`: a root, and the chain of pointers from it to the block of --object. */
+/* The report `path`: a root, and the chain of pointers from the root to the block of --object. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -19,9 +19,9 @@
 #include "wire.h"
 
 #define PAGE	    ((uint64_t)RESIDENCE_PAGE)
-#define FEW_BYTES   (PAGE / 4) /* blocks pin a page with at most this number of live bytes */
-#define REGION_BITS 21u	       /* log2 of the size of a struct region in bytes: 2 MiB */
-/* larger blocks are not marked in regions: they are mappings of their own, not in a heap */
+#define FEW_BYTES   (PAGE / 4) /* blocks pin a page with at most this many live bytes */
+#define REGION_BITS 21u	       /* log2 of the range of a struct region in bytes: 2 MiB */
+/* larger blocks are not marked in regions: each is a mapping of its own, not part of a heap */
 #define COVERED_MAX    (1ull << 30)
 #define FRAMES	       4u
 #define PARTS_SEARCHED 1000u /* add_part() searches only this number of the newest parts */
@@ -32,9 +32,9 @@ struct resident_site {
 	uint64_t live, count, resident, swapped, untouched;
 	uint64_t alone; /* bytes of resident pages without live blocks of other sites */
 	/*
-	 * The site pins pages with few live bytes, most of which are its own. pinned_pages,
-	 * pinned_free: size and free bytes of these pages; pinned_live, pinned_count: bytes and
-	 * number of the site's blocks on them.
+	 * The site pins a page if the page has few live bytes, most of them of this site.
+	 * pinned_pages, pinned_free: size and free bytes of the pinned pages; pinned_live,
+	 * pinned_count: bytes and number of the site's blocks on them.
 	 */
 	uint64_t pinned_pages, pinned_free, pinned_live, pinned_count;
 };
@@ -56,8 +56,8 @@ struct resident_page {
 	uint32_t mapping;
 	uint32_t live; /* bytes of live blocks */
 	/*
-	 * a majority vote (Boyer-Moore): if a site has more than half of these bytes, that site is
-	 * `site`; lead: its lead in the vote, in bytes
+	 * the site with more than half of the live bytes, or any site if there is none; found by a
+	 * majority vote (Boyer-Moore), in which `site` leads by `lead` bytes
 	 */
 	uint32_t site, lead;
 	bool is_shared; /* blocks of several sites are on the page */
@@ -142,13 +142,13 @@ struct resident_state {
 	/* live objects at the time of the last scan; number and time of that scan */
 	ARRAY_OF(struct resident_block) blocks, mappings;
 	uint64_t cut_number, cut_ns;
-	/* used only by join() */
+	/* the following members, up to last_run, are used only during join() */
 	struct map page_of; /* key: number of a page; value: index + 1 in `pages` */
 	ARRAY_OF(struct resident_page) pages;
 	struct resident_use *uses; /* indexed by mapping */
-	uint64_t steps;	 /* steps left for join(), which a damaged trace could make slow */
+	uint64_t steps;	 /* steps left for join(), which a damaged trace could slow down */
 	size_t last_run; /* index of the run of resident pages in which the previous block starts */
-	/* results; if has_result is set, the last one is that of the current process */
+	/* results of scans; if has_result is set, the last one is that of the current process */
 	ARRAY_OF(struct resident_process) processes;
 	ARRAY_OF(struct resident_part) parts;
 	bool has_result;
@@ -184,7 +184,7 @@ static uint64_t count_former(const struct resident_state *state, uint64_t from, 
 {
 	uint64_t pages = (1u << REGION_BITS) / PAGE, count = 0;
 	uint64_t at = from >> REGION_BITS, end = ((to - 1) >> REGION_BITS) + 1;
-	/* a large range may have fewer regions with blocks than addresses for regions */
+	/* in a large range, iterate over the known regions, not over all numbers of regions */
 	bool is_large = end - at > state->regions.count;
 
 	for (at = is_large ? 0 : at; at < (is_large ? state->regions.count : end); at++) {
@@ -304,7 +304,7 @@ static void add_resident(struct resident_state *state, const struct residence_ru
 		return;
 	}
 	/*
-	 * here the part is within one page; otherwise it consists of whole pages, if any, and of
+	 * a part within one page is added to that page; any other part has whole pages, if any, and
 	 * two ends on pages that may have other blocks, too
 	 */
 	if (first > last || (first == last && from / PAGE == (to - 1) / PAGE)) {
@@ -328,7 +328,7 @@ static void add_block(struct resident_state *state, const struct resident_block 
 
 	entry->live += block->size;
 	entry->count++;
-	/* first try the run of the previous block, which is usually near */
+	/* first try the run of the previous block, because blocks are usually near each other */
 	if (i >= residence->runs.count || block->from < residence->runs.items[i].from ||
 	    block->from >= residence->runs.items[i].to)
 		i = residence_after(residence, block->from);

@@ -4,11 +4,11 @@
 #include <math.h>
 
 #define SEGMENTS    8u
-#define CAP_RETURNS 3u	 /* a full cache has at least this many maximum points in each half */
+#define CAP_RETURNS 3u	 /* a full cache is at its maximum in this many points of each half */
 #define EVEN_MIN    0.5	 /* minimum rise of a segment, relative to the largest rise */
 #define FALL_MAX    0.5	 /* maximum fall, relative to the mean rise of a segment */
 #define END_MIN	    0.25 /* minimum rise per unit at the end (is_steady()), relative to the mean */
-#define RUNS_MIN    0.99 /* minimum rise per unit between runs, relative to the rise before */
+#define RUNS_MIN    0.99 /* minimum rise per unit between runs, relative to the previous rise */
 /* decline of the rise over all segments, relative to the mean: */
 #define DECLINE_MIN  0.02 /* a smaller decline is a rounding error */
 #define DECLINE_MAX  0.25 /* a larger decline may be that of a cache */
@@ -73,7 +73,7 @@ static double rate(const struct unit_point *from, const struct unit_point *to)
 
 /*
  * Whether the amount also rises steadily within the segments: it never falls much, and it still
- * rises in the second half of the last segment, when a cache may be full.
+ * rises in the second half of the last segment, when a cache may already be full.
  */
 static bool is_steady(const struct unit_point *points, size_t count, double mean)
 {

@@ -4,14 +4,15 @@
 
 /*
  * Decides whether a live amount grows with the number of units of work, as a leak does, or
- * saturates, as a cache does. A point has the largest and the smallest amount at the ends of some
- * consecutive units. The first third of the points of a process is ignored as warm-up.
+ * saturates, as a cache does. Each point covers some consecutive units, and has the largest and the
+ * smallest amount at their ends. The first third of the points of a process is ignored as warm-up.
  *
- * An amount grows if it rises in each of eight segments of the points, by at least half of the
- * largest rise, if the rises do not decline, and if no fall is larger than half of the mean rise.
+ * An amount grows if all this is true: it rises in each of eight segments of the points, by at
+ * least half of the largest rise; the rises do not decline; no fall exceeds half of the mean rise.
  * It saturates if it never rises in the last half of the points, or if it returns to the same
- * largest amount in both halves. Otherwise it is unknown: too few units, too much noise, or growth
- * that slows down. A cache must never count as growing, so a leak that noise hides is not found.
+ * largest amount in both halves. Otherwise the result is unknown: too few units, too much noise, or
+ * growth that slows down. A cache must never count as growing, so a leak that noise hides is not
+ * found.
  */
 
 #include <stdbool.h>

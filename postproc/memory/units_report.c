@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds call sites whose live amount grows with the number of units of work (unit_growth.h). A
- * process ends a unit by a mark, or a run has a label `units` with its number of units. With marks,
- * each process is examined separately; with labels, the runs are compared.
+ * Finds call sites whose live amount grows with the number of units of work (unit_growth.h). Either
+ * a process marks the end of each unit, or a run has a label `units` with its number of units. With
+ * marks, each process is examined separately; with labels, the runs are compared.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@
 
 struct entry {
 	/*
-	 * live amount: in an entry of a process, the present one; in an entry of the run, that of
-	 * the process that grew most
+	 * live amount: in an entry of a process, the present one; in an entry of the run, the
+	 * amount of the process that grew most
 	 */
 	double amount;
 	/* for a process: number of marks that all points cover; a point covers 1 << shift marks */
@@ -49,10 +49,10 @@ struct units_state {
 	} labelled[UNIT_POINTS];
 	size_t labelled_count;
 	size_t current; /* index of the process's run in `labelled`; UNIT_POINTS: no label */
-	/* of --growth=NAME(): length of NAME; 0: units end at marks */
+	/* length of NAME in --growth=NAME(); 0: units end at marks */
 	size_t name_length;
 	struct map known;   /* key: address of a backtrace; value: INSIDE or OUTSIDE of NAME */
-	struct map threads; /* key: thread; value: the same, of its last call */
+	struct map threads; /* key: pid and tid; value: INSIDE or OUTSIDE for the last call */
 };
 
 static struct unit_point *new_points(struct pool *pool)
@@ -131,7 +131,7 @@ static void units_note(void *user, const struct event *event)
 	end_unit(state);
 }
 
-/* Whether the name is that of --growth=NAME(). */
+/* Whether this is the name of the function in --growth=NAME(). */
 static bool is_of_unit(const struct units_state *state, const char *name)
 {
 	return name && !strncmp(name, state->run->options->unit, state->name_length) &&
@@ -140,7 +140,7 @@ static bool is_of_unit(const struct units_state *state, const char *name)
 
 enum { OUTSIDE = 1, INSIDE };
 
-/* Whether the call was made by the function of --growth=NAME(), or by a function that it called. */
+/* Returns INSIDE if the backtrace of the call contains the function of --growth=NAME(). */
 static unsigned where_is(struct units_state *state, const struct event *event)
 {
 	struct naming_symbol symbols[FRAMES_MAX];
@@ -163,8 +163,8 @@ static unsigned where_is(struct units_state *state, const struct event *event)
 }
 
 /*
- * With --growth=NAME(), a unit ends with a recorded call of the function, or, if it is one of the
- * program, with the first call of a thread outside it.
+ * With --growth=NAME(), a unit ends at each call of NAME if NAME is a hooked function. If NAME is a
+ * function of the program, a unit ends when a thread that was in NAME makes a call outside NAME.
  */
 static void units_event(void *user, const struct event *event)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fold `model`: sums of a run by call site and time. From them, the HTML page computes for each
- * window of time how much was allocated, how much was live at the end of the window, how much of
- * the latter was allocated in the window, and how long calls waited. The size of the sums does not
- * grow with the number of events.
+ * Makes the model of the HTML page: sums of a run by call site and time. From these sums, the page
+ * computes for any window of time how much was allocated, how much was live at the end, how much of
+ * that was allocated in the window, and how long calls waited. The size of the sums does not grow
+ * with the number of events.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,20 +23,20 @@
 #define SPANS_MOST 200000u /* maximum number of spans if report_run.detail is 0 */
 #define WAIT_LEAST 10000u  /* in ns: shorter waits are not listed among the longest */
 #define LONG_MOST  2000u   /* maximum number of the longest waits, and of the longest holds */
-/* maximum number of rows for longest waits, and for holds: maximum number of spans / A_LONG_ONE */
+/* the tables of longest waits and holds each have at most most_spans() / A_LONG_ONE rows */
 #define A_LONG_ONE 100u
 
-/* An entry of a tally: a call site, in a process or in the run. */
+/* An entry of the tally, for a call site in one process or in the whole run. */
 struct entry {
-	uint32_t number; /* the number of the site, from 1; 0: the site has no number yet */
+	uint32_t number; /* number of the site, from 1; 0: it has none yet */
 };
 
-/* A site with a number. place: the number that all sites with the same call site share. */
+/* A site (a call site in a process). place: number of the first site with the same call site. */
 struct number {
 	uint32_t place, process;
 };
 
-/* Waits of a process at a call site, for objects of a kind. */
+/* The waits of one process at one call site for one kind of object. */
 struct waiter {
 	const struct trace_node *backtrace;
 	const char *function;
@@ -52,7 +52,7 @@ struct mark {
 
 /* One of the longest waits, or of the longest holds of locks. */
 struct stay {
-	uint32_t pid, thread, waker; /* waker 0: not known, or a hold */
+	uint32_t pid, thread, waker; /* waker 0: unknown, or this is a hold */
 	bool is_open;		     /* the wait or hold had not ended when the process ended */
 	enum lane_kind kind;
 	const char *function;
@@ -60,11 +60,11 @@ struct stay {
 	const struct trace_node *backtrace, *waker_backtrace;
 };
 
-/* The longest waits or holds so far; the shorter half is dropped from time to time. */
+/* The longest waits or holds so far. When the list is full, its shorter half is dropped. */
 struct stays {
 	struct stay *items;
 	size_t count, capacity;
-	uint64_t least_ns, left_out; /* minimum length; number of shorter stays left out */
+	uint64_t least_ns, left_out; /* shorter ones are left out; their number */
 };
 
 struct model_state {
@@ -76,11 +76,9 @@ struct model_state {
 	struct tally *tally;
 	struct spans spans, waits;
 	struct highs highs;
-	struct spans drawn, drawn_waits; /* the spans that are drawn, within the limit */
+	struct spans drawn, drawn_waits; /* the spans that the page shows, within the limit */
 	ARRAY_OF(struct number) numbers; /* indexed by number of a site */
-	/*
-	 * number of processes for which spans are counted separately; 1: all are counted together
-	 */
+	/* number of processes whose spans are separate; 1: the spans of all processes are merged */
 	uint32_t processes;
 	uint32_t first;			 /* number of the current process's first site */
 	ARRAY_OF(struct waiter) waiters; /* indexed by number of a wait's site */
@@ -102,7 +100,7 @@ static uint32_t add_number(struct model_state *state)
 	return number->place;
 }
 
-/* Gives all sites with the same call site, in any process, the number of the first such site. */
+/* Sets the place of a process's site to the number of the first site with the same call site. */
 static void model_merge(void *user, void *of_run, const void *of_process)
 {
 	struct model_state *state = user;
@@ -127,9 +125,7 @@ static void model_move(void *user, const struct ledger_move *move)
 	highs_change(&state->highs, move->class, report_process(state->run) - 1, now, count,
 		     move->is_acquisition ? bytes : -bytes);
 
-	/*
-	 * a descriptor that was opened before an exec belongs to the new program from its start on
-	 */
+	/* a descriptor opened before an exec counts as opened when the new program started */
 	if (acquired < start)
 		acquired = start;
 	if (!entry->number)
@@ -142,7 +138,7 @@ static void model_move(void *user, const struct ledger_move *move)
 	spans_add(&state->spans, entry->number, acquired, now, -count, bytes);
 }
 
-/* Returns a copy of a name that outlives the process, or NULL if `name` is NULL. */
+/* Returns a copy of `name` that outlives the process, or NULL if `name` is NULL. */
 static const char *kept_name(struct model_state *state, const char *name)
 {
 	const char **kept;
@@ -277,8 +273,8 @@ static void on_lane_hold(void *user, const struct lane_hold *hold)
 }
 
 /*
- * Ends the process. If it executed another program, its live objects count as released now.
- * Otherwise they count as never released, but as live only until now.
+ * Ends the process. If the process executed another program, its live objects count as released
+ * now. Otherwise they count as never released, but as live only until now.
  */
 static void model_process(void *user)
 {
@@ -310,14 +306,14 @@ static int by_weight(const void *a, const void *b)
 	return ORDER(y->bytes, x->bytes);
 }
 
-/* Assigns rows to call sites. Call sites that are too small share one row for each class. */
+/* The rows that call sites get in the page. The small call sites of a class share one row. */
 struct folding {
 	uint32_t *renumber; /* indexed by number of a site: its row, from 1 */
-	/* indexed by row; NULL: the row of a class's small call sites */
+	/* indexed by row; NULL: the small call sites of a class share the row */
 	const struct tally_place **rows;
 	uint32_t *classes;
 	uint32_t count;
-	/* indexed by class: row of its small call sites; 0: the class has no such row */
+	/* indexed by class: the row that its small call sites share; 0: no such row */
 	uint32_t folded[LEDGER_CLASSES];
 	uint32_t folded_count[LEDGER_CLASSES];
 };
@@ -340,7 +336,7 @@ static void fold_places(const struct model_state *state, struct folding *folding
 	const struct tallies *tallies = &state->run->summary->tallies;
 	size_t count = state->numbers.count, own = most_spans(state) / SPANS_A_PLACE;
 	size_t most = (own < count ? own : count) + LEDGER_CLASSES + 1;
-	/* the call sites, each at the index of its first site's number */
+	/* the call sites, indexed by the number of the first site of each */
 	cleanup_free const struct tally_place **places = memory_zalloc(count + 1, sizeof(*places));
 	cleanup_free struct weight *weights = memory_zalloc(count + 1, sizeof(*weights));
 
@@ -350,7 +346,7 @@ static void fold_places(const struct model_state *state, struct folding *folding
 		if (entry && entry->number)
 			places[entry->number] = tallies_place(tallies, i);
 	}
-	/* the weight is the number of acquired bytes or, if that is larger, of objects */
+	/* the weight is the number of acquired bytes or objects, whichever is larger */
 	for (uint32_t i = 0; i < count; i++)
 		weights[i].number = i;
 	for (size_t i = 0; i < state->spans.list.count; i++) {
@@ -446,8 +442,9 @@ static void put_spans(const struct model_state *state, struct table *table)
 }
 
 /*
- * Adds an entry to the row of its class and of a step of the page, or begins another row. In the
- * table, rows have a process or, if it is UINT32_MAX, are sums over all processes.
+ * Adds an entry to the current row of its class if the step of the page and the process are equal.
+ * Otherwise writes this row to the table and begins another row. Process UINT32_MAX means that
+ * entries are sums over all processes.
  */
 static void put_high(const struct model_state *state, struct table *table, struct high *rows,
 		     uint32_t class, const struct high *high)
@@ -463,7 +460,7 @@ static void put_high(const struct model_state *state, struct table *table, struc
 		memcpy(row->end, high->end, sizeof(row->end));
 		return;
 	}
-	/* the page knows the amounts at the ends of steps */
+	/* skip a maximum that equals the amount at the step's end: the page knows this amount */
 	if (memcmp(row->most, row->end, sizeof(row->end)) != 0) {
 		cells = table_add(table);
 		table_text(table, CELL(cells, highs, class),
@@ -510,7 +507,7 @@ static void put_waits(const struct model_state *state, struct table *table)
 		uint64_t begin_ns = wait->acquired << waits->shift;
 		uint64_t start_ns = state->run->summary->start_ns;
 
-		/* the first step begins with the run, as in the table `steps` */
+		/* the first step begins at the start of the run, as in the table `steps` */
 		begin_ns = (uint64_t)wait->count * (begin_ns > start_ns ? begin_ns : start_ns);
 		table_number(CELL(row, waits_by_step, step), wait->acquired - state->drawn.first);
 		table_number(CELL(row, waits_by_step, end_step), wait->lost - state->drawn.first);
@@ -543,7 +540,7 @@ static void put_stay(const struct model_state *state, struct table *table, struc
 	table_text(table, CELL(row, longest_waits, function), stay->function);
 }
 
-/* Returns how many of the longest waits or holds get rows. */
+/* Returns how many of the longest waits or holds the page shows. */
 static size_t drawn_stays(const struct model_state *state, struct stays *stays)
 {
 	size_t most = most_spans(state) / A_LONG_ONE;
@@ -595,8 +592,8 @@ static void put_long_holds(struct model_state *state, struct table *table)
 }
 
 /*
- * Counts the spans of a call site separately for each process, unless their number then exceeds the
- * limit.
+ * Makes separate spans for each process, unless there would be too many spans: gives each pair of
+ * row and process a number of its own.
  */
 static void split_processes(struct model_state *state, struct folding *folding)
 {
@@ -619,8 +616,8 @@ static void model_end(void *user, struct tables *tables)
 	struct folding folding = { .count = 0 };
 
 	/*
-	 * waits and live objects share one time axis: extend it to the start of the run, and to the
-	 * first and last wait
+	 * waits and live objects share one time axis: extend the axis to the start of the run, and
+	 * to the first and last wait
 	 */
 	if (state->spans.first <= state->spans.last)
 		spans_reach(&state->spans, state->run->summary->start_ns);
@@ -628,7 +625,7 @@ static void model_end(void *user, struct tables *tables)
 		spans_reach(&state->spans, waits->first << waits->shift);
 		spans_reach(&state->spans, waits->last << waits->shift);
 	}
-	/* mark the objects that were live when the last process with objects ended */
+	/* mark the objects that were still live when the last process with objects ended */
 	for (size_t i = 0; i < state->spans.list.count; i++) {
 		struct span *span = state->spans.list.items[i];
 		uint32_t process = state->numbers.items[span->site].process;
@@ -638,7 +635,7 @@ static void model_end(void *user, struct tables *tables)
 	}
 	fold_places(state, &folding);
 	split_processes(state, &folding);
-	/* model_end() may be called again with another limit: free the results so far */
+	/* free the results of an earlier call of model_end(), which may have had another limit */
 	spans_free(&state->drawn);
 	spans_free(&state->drawn_waits);
 	spans_settle(&state->spans, folding.renumber, most_spans(state), &state->drawn);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints tables as one page of HTML that loads nothing: page.html with its style and script, and
- * the tables, column by column, as JSON packed by gzip. Texts, functions and nodes of the call tree
- * are written once, and the tables contain their numbers.
+ * Prints tables as one HTML file that needs no other file: page.html with its style and script, and
+ * the tables, column by column, as JSON packed by gzip. Each text, function and node of the call
+ * tree is written once, and the tables refer to it by number.
  */
 #include "postproc/print/tables.h"
 
@@ -25,7 +25,7 @@
 #include "base/human.h"
 
 #define FRAMES_MAX 1024
-#define WORDS_MAX  3 /* number of functions of a backtrace that a row shows */
+#define WORDS_MAX  3 /* maximum number of functions of a backtrace that a row shows */
 #define NONE	   UINT32_MAX
 
 /* the contents of page.html, page.css and the files of the script */
@@ -54,14 +54,14 @@ struct text {
 struct frame {
 	uint32_t function, file, module; /* numbers of texts, or NONE */
 	uint32_t line, is_own;
-	uint32_t number; /* number of the frame; must be last, because is_frame() ignores it */
+	uint32_t number; /* of the frame; must be the last member: is_frame() ignores it */
 };
 
 struct node {
 	uint32_t parent, frame, words;
 };
 
-/* The objects of the page that have numbers. */
+/* The page: its numbered texts, frames and nodes. */
 struct page {
 	const struct tables_job *job;
 	struct json json;
@@ -71,7 +71,7 @@ struct page {
 	ARRAY_OF(const char *) texts;
 	ARRAY_OF(const struct frame *) frames;
 	ARRAY_OF(struct node) nodes;
-	struct map backtraces; /* key: address of a backtrace; value: node + 2 (1: no frames) */
+	struct map backtraces; /* key: address of a backtrace; value: its node + 2; 1: no frames */
 	struct naming_symbol *symbols;
 };
 
@@ -82,7 +82,7 @@ static bool is_text(const void *item, const void *key)
 	return strcmp(((const struct text *)item)->text, key) == 0;
 }
 
-/* Returns the number of a text; NONE if `words` is NULL. */
+/* Returns the number of a text, or NONE if `words` is NULL. */
 static uint32_t text_number(struct page *page, const char *words)
 {
 	uint64_t hash;
@@ -152,8 +152,8 @@ static uint32_t node_number(struct page *page, uint32_t parent, uint32_t frame)
 }
 
 /*
- * Returns the node of a backtrace; NONE: it has no frames. Equal backtraces of an address map have
- * the same address.
+ * Returns the node of a backtrace, or NONE if it has no frames. Looks up backtraces by address:
+ * equal backtraces of an address map have the same address.
  */
 static uint32_t backtrace_number(struct page *page, const struct trace_node *backtrace)
 {
@@ -191,7 +191,7 @@ static void print_number(struct page *page, uint32_t number)
 		json_unsigned(&page->json, number);
 }
 
-/* Returns the kind of a column, by which the script decides how to print its numbers. */
+/* Returns the kind of a column, which tells the page's script how to print the numbers. */
 static const char *kind_word(enum table_kind kind, const struct table_cell *cell)
 {
 	switch (tables_shape(kind)) {
@@ -206,7 +206,7 @@ static const char *kind_word(enum table_kind kind, const struct table_cell *cell
 		return "hex";
 	case SHAPE_HUNDREDTHS:
 		return "percent";
-	case SHAPE_STEPS: /* the page draws better curves from the model, so skip these */
+	case SHAPE_STEPS: /* skip these: the page draws better curves itself */
 		return "key";
 	case SHAPE_UNSIGNED:
 		break;
@@ -221,7 +221,7 @@ static const char *kind_word(enum table_kind kind, const struct table_cell *cell
 	return kind == TABLE_NUMBER ? "number" : "count";
 }
 
-/* Returns the first set cell of a column, which determines its unit. NULL: no cell is set. */
+/* Returns the first cell of a column that is set, which determines the unit, or NULL. */
 static const struct table_cell *first_set(const struct table *table, unsigned column)
 {
 	for (size_t i = 0; i < table->rows.count; i++)
@@ -230,7 +230,7 @@ static const struct table_cell *first_set(const struct table *table, unsigned co
 	return NULL;
 }
 
-/* Returns the unit of a cell's number, as the script encodes it: 0 objects, 1 bytes, 2 ns. */
+/* Returns the unit of a cell as a number for the page's script: 0 objects, 1 bytes, 2 ns. */
 static unsigned unit_of(const struct table_cell *cell)
 {
 	return cell->has_bytes ? 1 : cell->has_ns ? 2 : 0;
@@ -326,7 +326,7 @@ static void print_table(struct page *page, const struct table *table)
 		struct table_at at = { 0 };
 		const struct table_cell *row;
 
-		/* print the values of a column, without the rows that --top removes */
+		/* table_next() skips the rows that --top removes */
 		json_begin(&page->json, '[');
 		while ((row = table_next(table, &at)) != NULL)
 			print_cell(page, table->facts.columns[i].kind, &row[i]);
@@ -423,12 +423,10 @@ static void print_model(struct page *page, struct out *out)
 
 /* ---- gzip and base64 ---- */
 
-/* size of a piece of output; a multiple of 3 bytes, as base64 requires */
+/* size of a piece of output in bytes: a multiple of 3, as base64 requires */
 #define PACK_SIZE (3u * 16384u)
 
-/*
- * Prints the compressed bytes. Only the last piece may have a size that is not a multiple of three.
- */
+/* Prints a piece in base64. The sizes of all pieces but the last are multiples of 3 bytes. */
 static void print_compressed(z_stream *stream, unsigned char *packed, struct out *out)
 {
 	size_t size = PACK_SIZE - stream->avail_out;
@@ -480,7 +478,7 @@ static int print_gzip(int fd, struct out *out)
 /* ---- the page ---- */
 
 /*
- * Prints the model: writes it as JSON to a memfd, then prints the compressed contents of the memfd.
+ * Prints the model (the data of the page): writes it as JSON to a memfd, then compresses the memfd.
  */
 static int print_packed(struct page *page, struct out *out)
 {
@@ -498,9 +496,7 @@ static int print_packed(struct page *page, struct out *out)
 	return ret ? ret : print_gzip(fd, out);
 }
 
-/*
- * Prints the template up to a mark (@STYLE@, @MODEL@ or @SCRIPT@). Returns the part after the mark.
- */
+/* Prints a template up to a mark (@STYLE@, @MODEL@ or @SCRIPT@). Returns what follows the mark. */
 static const char *print_until(struct out *out, const char *template, const char *mark)
 {
 	const char *found = strstr(template, mark);

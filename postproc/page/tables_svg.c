@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints trees as flame graphs in one file that loads nothing: a graph for each group, callers
- * below callees. The picture is complete without its script, which only zooms and searches. A
- * comparison of two runs has two graphs of the same scale and order for each group, that of the old
- * run first. Functions that grew or are new are red; functions that shrank or are gone are blue.
+ * Prints trees as flame graphs in one SVG file that needs no other file: a graph for each group,
+ * callers below callees. The picture is complete without its script, which only zooms and searches.
+ * In a comparison of two runs, each group has two graphs of the same scale and order, the old run's
+ * first. Functions that grew or are new are red; functions that shrank or are gone are blue.
  */
 #include "postproc/print/tables.h"
 
@@ -18,7 +18,7 @@
 #define ROW	    17u	  /* height of a function; all sizes are in px */
 #define HEAD	    24u	  /* height of the title of the file or of a graph */
 #define LETTER	    6.6	  /* width of a letter */
-#define NARROWEST   0.1	  /* narrower boxes are left out */
+#define NARROWEST   0.1	  /* narrower bars are left out */
 #define NAME_LENGTH 4096u /* maximum size of a name in bytes */
 
 extern const char flame_script[];
@@ -29,13 +29,13 @@ __asm__(".section .rodata\n"
 	".previous\n");
 
 /*
- * A box of the graph: a function, or several, each of which is the only callee of the function
- * before it.
+ * A bar of the graph: one function, or several functions above each other, where each function is
+ * the only callee of the previous one.
  */
 struct bar {
 	const struct table_branch *branch;
-	uint64_t total, used; /* used: sum of the callees that have been placed so far */
-	uint64_t other;	      /* the total of the same functions in the other run */
+	uint64_t total, used; /* used: sum of those callees that already have positions */
+	uint64_t other;	      /* total of the same functions in the other run */
 	uint64_t from;
 	uint32_t depth; /* number of callers, which are drawn below the bar */
 	size_t parent;	/* index of the parent + 1; 0: none */
@@ -50,7 +50,7 @@ struct graph {
 	enum tables_run run; /* which run of a comparison is being drawn */
 	bool is_comparison;
 	uint64_t total, other;
-	uint64_t scale;	 /* the value that corresponds to the whole width */
+	uint64_t scale;	 /* the amount that the whole width represents */
 	uint32_t height; /* largest number of functions above each other */
 	bool has_bytes, has_ns;
 	uint64_t left_out;
@@ -99,8 +99,8 @@ static void add_steps(struct graph *graph, const struct table *table)
 }
 
 /*
- * Reads the rows of a group. Returns false if there is nothing to draw. In a comparison, the graph
- * of a run whose amounts are all 0 has only a title.
+ * Reads the rows of a group into bars. Returns false if there is nothing to draw. In a comparison,
+ * a run whose amounts are all 0 still gets a graph, which has only a title.
  */
 static bool read_group(struct graph *graph, const struct table *table)
 {
@@ -127,8 +127,8 @@ static bool read_group(struct graph *graph, const struct table *table)
 		}
 	}
 	/*
-	 * add up the totals, from the last bar to the first because callees follow their caller.
-	 * Then compute the position of each bar.
+	 * add up the totals from the last bar to the first, because callees follow their caller.
+	 * Then compute the position of each bar
 	 */
 	struct bar *bars = graph->bars.items;
 
@@ -226,8 +226,8 @@ static void put_frame(struct out *out, const struct graph *graph, const struct b
 		   from * WIDTH, y, share * WIDTH, ROW - 1);
 	if (graph->is_comparison) {
 		/*
-		 * write the colour of a change, as on the HTML page: the larger the change, the
-		 * more saturated
+		 * write a colour for the change, the same as on the HTML page: a larger change has
+		 * a more saturated colour
 		 */
 		double now = (double)(graph->run == TABLES_NEW ? bar->total : bar->other);
 		double then = (double)(graph->run == TABLES_NEW ? bar->other : bar->total);
@@ -238,7 +238,7 @@ static void put_frame(struct out *out, const struct graph *graph, const struct b
 			   : part < 0 ? 20 - 60 * part
 				      : 0);
 	} else {
-		/* write a warm colour. The functions of a module have the same hue. */
+		/* write a warm colour, with the same hue for all functions of a module */
 		uint32_t hue = 5381, shade = 5381;
 
 		for (const char *at = frame->module ? frame->module : ""; *at; at++)
@@ -305,10 +305,7 @@ static bool is_drawn(const struct table *table)
 	return column_of(&table->facts, TABLE_BRANCH) >= 0 || tables_is_comparison(&table->facts);
 }
 
-/*
- * Draws all graphs; out NULL: draws nothing, but adds up heights. Returns the height of the
- * picture.
- */
+/* Draws all graphs, or none if `out` is NULL. Returns the height of the picture. */
 static double walk_graphs(struct graph *graph, struct out *out)
 {
 	const struct tables *tables = graph->job->tables;

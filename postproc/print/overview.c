@@ -83,7 +83,7 @@ static bool are_complete(const struct summary *summary)
 	return true;
 }
 
-/* Adds how a process ended, and after what time. after_ns 0: leaves out the time. */
+/* Adds how a process ended and, unless after_ns is 0, after how many nanoseconds. */
 static void add_end(const struct summary *summary, struct line *line,
 		    const struct summary_process *process, uint64_t after_ns)
 {
@@ -261,7 +261,7 @@ static void print_processes(struct overview *overview)
 	cleanup_free bool *is_chosen = memory_zalloc(count, sizeof(*is_chosen));
 	struct line line = { .length = 0 };
 
-	/* the headline describes a single process */
+	/* if there is only one process, the headline describes it */
 	if (count < 2)
 		return;
 	room += room == 1;
@@ -364,7 +364,7 @@ static void print_lost(struct overview *overview)
 			   COUNT(summary->late), PLURAL(summary->late));
 }
 
-/* Warns of allocators whose calls are not recorded. */
+/* Warns about allocators whose calls are not recorded. */
 static void print_allocators(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -403,7 +403,7 @@ static void print_allocators(struct overview *overview)
 			   BYTES(summary->inner.bytes));
 }
 
-/* Warns of modules whose acquisitions and releases are not recorded. */
+/* Warns about modules whose acquisitions and releases are not recorded. */
 static void print_modules(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -455,7 +455,7 @@ static void print_modules(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 8);
 }
 
-/* Names of code that a runtime compiled. */
+/* Warns that functions which a runtime compiled (JIT code) have no names. */
 static void print_code(struct overview *overview)
 {
 	static const struct {
@@ -602,9 +602,9 @@ static void print_attached(struct overview *overview)
 			line_add(&line, " and a heap of %s", BYTES(heap.bytes));
 		line_add(&line, ": objects from before the attach are not listed");
 		/*
-		 * add how many of the objects that existed before the attach were released since.
-		 * memory, others: numbers of blocks and of other objects that all processes
-		 * released. The mappings are those that this process unmapped.
+		 * add how many objects from before the attach have been released since. memory,
+		 * others: numbers of blocks and of other objects that all processes released, so
+		 * they are printed only once. The mappings are those that this process unmapped.
 		 */
 		if (memory) {
 			line_add(&line, "%s%s block%s of memory", between, COUNT(memory),
@@ -741,8 +741,9 @@ static void print_missing(struct overview *overview)
 /* ---- the last lines ---- */
 
 /*
- * Returns the length of the path of a trace's file. A bundle is a file with several streams: the
- * path of a trace in it ends with the number of the stream, which does not count.
+ * Returns the length of the path of the file that contains a trace. In a bundle (a file with
+ * several streams), the path of a trace ends with the number of its stream, which the length does
+ * not include.
  */
 static size_t file_length(const char *path)
 {
@@ -754,7 +755,7 @@ static size_t file_length(const char *path)
 
 /*
  * Returns the path of the file with the process's stream, and sets *length to the length of this
- * path. Returns NULL if the previous process is in the same file.
+ * path. Returns NULL if the stream of the previous process is in the same file.
  */
 static const char *file_of(const struct summary *summary, size_t index, size_t *length)
 {
@@ -766,7 +767,7 @@ static const char *file_of(const struct summary *summary, size_t index, size_t *
 											   : path;
 }
 
-/* Counts the trace files. The streams of a file follow one another in the list of processes. */
+/* Counts the trace files. Processes whose streams are in the same file are adjacent in the list. */
 static size_t count_files(const struct summary *summary)
 {
 	size_t count = 0, length;
@@ -817,8 +818,9 @@ static void add_file(struct overview *overview, struct line *line, const char *p
 }
 
 /*
- * Prints the next command. path: the trace with the first call site that has live objects. If the
- * traces are the newest run, the command names all its files or their directory.
+ * Prints the command that the user may want next. path: the trace that the command reads. If the
+ * traces are the newest run and have several files, the command names these files, or their
+ * directory.
  */
 static void print_next(struct overview *overview, const char *path)
 {
@@ -948,8 +950,8 @@ int overview_print(const struct summary *summary, struct naming *naming,
 		causes_fold(summary->causes, naming);
 	if (rc == 0) {
 		/*
-		 * print the screen. The limits of its lists are chosen for a terminal of the usual
-		 * width, so on other terminals the screen may have more or fewer lines.
+		 * choose the number of rows for the usual width. On a terminal of another width,
+		 * the same rows may take more or fewer lines.
 		 */
 		size_t width = screen_width(style->width);
 

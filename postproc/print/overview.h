@@ -2,7 +2,7 @@
 #ifndef PRINT_OVERVIEW_H
 #define PRINT_OVERVIEW_H
 
-/* Prints the screen at the end of a run from the summary. */
+/* Prints the screen: the results that holdtrace shows at the end of a run, from its summary. */
 
 #include "base/error.h"
 #include "base/out.h"
@@ -16,13 +16,13 @@ struct report_options;
 struct overview_style {
 	size_t width; /* columns of the terminal */
 	bool has_colour;
-	bool is_newest; /* the traces are the newest run, which a command without a file reads */
+	bool is_newest; /* the traces are the newest run, which commands read by default */
 };
 
 /*
  * Looks up the names of the call sites that are shown, and prints the screen. Resets the counts of
- * shown and unnamed frames (naming_restart()). options: those of the report `leaks`, which name its
- * suppressions. Returns 0 or a negative errno of suppress_fill().
+ * shown and unnamed frames (naming_restart()). options: the options of the report `leaks`, which
+ * include its suppressions. Returns 0 or a negative errno of suppress_fill().
  */
 int overview_print(const struct summary *summary, struct naming *naming,
 		   const struct report_options *options, const struct overview_style *style,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints the table of classes, and the call sites whose objects are live at exit. */
+/* Prints the table of resource classes, and the call sites whose objects are live at exit. */
 #include "overview_parts.h"
 
 #include <inttypes.h>
@@ -11,12 +11,12 @@
 #include "base/memory.h"
 #include "hook_table.h"
 
-#define OTHERS_MAX 4  /* maximum number of rows for classes of other tracers */
+#define OTHERS_MAX 4  /* maximum number of rows for classes that only other tracers record */
 #define WORDS_MIN  16 /* minimum width of the last cell of a row */
 
 /* ---- the table ---- */
 
-/* For each class, the words for its acquisitions and for its live objects. */
+/* For each class of resources, the words for its acquisitions and for its live objects. */
 static const struct {
 	const char *used, *held;
 } words[RESOURCE_COUNT] = {
@@ -65,8 +65,8 @@ static void add_bytes(struct line *line, const struct summary_class *class, uint
 }
 
 /*
- * Fills the cell of the peak: the highest peak of a process. The peak of all processes together is
- * unknown, because processes are read one after the other.
+ * Fills the cell of the peak with the highest peak of any one process. The peak of all processes
+ * together is unknown, because processes are read one after the other.
  */
 static void fill_peak(const struct overview *overview, struct line *line,
 		      const struct summary_class *class)
@@ -104,7 +104,7 @@ static void fill_held(const struct overview *overview, struct line *line,
 	else
 		line_add(line, "none");
 	if (is_fd) {
-		/* add how many descriptors are parts of other live objects, and of which classes */
+		/* add how many descriptors are parts of live objects, and the objects' classes */
 		const char *between = " by ";
 
 		if (class->held_parts)
@@ -138,7 +138,7 @@ static void fill_held(const struct overview *overview, struct line *line,
 
 static bool was_used(const struct overview *overview, const struct summary_class *class)
 {
-	/* no row for failed opens or for closes of inherited streams alone: both are normal */
+	/* failed opens and closes of inherited streams are normal, so they alone make no row */
 	if (class->known == RESOURCE_FD || class->known == RESOURCE_FILE)
 		return class->acquired ||
 		       (class->known == RESOURCE_FD && images_last(overview->summary)->inherited);
@@ -265,8 +265,8 @@ void overview_table(struct overview *overview)
 
 #define COLUMN_AMOUNT	 6
 #define AMOUNT_WIDTH_MAX 34
-#define EXAMPLE_SHORT	 16 /* a path or name of at most this number of bytes follows the amount */
-/* on a narrower terminal, an amount and its backtrace are in separate lines */
+#define EXAMPLE_SHORT	 16 /* maximum bytes of a path or name printed beside an amount */
+/* on a narrower terminal, an amount and its backtrace are on separate lines */
 #define WIDTH_BESIDE 64
 
 #define SITES_MAX 10
@@ -360,7 +360,7 @@ static void print_entries(struct overview *overview, const struct live *live, si
 	if (live->sites > sites)
 		line_add(&line, " (%s of %s sites)", COUNT(sites), COUNT(live->sites));
 	screen_wrap(&overview->screen, &line, 2);
-	/* backtraces begin after the widest amount, on a narrow terminal below the amounts */
+	/* backtraces begin after the widest amount or, on a narrow terminal, below the amounts */
 	for (size_t i = 0; i < count; i++) {
 		add_amount(overview, &line, &shown[i]);
 		if (line.length > AMOUNT_WIDTH_MAX)
@@ -387,7 +387,7 @@ void overview_sites(struct overview *overview, size_t room)
 		overview->first = live.items[0].site->process;
 	for (; live.count && wanted; wanted--) {
 		overview->screen = (struct screen){ .width = above.width };
-		/* print_missing() needs the counts of the frames that are on the screen */
+		/* restart the counts of frames: print_missing() needs those on the screen */
 		naming_restart(overview->naming);
 		print_entries(overview, &live, wanted);
 		if (overview->has_rows || overview->screen.count <= room || wanted == 1)

@@ -2,7 +2,7 @@
 #ifndef PRINT_OVERVIEW_PARTS_H
 #define PRINT_OVERVIEW_PARTS_H
 
-/* The parts of the overview and their common state. Only overview*.c includes this. */
+/* Parts of the overview (the screen at a run's end) and their state. Only for overview*.c. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ struct overview {
 	/* how often the length of the lists was halved; 0: the lists have their full length */
 	unsigned tight;
 	bool has_colour;
-	/* the traces are those of the newest run, the default of commands that name no file */
+	/* the traces are those of the newest run, which commands read by default */
 	bool is_newest;
 	struct suppress suppress; /* the suppressions of the report `leaks` */
 	bool has_no_leaks;	  /* all live objects are suppressed */

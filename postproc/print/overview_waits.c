@@ -37,7 +37,7 @@ static const struct {
 	{ RESOURCE_THREAD, "joins" },
 };
 
-/* Prints the waits in calls that block, without the idle waits of event loops. */
+/* Prints how long threads waited in calls that block; idle waits of event loops are separate. */
 static void print_calls(struct overview *overview)
 {
 	const struct summary_calls *calls = &overview->summary->called;
@@ -118,7 +118,7 @@ void overview_waits(struct overview *overview)
 		if (threshold)
 			line_add(&line, " (counting waits over %s)", DURATION(threshold));
 		screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN);
-		/* do not print the longest join or wait in a barrier: such waits are often long */
+		/* no longest wait for joins and barriers: these waits are often long by design */
 		if ((class->known == RESOURCE_LOCK || class->known == RESOURCE_SEMAPHORE ||
 		     class->known == RESOURCE_CONDITION || class->known == RESOURCE_FUTEX) &&
 		    overview->tight < OVERVIEW_TIGHTEST &&
@@ -186,7 +186,7 @@ static void print_holder(struct overview *overview, const struct summary_blocked
 	print_frames(overview, 6, 8, 2, text, blocked->holder_backtrace);
 }
 
-/* Prints the last post, signal or wake for the object: only a later one could end the wait. */
+/* Prints the last post, signal or wake of the object. Only a later call could end the wait. */
 static void print_notify(struct overview *overview, const struct summary_blocked *blocked)
 {
 	bool is_semaphore = blocked->resource == RESOURCE_SEMAPHORE;
@@ -205,7 +205,7 @@ static void print_notify(struct overview *overview, const struct summary_blocked
 	if (!is_semaphore && !is_futex && blocked->resource != RESOURCE_CONDITION)
 		return;
 	if (!blocked->notify_backtrace) {
-		/* releasing a lock that no thread waits for makes no futex call */
+		/* a thread makes no futex call to release a lock without waiters */
 		if (is_futex)
 			screen_say(&overview->screen, 8,
 				   "      no wake of this futex was recorded");
@@ -339,7 +339,7 @@ static void say_short(struct line *line, const struct summary_class *class)
 
 /* ---- call sites of a finding ---- */
 
-/* Adds the frames of a backtrace to a line that is indented below its row. */
+/* Adds the frames of a backtrace to a line and prints it, with its further lines indented. */
 static void print_place(struct overview *overview, struct line *line,
 			const struct trace_node *backtrace, uint64_t sites)
 {
@@ -373,7 +373,7 @@ static void name_top(struct overview *overview, enum finding finding)
 	}
 }
 
-/* Prints the most frequent misuse of descriptors: the calls from the opening to the wrong call. */
+/* Prints the most frequent misuse of a descriptor: the calls that opened, closed and misused it. */
 static void name_closed(struct overview *overview, enum finding finding)
 {
 	const struct misuses *misuses = &overview->summary->causes->misuses;

@@ -141,8 +141,8 @@ void screen_add(struct screen *screen, struct line *line)
 }
 
 /*
- * Returns the position where the text is broken so that its first part fits into `width`; `length`
- * if the whole text fits or has no blank.
+ * Returns the position at which to break the text, so that its first part fits into `width`
+ * columns. Returns `length` if the whole text fits or has no blank.
  */
 static size_t break_of(const char *text, size_t length, size_t indent, size_t width)
 {
@@ -185,7 +185,7 @@ size_t line_height(const struct screen *screen, const struct line *line, size_t 
 		if (at > screen->width)
 			return SIZE_MAX;
 		next += strspn(next, " ");
-		/* indent the rest like the other lines that screen_wrap() continues */
+		/* indent the rest, as screen_wrap() does */
 		rest.length = indent + strlen(next);
 		memmove(rest.text + indent, next, strlen(next) + 1);
 		memset(rest.text, ' ', indent);
@@ -234,7 +234,7 @@ void screen_move(struct screen *to, struct screen *from)
 
 #define LEAKS "live at" /* "live at exit" or "live at detach" */
 
-/* Returns the colour of a line, which depends on its first word. NULL: none. */
+/* Returns the colour of a line, which depends on its first word, or NULL for no colour. */
 static const char *colour_of(const struct screen *screen, enum screen_colours colours, size_t index)
 {
 	static const struct {

@@ -20,8 +20,8 @@ struct source_style;
 
 struct tables_style {
 	const struct writer *format; /* the format, as tables_at() returns it */
-	const char *words;	     /* words after its name, see format_has_word(); NULL: none */
-	/* for the format `text`: the members up to behind_next */
+	const char *words; /* after the format's name, see format_has_word(); NULL: none */
+	/* the members up to behind_next are for the format `text` */
 	unsigned width; /* columns of the terminal; 0: unknown, so 80 is assumed */
 	bool has_colour;
 	bool has_blocks;  /* the terminal shows Unicode block characters, which charts then use */
@@ -32,7 +32,7 @@ struct tables_style {
 	 * as "holdtrace report " and " FILE". If before_next is NULL, no command is suggested.
 	 */
 	const char *before_next, *behind_next;
-	/* for --format=baseline and, with limits, json: the values of this run */
+	/* the values of this run, for --format=baseline and (with limits) --format=json */
 	const struct baseline *learned;
 	/* for the formats that print messages with source lines, such as gcc and sarif */
 	const struct verdicts *verdicts;
@@ -63,8 +63,8 @@ struct tables_job {
 };
 
 /*
- * For text, after tables_finish(): merges rows with the same call site. by, top: the same as for
- * tables_finish().
+ * Merges rows with the same call site. Call it for text, after tables_finish() and with the same
+ * `by` and `top`.
  */
 int tables_fold_same(struct tables *tables, struct naming *naming, const char *by, size_t top,
 		     struct error *err);
@@ -77,9 +77,9 @@ bool tables_is_chart(const struct table *table);
 void tables_print_chart(const struct tables_job *job, const struct table *table);
 
 /*
- * Prints the tables of one run as lines, from which the tables of several runs are made
- * (postproc/sets.h). tables_can_join() returns whether the rows of a table in several runs can be
- * joined; other tables are left out.
+ * Prints the tables of one run as lines, which postproc/sets.h joins with the lines of other runs.
+ * tables_can_join() returns whether the rows of a table in several runs can be joined; other tables
+ * are left out.
  */
 bool tables_can_join(const struct table_facts *facts);
 void tables_print_lines(const struct tables_job *job);

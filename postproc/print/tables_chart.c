@@ -41,7 +41,7 @@ static const char *format_number(struct human *human, const struct curve *curve,
 		       : human_count(human, value);
 }
 
-/* Whether a column has the errors of the previous column, and so is not drawn as a curve. */
+/* Whether a column contains the errors (+-) of the previous column. It is not drawn as a curve. */
 static bool is_error(const struct table *table, unsigned column)
 {
 	return column < table->facts.column_count &&
@@ -128,8 +128,8 @@ static void print_curve(struct curve *curve)
 			width--;
 		for (unsigned point = 0; point < width; point++) {
 			/*
-			 * prints 0 to 8 eighths of a character cell; in ASCII, only three levels
-			 * differ
+			 * print 0 to 8 eighths of a character cell; ASCII has only three marks for
+			 * 1 to 8 eighths
 			 */
 			unsigned level = level_of(curve, point, below);
 

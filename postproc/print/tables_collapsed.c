@@ -2,9 +2,9 @@
 /*
  * Prints trees in the format that flamegraph.pl, speedscope and other programs read. Each branch
  * with an amount of its own gets a line: its functions from the root on, separated by semicolons,
- * and the amount. The amount is in column "self"; in a tree whose rows do not include each other,
- * in "count". If the table has groups, the group's name is the first function. In a comparison of
- * two runs, each line has the amounts of both runs, as difffolded.pl prints them.
+ * and the amount. The amount is in the column "self" or, in a tree without that column, in "count".
+ * If the table has groups, the group's name is the first function. In a comparison of two runs,
+ * each line has the amounts of both runs, as difffolded.pl prints them.
  */
 #include "tables.h"
 
@@ -57,8 +57,8 @@ static void print_name(struct out *out, const char *name)
 }
 
 /*
- * Prints the class as the first function. If memory was sampled, adds a note to it, because every
- * program that reads these lines shows this function.
+ * Prints the class as the first function. If memory was sampled, adds a note that amounts are
+ * estimates: every program that reads these lines shows their first function.
  */
 static void print_class(const struct walk *walk, const char *class)
 {

@@ -46,8 +46,8 @@ static int by_names(const void *a, const void *b)
 }
 
 /*
- * Adds the steps of a path, without the outermost steps that the previous path has already added.
- * before: the previous path, or NULL. Paths with the same functions share all steps.
+ * Adds a step for each function of a path, except those shared with the previous path. before: the
+ * previous path, or NULL. Paths with the same functions share all steps.
  */
 static void add_path(struct tables_steps *steps, const struct path *path, const struct path *before,
 		     const struct table_facts *facts)

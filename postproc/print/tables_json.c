@@ -143,7 +143,7 @@ void tables_print_json(const struct tables_job *job)
 	if (job->run->summary->processes.count) {
 		json_open(json, "run", '{');
 		report_add_run(json, job->run);
-		/* if there are curves (--growing), prints the times at which their windows end */
+		/* if there are curves (--growing), print the times at which their windows end */
 		if (axis->shift) {
 			json_open(json, "windows_ns", '[');
 			for (unsigned i = 0; i <= axis->last - axis->first; i++)

@@ -268,9 +268,9 @@ static size_t width_before_last(const struct layout *layout)
 }
 
 /*
- * Texts without a heading are sentences. Moves columns of sentences to lines of their own, from the
- * last column backwards, until the other columns fit into `room` or the next column has other texts
- * or numbers.
+ * A column of texts without a heading contains sentences. Moves such columns to lines of their own,
+ * from the last column backwards, until the other columns fit into `room`. Stops at the first
+ * column that contains something else.
  */
 static void move_sentences(struct layout *layout, size_t room)
 {
@@ -359,7 +359,7 @@ void tables_lay_out(struct layout *layout)
 		layout->widths[i] -= spare;
 		before -= spare;
 	}
-	/* if the columns of numbers do not fit into a line, continues them in the next lines */
+	/* if the columns of numbers do not fit into a line, continue them in the next lines */
 	for (unsigned i = 0; i < layout->last; i++) {
 		if (!layout->widths[i] || layout->is_sentence[i])
 			continue;

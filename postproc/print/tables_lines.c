@@ -2,8 +2,9 @@
 /*
  * Prints the tables of one run for the process that joins the tables of several runs
  * (postproc/sets.c). Columns are separated by tabs, and no text has control characters. The first
- * letter of a line says what follows: R facts about the run, T the number of a table and whether it
- * is incomplete, C the cells of a row, N the number of a table whose rows are left out.
+ * letter of a line shows its contents. R: facts about the run. T: the number of a table, and
+ * whether it is incomplete. C: the cells of a row. N: the number of a table whose rows are left
+ * out.
  */
 #include "tables.h"
 
@@ -26,8 +27,8 @@ static void put_text(const struct lines *lines, const char *text, size_t length)
 }
 
 /*
- * Puts a call site: \1FUNCTION\2MODULE for each function of its path, innermost first, then \3, the
- * number of lines that are always shown, and \1LINE for each line for people.
+ * Puts a call site. First \1FUNCTION\2MODULE for each function of its path, innermost first. Then
+ * \3 and the number of lines that are always shown. Then \1LINE for each line of text for people.
  */
 static void put_site(struct lines *lines, const struct trace_node *backtrace)
 {
@@ -56,7 +57,9 @@ static void put_site(struct lines *lines, const struct trace_node *backtrace)
 }
 
 /*
- * Puts a cell: nothing if it is not set; the rank of a group and its text; a number and its weight.
+ * Puts a tab and a cell. The cell is empty if it is not set. A text follows the rank of its group
+ * (0: it is no group). A number follows its unit (b bytes, t nanoseconds, n none) and precedes its
+ * weight.
  */
 static void put_cell(struct lines *lines, enum table_kind kind, const struct table_cell *cell)
 {

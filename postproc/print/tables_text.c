@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints tables as text for people: headings, rows, groups with their sums, and the next report. */
+/* Prints tables as text: headings, rows, groups with sums, and a command for the next report. */
 #include "tables_text.h"
 
 #include <inttypes.h>
@@ -27,7 +27,7 @@ struct flow {
 	bool is_frames; /* each piece is a function, followed by its file, line or module */
 };
 
-/* Prints a piece that must not be broken. Returns false if no line is left for it. */
+/* Prints a piece of text, which is never broken. Returns false if no line is left for it. */
 static bool flow_piece(struct flow *flow, const char *between, const char *text)
 {
 	struct out *out = flow->layout->job->out;
@@ -62,7 +62,7 @@ static bool flow_piece(struct flow *flow, const char *between, const char *text)
 }
 
 /*
- * Fills the lines of a call site, and returns their number. *site: number of those that are always
+ * Formats a call site as lines, and returns their number. *site: how many of these lines are always
  * printed.
  */
 static size_t lines_of(const struct tables_job *job, enum table_kind kind,
@@ -546,7 +546,7 @@ static const char *word_of_nothing(const struct tables_job *job, const struct ta
 		       : "nothing";
 }
 
-/* Whether a table has neither a row nor a note, so that one line for all such tables is enough. */
+/* Whether a table has neither rows nor a note. All such tables share one line of the output. */
 static bool is_quiet(const struct tables_job *job, const struct table *table)
 {
 	return !table->rows.count && !table->note &&
@@ -623,7 +623,7 @@ static void print_sample(const struct tables_job *job)
 	print_warning(job, "estimates:", text.text);
 }
 
-/* Prints in one line which events or traces the numbers above lack. */
+/* Prints a line with the events and traces that the numbers above do not include. */
 static void print_gaps(const struct tables_job *job)
 {
 	struct report_gaps gaps;

@@ -41,7 +41,7 @@ struct report_options {
 	bool is_bottom_up;  /* for tree: --bottom-up is given */
 	/* for leaks: --growing is given, so list only growing call sites, with their curves */
 	bool wants_growing;
-	/* the run is one of many: diff lists all of its call sites, and waits the table ranks */
+	/* the run is one of a set: diff lists all call sites, and waits fills the table ranks */
 	bool is_of_set;
 	unsigned rises; /* a curve grows if it rises in at least this many windows */
 };
@@ -72,7 +72,7 @@ struct report_run {
 	struct rises_axis windows, life;
 };
 
-/* The first members of the state of a fold with an entry_size. */
+/* A fold whose entry_size is not 0 begins its state with this struct. */
 struct report_tallied {
 	struct report_run *run;
 	struct tally *tally;
@@ -88,7 +88,7 @@ struct report {
 	bool wants_base;    /* the report compares two runs */
 	/* the fold needs only facts about processes: see skips_calls of struct trace_options */
 	bool skips_calls;
-	bool is_screen; /* in the text format, the report is a screen and has no table */
+	bool is_screen; /* in the text format, the report is a screen instead of tables */
 	/* the fold examines files: run->paths are directories, and the fold receives no events */
 	bool wants_directories;
 	/* the fold is used only with --object, which disables the other folds of the report */
@@ -129,8 +129,8 @@ struct report {
 	 */
 	void (*end)(void *state, struct tables *tables);
 	/*
-	 * For the format of a viewer, instead of end(): writes the file. Errors of writing are
-	 * stored in `out`.
+	 * Called instead of end() if the format is that of a viewer: writes the file. Errors of
+	 * writing are stored in `out`.
 	 */
 	int (*print)(void *state, struct out *out, struct error *err);
 	/* Frees the members of the state. Also called if begin() has failed. May be NULL. */
@@ -227,8 +227,8 @@ void report_find_gaps(const struct report_run *run, unsigned kinds, uint64_t lim
 		      struct report_gaps *gaps);
 
 /*
- * If the run has the runtime of a language whose locks use conditions or semaphores to wait,
- * returns the path of its file; else NULL.
+ * If a program of the run uses the runtime of a language whose locks wait with conditions or
+ * semaphores, returns the path of the runtime; else NULL.
  */
 const char *report_language(const struct summary *summary);
 
@@ -247,9 +247,7 @@ unsigned report_made_directly(const struct summary_process *process);
 bool report_is_unhooked(const struct summary *summary, const struct summary_process *process);
 bool report_has_unseen_zombie(const struct summary *summary, const struct summary_process *process);
 
-/*
- * Adds a row for an object or call of the class. The table's first column is the class, as a group.
- */
+/* Adds a row for an object or call of the class. The first cell, the row's group, is the class. */
 struct table_cell *report_add(const struct report_run *run, struct table *table, uint32_t class);
 
 /*
@@ -261,8 +259,8 @@ struct tally *report_listen(struct report_run *run, size_t size,
 			    ledger_listener *on_move, void *state);
 
 /*
- * For on_move(): adds the move to the curve of a call site, in bytes if the class has bytes, else
- * in objects.
+ * For on_move(): adds the move (an acquisition or release) to the curve of a call site, in bytes if
+ * the class has bytes, else in objects.
  */
 void report_hold(struct report_run *run, struct rises *rises, const struct ledger_move *move);
 
@@ -311,7 +309,7 @@ void report_note_coverage(const struct report_run *run, struct table *table);
 
 #define REPORT_SCHEMA 1 /* version of the JSON; see holdtrace-report(5) */
 
-/* Adds to the open object the keys that say how much was read and what is missing. */
+/* Adds keys to the open JSON object: how much was read, and what is missing. */
 void report_add_run(struct json *json, const struct report_run *run);
 
 /* Adds a frame of a backtrace as an object. */

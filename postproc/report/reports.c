@@ -410,7 +410,7 @@ static uint64_t report_ownerless(const struct report_run *run)
 	return threads;
 }
 
-/* a released lock may have no holder for this time in ns, until the next holder wakes up */
+/* time in ns for which a released lock may have no holder, until the next holder wakes up */
 #define HOLDERLESS_NS 100000000u
 
 /*
@@ -432,9 +432,8 @@ static uint64_t report_holderless(const struct summary *summary)
 }
 
 /*
- * Leaves out descriptors if the kernel reported their number at the end, because
- * report_is_unhooked() compares it, and child processes if the kernel reported that there was no
- * zombie.
+ * Excludes descriptors if the kernel reported their number at the end, because report_is_unhooked()
+ * compares that number. Excludes child processes if the kernel reported that there was no zombie.
  */
 unsigned report_made_directly(const struct summary_process *process)
 {

@@ -31,9 +31,7 @@ void rises_reach(struct rises_axis *axis, uint64_t time_ns)
 	}
 }
 
-/*
- * Adds window `i` of `from` to window `at` of `to`, which has the same or a longer range of time.
- */
+/* Adds window `i` of `from` to window `at` of `to`, whose time range includes that of `i`. */
 static void add_window(struct rises *to, unsigned at, const struct rises *from, unsigned i)
 {
 	unsigned bit = 1u << at;

@@ -59,7 +59,7 @@ unsigned rises_count(const struct rises *rises, const struct rises_axis *axis);
 unsigned rises_curve(const struct rises *rises, const struct rises_axis *axis,
 		     uint64_t curve[RISES_WINDOWS]);
 
-/* The last time that belongs to a window. window: its index in the curve. */
+/* Returns the last time, in ns, that belongs to a window. window: index in the curve. */
 uint64_t rises_end(const struct rises_axis *axis, unsigned window);
 
 #endif

@@ -98,7 +98,7 @@ static bool matches_symbol(const struct suppress_pattern *pattern,
 	       (symbol->module && suppress_matches(text, symbol->module));
 }
 
-/* Returns the bits of the symbol with that id. Enlarges the array if necessary. */
+/* Returns the bits of a symbol in suppress->matches. Enlarges the array if necessary. */
 static uint64_t *place_of(struct suppress *suppress, uint32_t id)
 {
 	size_t words = suppress->patterns.count / 64 + 1, symbols = suppress->symbols;
@@ -117,10 +117,7 @@ static uint64_t *place_of(struct suppress *suppress, uint32_t id)
 	return grown + id * words;
 }
 
-/*
- * Returns the bits of the patterns that match a symbol. Compares each symbol with the patterns only
- * once.
- */
+/* Returns a bit for each pattern: whether it matches the symbol. Compares each symbol only once. */
 static const uint64_t *match_symbol(struct suppress *suppress, const struct naming_symbol *symbol)
 {
 	size_t count = suppress->patterns.count;

@@ -115,7 +115,7 @@ void tables_free(struct tables *tables)
 
 /*
  * Returns the number of rows at which table_add() next calls leave_out(). kept: number of rows that
- * the previous call kept. The distance is large, so that sorting costs little per row.
+ * leave_out() kept last time. The result is much larger, so that sorting costs little per row.
  */
 static size_t limit_of(const struct table_bound *bound, size_t kept)
 {
@@ -311,8 +311,8 @@ static int compare_cells(const struct table_cell *one, const struct table_cell *
 }
 
 /*
- * A row with its number before sorting. Equal rows are sorted by this number and so keep their
- * order, because qsort_r() is not stable.
+ * A row and its index before sorting. Equal rows are sorted by this index and so keep their order;
+ * qsort_r() alone is not stable.
  */
 struct numbered {
 	struct table_cell *row;
@@ -389,10 +389,7 @@ static struct table_group *find_left_out(const struct table *table, const char *
 	return NULL;
 }
 
-/*
- * Begins the group with that name. The sums of the group start with those of its rows that were
- * removed.
- */
+/* Begins the group with that name. The group's sums start with the sums of its removed rows. */
 static struct table_group *add_group(struct table *table, const char *name, size_t first)
 {
 	const struct table_group *left_out = find_left_out(table, name);

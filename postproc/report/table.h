@@ -71,11 +71,11 @@ enum table_kind {
  * without addresses.
  */
 struct table_branch {
-	uint32_t depth;	  /* number of rows above it on the path from the root */
+	uint32_t depth;	  /* number of ancestors of the row in the tree */
 	bool is_outwards; /* frames are in the order from callee to caller */
 	/*
-	 * For a call site in a table about several runs: its lines for people, separated by \1; the
-	 * first `site` lines are always printed. NULL: the row of a tree.
+	 * For a call site in a table about several runs: its lines in text output, separated by \1;
+	 * the first `site` lines are always printed. NULL: the row of a tree.
 	 */
 	const char *lines;
 	uint32_t site;
@@ -164,7 +164,7 @@ struct table_group {
 /* Which rows of a group are kept: see tables_bound(). */
 struct table_bound {
 	const char *by;
-	/* number of rows of a group to keep, the first ones in the order of column `by`; 0: all */
+	/* how many rows of a group are kept: the first ones in the order of column `by`; 0: all */
 	size_t most;
 };
 
@@ -254,7 +254,7 @@ int tables_failure(const struct tables *tables, struct error *err);
  */
 void tables_bound(struct tables *tables, const char *by, size_t top);
 
-/* Returns the table with that id, to be filled. Makes it if necessary. Never NULL. */
+/* Returns the table with that id, for the caller to fill. Adds it if necessary. Never NULL. */
 struct table *tables_begin(struct tables *tables, enum table_id id);
 
 /* Adds a row with unset cells. Earlier rows must be complete, because this call may remove rows. */

@@ -17,7 +17,7 @@
 #include "base/order.h"
 #include "notes.h"
 
-/* maximum number of events to read to find a trace's labels, which are among the first events */
+/* to find the labels of a trace, read at most this many events: the labels are among the first */
 #define NOTES_READ 64
 
 bool newest_head(struct newest_trace *found, const struct trace_options *reading)
@@ -98,7 +98,7 @@ int newest_scan(struct newest *newest, const char *path, const struct trace_opti
 		}
 		found.bytes = (uint64_t)facts.st_size;
 		found.modified = facts.st_mtim;
-		/* the collector locks the file until the file is complete */
+		/* the collector holds a lock on the file until the file is complete */
 		fd = open(found.path, O_RDONLY | O_CLOEXEC);
 		found.is_written =
 			fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;

@@ -2,7 +2,7 @@
 #ifndef REQUEST_NEWEST_H
 #define REQUEST_NEWEST_H
 
-/* The traces in a directory, and which of them belong to the newest run. */
+/* Finds the traces in a directory, and those of them that belong to the newest run. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ struct newest_trace {
 	uint64_t bytes;
 	struct timespec modified;
 	uint64_t session[2]; /* id of the run; 0, 0: the trace was not recorded by holdtrace */
-	uint64_t start_ns;   /* start of the process; 0: not known */
+	uint64_t start_ns;   /* start time of the process; 0: unknown */
 	uint32_t pid;
 	char name[64];	 /* name of the program */
 	char *labels;	 /* labels of the run: NAME=VALUE,NAME=VALUE; NULL: it has none */
@@ -31,9 +31,9 @@ struct newest {
 };
 
 /*
- * Reads the first bytes of the trace with the path `found->path`, and sets the members from
- * `session` to `labels`. Calls reading->opened(). The caller frees found->labels. Returns whether
- * the file is a trace.
+ * Reads the first bytes of the file found->path, and sets the members of `found` from `session` to
+ * `labels`. Calls reading->opened(). The caller frees found->labels. Returns whether the file is a
+ * trace.
  */
 bool newest_head(struct newest_trace *found, const struct trace_options *reading);
 
@@ -47,13 +47,13 @@ int newest_scan(struct newest *newest, const char *directory, const struct trace
 /*
  * Finds the traces of all processes of the newest run, in the order in which the processes started.
  * takes_written: whether to accept a run whose files are still being written. The caller frees
- * *paths; the strings are valid until newest_free(). Returns 0, -ENOENT (there is none) or another
- * negative errno.
+ * *paths; the strings in it are valid until newest_free(). Returns 0, -ENOENT if there is no such
+ * run, or another negative errno.
  */
 int newest_run(const struct newest *newest, bool takes_written, const char ***paths, size_t *count,
 	       struct error *err);
 
-/* Returns the trace with that path if its directory also has traces of other runs, else NULL. */
+/* Returns the trace with this path if `newest` also has traces of other runs, otherwise NULL. */
 const struct newest_trace *newest_guess(const struct newest *newest, const char *path);
 
 void newest_free(struct newest *newest);

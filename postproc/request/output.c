@@ -20,7 +20,7 @@ extern char **environ;
 
 #define NEW_SUFFIX ".new" /* suffix of the file name while the file is incomplete */
 
-/* Creates DIR/PID-N.SUFFIX, with the first N that is not in use, so that no file is overwritten. */
+/* Creates DIR/PID-N.SUFFIX with the first N for which no file exists yet. */
 static int open_file(struct output *output, const struct trace_process *process, struct error *err)
 {
 	for (unsigned n = 0; n < UINT_MAX; n++) {
@@ -48,9 +48,9 @@ static int open_file(struct output *output, const struct trace_process *process,
 }
 
 /*
- * Renames the complete file. Unless is_over is set, does not overwrite a file that was created
- * since the output was opened: uses renameat2(), or link() if the file system does not support
- * that, or, if links are not supported either, a check before rename().
+ * Gives the complete file its final name. Unless is_over is set, does not overwrite a file that was
+ * created since the output was opened: uses renameat2(). If the file system does not support
+ * renameat2(), uses link(); if it does not support links either, checks before rename().
  */
 static bool give_name(const struct output *output)
 {
@@ -70,8 +70,8 @@ static bool give_name(const struct output *output)
 }
 
 /*
- * Sets `path` to the path of the resolver if it is in the directory of this program; otherwise to
- * its bare name, which is searched in PATH.
+ * Sets `path` to the resolver in the directory of this program. If there is none, sets `path` to
+ * the resolver's bare name, which posix_spawnp() searches in PATH.
  */
 static void find_resolver(char *path, size_t size)
 {
@@ -136,7 +136,7 @@ static int open_resolver(struct output *output, struct error *err)
 	return 0;
 }
 
-/* Resets the members. The output is standard output until a file is opened. */
+/* Resets the members of an open output. It is standard output until a file is opened. */
 static void begin(struct output *output)
 {
 	output->file = output->pipe = -1;
@@ -181,8 +181,8 @@ bool output_is_named(const char *path)
 }
 
 /*
- * Creates the file in the directory of its final name, so that it can be renamed later. Refuses to
- * replace a symbolic link (/dev/fd/1).
+ * Creates a temporary file in the directory of output->path, so that it can be renamed later.
+ * Refuses to replace a symbolic link (/dev/fd/1).
  */
 static int open_fresh(struct output *output, struct error *err)
 {

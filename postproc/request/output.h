@@ -3,9 +3,10 @@
 #define REQUEST_OUTPUT_H
 
 /*
- * The destination of text: standard output, a new file in a directory, or a file with a given name.
- * The text may pass through a child process, holdtrace-resolve. The output is opened and closed
- * once for each stream, or once for all reports. A file gets its final name when it is complete.
+ * Where text is printed to: standard output, a new file in a directory, or a file with a given
+ * name. The text may pass through a child process, holdtrace-resolve. The output is opened and
+ * closed once for each stream, or once for all reports. A file gets its final name only when it is
+ * complete.
  */
 
 #include <signal.h>
@@ -27,15 +28,15 @@ struct output {
 	/* the following members are set while the output is open */
 	bool is_open;
 	bool is_over;	/* replace an existing file */
-	bool is_spoilt; /* the writer has failed: output_close() removes the file */
+	bool is_spoilt; /* set by the caller if writing failed: output_close() removes the file */
 	struct out out;
 	int file; /* descriptor of the file; -1: standard output */
 	int pipe; /* descriptor of the pipe to the child; -1: none */
 	pid_t child;
 	char path[OUTPUT_PATH_MAX]; /* path of the file, or "standard output" */
-	/* temporary name until the file is complete; "": there is none */
+	/* temporary name of the file until it is complete; "": it has none */
 	char fresh[OUTPUT_PATH_MAX];
-	/* the file with the temporary name exists: output_drop() removes it */
+	/* a file with the temporary name exists, which output_drop() removes */
 	volatile sig_atomic_t is_fresh;
 };
 
@@ -43,9 +44,9 @@ struct output {
 int output_open(struct output *output, const struct trace_process *process, struct error *err);
 
 /*
- * Opens one file, readable only by its owner, for output that belongs to no stream. path: NULL,
- * "-", "stdout" and "/dev/stdout" mean standard output; a device or a pipe is written to directly.
- * is_over: an existing file is replaced; otherwise it is an error. Returns 0 or a negative errno.
+ * Opens a file, readable only by its owner, for output that belongs to no stream. path: NULL, "-",
+ * "stdout" and "/dev/stdout" mean standard output; a device or a pipe is opened directly. is_over:
+ * replace an existing file, instead of failing. Returns 0 or a negative errno.
  */
 int output_open_file(struct output *output, const char *path, bool is_over, struct error *err);
 
@@ -56,14 +57,14 @@ void output_drop(const struct output *output);
 bool output_is_named(const char *path);
 
 /*
- * Returns 0, or the first error of writing. -EPIPE: the reader has closed the pipe; the caller does
- * not report this as an error.
+ * Returns 0 or the first error of writing. -EPIPE means that the reader has closed the pipe, which
+ * the caller should not report as an error.
  */
 int output_error(const struct output *output, struct error *err);
 
 /*
- * Flushes and closes the output, and waits for the child. Returns 0 or the first error; 0 if the
- * output is not open.
+ * Flushes and closes the output, and waits for the child. Does nothing if the output is not open.
+ * Returns 0 or a negative errno.
  */
 int output_close(struct output *output, struct error *err);
 

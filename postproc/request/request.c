@@ -13,8 +13,8 @@
 #include "postproc/report/report.h"
 
 /*
- * Commands of holdtrace that print fixed reports, or some tables of them. holdtrace starts this
- * program and passes on their arguments.
+ * Commands of holdtrace, such as `holdtrace diff`, that print fixed reports, or some of their
+ * tables. For these commands, holdtrace starts this program with the command's arguments.
  */
 static const struct {
 	const char *command, *report, *tables;
@@ -39,8 +39,8 @@ static bool are_reports(const char *what)
 
 /*
  * Returns the first name that is a list of reports. If there is none, returns the first name that
- * may be a misspelt report, because no file has this name; else NULL. A user who wants to read a
- * file with the name of a report writes ./leaks.
+ * may be a misspelt report, because no file has this name. Otherwise returns NULL. To read a file
+ * that has the name of a report, a user writes ./leaks.
  */
 static char **find_what(char **names)
 {
@@ -60,7 +60,7 @@ static char **find_what(char **names)
 	return maybe;
 }
 
-/* Sets options->report to the requested report, and removes it from the names. */
+/* Sets options->report to the requested reports, and removes these from the names. */
 static int take_what(struct options *options, char **names, struct error *err)
 {
 	char **place = find_what(names), **other;
@@ -100,8 +100,8 @@ static int add_files(struct options *options, const char *name, struct error *er
 }
 
 /*
- * Adds the names to the inputs. If a name is the pid of a running process, instead adds the traces
- * that its run has written so far. old: number of names before NEW of diff.
+ * Adds the names to the inputs. For a name that is the pid of a running process, adds the traces
+ * that the process's run has written so far. old: for diff, number of names of the old run or runs.
  */
 static int add_inputs(struct options *options, char **names, size_t old, struct error *err)
 {
@@ -156,10 +156,10 @@ _Static_assert(ROWS <= OPTIONS_MAX, "option_values needs an element for each row
 static const struct option_table table = { .rows = rows, .count = ROWS };
 
 /*
- * Sets in `options` which reports the command prints, and on which traces. names: the arguments
- * that are not options, followed by NULL; the options are already in `options`. after: number of
- * names after "--". Returns 0, -EINVAL (wrong usage), or the error of a request to a process that
- * was named.
+ * Sets in `options` which reports the command prints, and which traces it reads. names: the
+ * arguments that are not options, followed by NULL; the options are already in `options`. after:
+ * number of names after "--". Returns 0, -EINVAL (wrong usage), or the error of a request to a
+ * running process.
  */
 static int command_take(const char *command, struct options *options, char **names, size_t after,
 			struct error *err)
@@ -209,7 +209,7 @@ static int command_take(const char *command, struct options *options, char **nam
 	return rc ? rc : add_inputs(options, names, old && after ? old : 1, err);
 }
 
-/* Sets options->report to the reports that have the tables of --table. */
+/* Sets options->report to the reports that contain the tables named by --table. */
 static void name_reports(struct options *options)
 {
 	size_t used = 0, length;
@@ -241,7 +241,7 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 		argc--;
 		argv++;
 	}
-	/* the launcher started this program at the end of a run: only options and files follow */
+	/* "run": the launcher starts this program at the end of a run, with options and files */
 	if (options->command && !strcmp(options->command, "run")) {
 		options->command = NULL;
 		options->newest = options->is_screen = true;
@@ -286,12 +286,12 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 	if (options->tables && (!options->report || !*options->report))
 		name_reports(options);
 	*options_given(&table, options, "report", strlen("report")) = options->report;
-	/* with a report, options_check() must not check the format of streams */
+	/* with a report, hide the format: options_check() would take it for one of streams */
 	*options_given(&table, options, "format", strlen("format")) = options->report ? NULL
 								      : options->format
 									      ? options->format
 									      : "text";
-	/* the user has probably forgotten the unit */
+	/* for so small a number, the user has probably forgotten the unit */
 	if (options->max_memory.is_set && options->max_memory.value < MEMORY_MIN)
 		return error_set(
 			err, EINVAL,
@@ -299,7 +299,7 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 			"in bytes: write 512MiB or 2GiB",
 			*options_given(&table, options, "max-memory", strlen("max-memory")));
 	rc = options_check(&table, options, err);
-	/* if a command of holdtrace started this program, errors say "report NAME" */
+	/* if a command started this program, say "report NAME", not "--report=NAME", in errors */
 	for (char *text = err->text; rc && options->command && (text = strstr(text, option));) {
 		memmove(text + strlen(word), text + strlen(option),
 			strlen(text + strlen(option)) + 1);
@@ -313,10 +313,7 @@ void request_print_help(FILE *file, enum option_form form)
 	options_print(file, &table, form);
 }
 
-/*
- * Whether the help for a report lists the option. asked: options in which only this report is
- * requested.
- */
+/* Whether the help for a report lists the option. asked: options that request only this report. */
 static bool is_of_report(const struct option_row *row, struct options *asked)
 {
 	static const char choices[] =

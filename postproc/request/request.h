@@ -10,21 +10,19 @@
 
 struct options {
 	struct option_values values;
-	const char *command; /* command of holdtrace that started this program; NULL: none */
+	const char *command; /* the command of holdtrace that started this program, or NULL */
 	/* paths of the traces of a running process, one per line; `inputs` points into it */
 	char *paths;
-	/* names of the reports whose tables --table names, if no report was named */
+	/* if only --table was given: names of the reports that have these tables */
 	char reports[400];
-	bool are_tables_named; /* whether `tables` comes from --table, not from the command */
-	size_t old_count; /* for diff: how many of `inputs`, the first ones, are of the old runs */
-	glob_t found;	/* the files that patterns among the names match; `inputs` points into it */
-	bool newest;	/* without a FILE, read the newest run in this directory */
-	bool is_screen; /* the launcher requested the screen at the end of a run */
+	bool are_tables_named; /* `tables` comes from --table, not from the command */
+	size_t old_count;      /* for diff: this many of the first `inputs` are of the old runs */
+	glob_t found;	       /* files that match patterns; `inputs` points into it */
+	bool newest;	       /* without a FILE, read the newest run in this directory */
+	bool is_screen;	       /* the launcher requested the screen at the end of a run */
 	char format_name[32];
-	const char *words; /* words after the format's name and its colon; NULL: none */
-	/*
-	 * the filters that are given, for example "--function=f --since=1"; truncated if too long
-	 */
+	const char *words; /* words after the format's name and a colon; NULL: none */
+	/* the filters of the command line, as "--function=f --since=1"; truncated if too long */
 	char filters[240];
 #define OPTION(kind, name, word, letter, argument, with, text) option_##kind name;
 #define LETTER(kind, name, letter, with)		       option_##kind name;
@@ -44,7 +42,7 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 /* Prints the list of options for --help. */
 void request_print_help(FILE *file, enum option_form form);
 
-/* Prints the options for the report with this name; "list": those for all reports. */
+/* Prints the options for the report with this name or, for "list", those for all reports. */
 void request_print_report_help(FILE *file, const char *report, enum option_form form);
 
 void request_free(struct options *options);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on nested calls: in which hooked function other hooked functions were called. The
- * calls of all threads are merged by path. Calls that may be nested or may enclose others are
- * sorted by entry in a temporary file, which needs 96 bytes for each. Memory grows with the number
- * of distinct paths.
+ * The report on nested calls: which hooked functions were called inside which other hooked
+ * functions. Merges the calls of all threads that have the same path. Calls that may be nested or
+ * may enclose others are sorted by time of entry in a temporary file, which takes 96 bytes for each
+ * of these calls. Memory use grows with the number of distinct paths.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct calls_sum {
 	uint64_t count, timed, total_ns, min_ns, max_ns;
 };
 
-/* The sums of all calls with one path. */
+/* The sums of all calls with the same path (the enclosing hooked calls and the call itself). */
 struct calls {
 	struct calls_sum tally;
 	/* threads: number of threads; last_thread: the thread that was counted last */
@@ -31,10 +31,10 @@ struct calls {
 };
 
 /*
- * A thread. Most calls are not nested and do not enclose another call; these are counted
- * immediately and never sorted. A call that is recorded at its return encloses no call, unless a
- * nested call was recorded before it. A call that is recorded at its entry is stored in `waiting`
- * until the thread's next event.
+ * A thread. Most calls are not nested and enclose no other call; the report counts these
+ * immediately and never sorts them. A call recorded at its return encloses no call, unless a nested
+ * call was recorded before it. A call recorded at its entry may still enclose others, so it is
+ * stored in `waiting` until the thread's next event.
  */
 struct thread {
 	struct thread *next; /* the next thread in the order of appearance */
@@ -43,7 +43,7 @@ struct thread {
 	/* number of the newest call that was counted immediately; its further events are ignored */
 	uint64_t counted;
 	uint64_t in_tree; /* number of the newest call with an event in the tree */
-	/* whether recorded nested calls may belong to the next outermost call */
+	/* the next outermost call may enclose nested calls that are already recorded */
 	bool has_nested;
 	bool has_waiting;
 	struct event waiting;
@@ -51,7 +51,7 @@ struct thread {
 	ARRAY_OF(struct calls_sum) alone;
 };
 
-/* The parent of the next `count` nodes that calltree_next() returns. */
+/* The next `count` nodes that calltree_next() returns are children of `parent`. */
 struct wave {
 	struct branch *parent;
 	uint64_t count;
@@ -62,7 +62,7 @@ struct calls_state {
 	struct paths paths;
 	struct branches branches;
 	struct error failure; /* first error of the temporary files */
-	bool is_open;	      /* `tree` is in use: the current process has nested calls */
+	bool is_open;	      /* `tree` is initialised: some calls may be nested */
 	struct calltree tree;
 	struct {
 		/* indexed by a function's id in the trace: its number in `paths` + 1; 0: unknown */
@@ -76,7 +76,7 @@ struct calls_state {
 	struct pool pool;	       /* memory of struct thread */
 	struct hash_table threads;     /* threads of the current process; key: handle */
 	struct thread *first, *newest; /* the same threads as a list, in order of appearance */
-	struct thread *last;	       /* result of the last lookup; NULL: none */
+	struct thread *last;	       /* the thread that was looked up last, or NULL */
 	uint64_t thread_count, timed;
 };
 
@@ -225,7 +225,7 @@ static void on_event(void *user, const struct event *event)
 	} else if (is_part && thread->counted == event->call) {
 		return;
 	} else if (is_part || event->depth || event->flags & (CALL_OPEN | CALL_UNWOUND)) {
-		/* the call is or may be nested in the waiting call: put both into the tree */
+		/* the call is or may be nested in `waiting`: put both calls into the tree */
 		if (thread->has_waiting)
 			put_in_tree(state, thread, &thread->waiting);
 		thread->has_waiting = false;
@@ -249,7 +249,7 @@ static void expect(struct calls_state *state, struct branch *parent, uint64_t ch
 		wave->count += children;
 		return;
 	}
-	/* remove the processed part of the queue if that is at least half of the queue */
+	/* remove the processed part of the queue once it is at least half of the queue */
 	if (first >= 1024 && first >= count / 2) {
 		state->waves.count -= first;
 		memmove(state->waves.items, state->waves.items + first,
@@ -259,7 +259,7 @@ static void expect(struct calls_state *state, struct branch *parent, uint64_t ch
 	*ARRAY_ADD(&state->waves) = (struct wave){ parent, children };
 }
 
-/* Processes a node. Nodes come level by level, so the node's parent is at the head of the queue. */
+/* Counts a node. Nodes come level by level, so the node's parent is at the head of the queue. */
 static void call_tree_report_take(struct calls_state *state, const struct calltree_node *node,
 				  uint64_t thread)
 {

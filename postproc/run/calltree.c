@@ -10,16 +10,16 @@
 #define DEPTH_UNKNOWN UINT32_MAX
 
 /*
- * The latest thread that has a tid. Tids and pthread_t values are reused, so each thread also gets
- * a number that is never reused (`life`).
+ * The latest thread with a given tid. Tids and pthread_t values are reused, so each thread also
+ * gets a number that is never reused (`life`).
  */
 struct calltree_thread {
 	uint32_t id;
-	uint32_t life;	 /* number of the thread that now has the tid */
+	uint32_t life;	 /* never-reused number of the thread that now has the tid */
 	uint32_t handle; /* index of its pthread_t in calltree.handle_list */
 	bool is_announced;
 	uint64_t pthread;
-	/* of the thread that now has the tid: number of its newest call, and its latest time */
+	/* for the thread that now has the tid: its newest call's number, and its latest time */
 	uint64_t newest_call, last_ns;
 };
 
@@ -100,8 +100,8 @@ static void begin_life(struct calltree *tree, struct calltree_thread *thread, ui
 }
 
 /*
- * Returns the thread of the event. If the event's pthread_t differs from that of the known thread
- * with the tid, the tid was reused: begins another life.
+ * Returns the thread of the event. If the last known thread with this tid had another pthread_t,
+ * the kernel has reused the tid, so a new thread begins (another life).
  */
 static struct calltree_thread *thread_of(struct calltree *tree, const struct event *event)
 {
@@ -158,8 +158,8 @@ void calltree_add(struct calltree *tree, const struct event *event, uint32_t sym
 	};
 
 	/*
-	 * another thread may reuse both tid and pthread_t without a note about its start; then the
-	 * numbers of calls start again, at a time after all events of the earlier thread
+	 * a new thread may have the tid and the pthread_t of an ended thread, without a note about
+	 * its start. Then the numbers of calls start again, after all events of the ended thread
 	 */
 	if (event->enter_ns > thread->last_ns &&
 	    (event->call == thread->newest_call || event->call <= thread->newest_call / 2))
@@ -190,8 +190,8 @@ void calltree_add(struct calltree *tree, const struct event *event, uint32_t sym
 }
 
 /*
- * Reads the first record of the next call; skips further records of the current call. A record with
- * the same number that begins after the current call has returned belongs to another call.
+ * Reads the first record of the next call, and skips the remaining records of the current call. A
+ * record with the same number belongs to another call if it begins after the current call returned.
  */
 static void next_record(struct calltree *tree)
 {
@@ -219,9 +219,10 @@ int calltree_finish(struct calltree *tree, struct error *err)
 /* ---- one thread: converts pre-order to a queue for each level ---- */
 
 /*
- * Closes the innermost open calls until `count` are left. On each level, calls are closed in the
- * order in which they began. now_ns: when the thread entered its next call, or CALLTREE_NEVER if it
- * entered no other. A call without a recorded return ends at that time.
+ * Closes the innermost open calls until `count` open calls are left. On each level, calls are
+ * closed in the order in which they began. now_ns: the time at which the thread entered its next
+ * call, or CALLTREE_NEVER if it made no other call. A call whose return was not recorded ends at
+ * now_ns.
  */
 static void close_down_to(struct calltree *tree, uint32_t count, uint64_t now_ns)
 {
@@ -256,13 +257,13 @@ static bool contains(const struct calltree_open *open, const struct calltree_rec
 {
 	if (record->depth == DEPTH_UNKNOWN)
 		return open->until_ns == CALLTREE_NEVER;
-	/* the depth shows the parent, unless the record of the real parent was dropped */
+	/* the depth shows the parent; check the time too: the parent's record may be missing */
 	return open->depth < record->depth && open->until_ns >= record->enter_ns;
 }
 
 /*
- * Opens a call in the innermost open call. Corrects times that are inconsistent because clocks are
- * rounded.
+ * Opens a call inside the innermost open call. Corrects times that contradict each other because
+ * clocks are rounded.
  */
 static void open_call(struct calltree *tree, const struct calltree_record *record)
 {
@@ -298,7 +299,7 @@ static const struct calltree_path *path_of(const struct calltree *tree, uint32_t
 
 /*
  * Returns the index of the first step of a path that is inside the enclosing call. outer: path of
- * the enclosing call. The outer ends of both paths may be missing.
+ * the enclosing call. Each path may lack its outermost steps.
  */
 static uint32_t skip_outer(const struct calltree_path *path, const struct calltree_path *outer)
 {
@@ -312,8 +313,8 @@ static uint32_t skip_outer(const struct calltree_path *path, const struct calltr
 }
 
 /*
- * Opens nodes for the steps of the record's path. A step stays open until the next call that has
- * other steps, because it is not known how often the function of the step was called.
+ * Opens nodes for the steps of the record's path. A step stays open until a call has different
+ * steps: how often the step's function was called is unknown.
  */
 static void open_steps(struct calltree *tree, const struct calltree_record *record)
 {
@@ -354,7 +355,7 @@ int calltree_next_thread(struct calltree *tree, uint64_t *handle, uint64_t *chil
 
 	if (!tree->has_record)
 		return 0;
-	/* forget the nodes of the thread before */
+	/* forget the nodes of the previous thread */
 	for (uint32_t i = 0; i < tree->level_count; i++) {
 		tree->levels[i].count = 0;
 		tree->levels[i].blocks.count = 0;
@@ -369,8 +370,8 @@ int calltree_next_thread(struct calltree *tree, uint64_t *handle, uint64_t *chil
 		uint32_t kept = is_other_life ? 0 : tree->open_count;
 
 		/*
-		 * keep the entries up to the innermost call that encloses the record, and the steps
-		 * of paths directly inside that call
+		 * keep the open calls down to the innermost one that encloses the record, and the
+		 * steps of paths directly inside that call
 		 */
 		for (uint32_t i = kept; i > 0; i--) {
 			if (tree->open[i - 1].is_inferred)

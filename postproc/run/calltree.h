@@ -3,15 +3,15 @@
 #define RUN_CALLTREE_H
 
 /*
- * Finds out in which hooked call each hooked call was made: builds a tree of calls for each thread
- * of a process, and returns the nodes breadth first. Each event has the number and the depth of its
- * call. Numbers rise in the order of entry, so the records sorted by number are the tree in
- * pre-order. A stack of open calls then finds the parent of each call, and a queue for each level
- * puts the nodes into breadth-first order.
+ * Finds the hooked call inside which each hooked call was made. Builds a tree of calls for each
+ * thread of a process, and returns its nodes breadth first. Each event has the number and the depth
+ * of its call. Calls are numbered in the order of their entry, so sorting the records by number
+ * gives the tree in pre-order. A stack of open calls then finds the parent of each call, and a
+ * queue for each level puts the nodes into breadth-first order.
  *
- * Memory: the buffer of SPILL_SORT_BUFFER bytes and its entries, 7 KiB for each level of nesting,
- * and 48 bytes for each thread. The rest is in two temporary files, one of 96 bytes for each call,
- * the other of 56 bytes for each call of the largest thread.
+ * Memory use: a buffer of SPILL_SORT_BUFFER bytes and its entries, 7 KiB for each level of nesting,
+ * and 48 bytes for each thread. Two temporary files have the rest: one takes 96 bytes for each
+ * call, the other 56 bytes for each call of the thread with most calls.
  */
 
 #include <stdbool.h>
@@ -29,16 +29,16 @@
 
 #define CALLTREE_NEVER UINT64_MAX /* time of the return of a call that has not returned */
 
-/* How complete a record is. If a call has several records, the first in this order is used. */
+/* How complete a record is, best first. If a call has several records, the best one is used. */
 enum calltree_rank {
 	CALLTREE_CALL, /* the call itself, which has returned */
-	/* another object that the call acquired or released, recorded after its return */
+	/* another object that the call acquired or released, recorded after the call returned */
 	CALLTREE_PART,
 	CALLTREE_OPEN, /* the call itself, which has not returned */
-	CALLTREE_HALF, /* the first half of the call */
+	CALLTREE_HALF, /* only the first half of the call (MOMENT_HALF) */
 };
 
-/* An event of a call; sorted by thread and number, then by rank and time. */
+/* An event of a call. Records are sorted by thread and number, then by rank and time. */
 struct calltree_record {
 	/* identifies the thread: number of its handle, and number of its life (calltree.c) */
 	uint64_t place;
@@ -59,7 +59,7 @@ struct calltree_node {
 	uint64_t enter_ns, leave_ns;
 	uint64_t extra[2];
 	uint64_t children;
-	/* position of the first child in breadth-first order, where the root is 0; -1: none */
+	/* position of the first child in breadth-first order (root: 0); -1: no child */
 	int64_t first_child;
 	uint32_t symbol;
 };
@@ -92,8 +92,8 @@ struct calltree_open {
 	uint32_t depth;
 	bool is_unwound;
 	/*
-	 * this is not a recorded call, but a step of a path; it lasts from its first child to its
-	 * last child
+	 * this is not a recorded call, but a step of a path. It lasts from the entry of its first
+	 * child to the return of its last child
 	 */
 	bool is_inferred;
 	uint32_t path; /* number of the call's path; 0: it has none */
@@ -110,14 +110,14 @@ struct calltree {
 	uint32_t lives;
 	uint64_t last_ns; /* latest time of all events */
 	/*
-	 * The paths, indexed by their number minus 1, or NULL. The steps of a call's path become
-	 * nodes between the call and the enclosing call. Set this member before
-	 * calltree_next_thread(). The paths must outlive the tree.
+	 * The paths of calls, indexed by number minus 1, or NULL if calls have no paths. The steps
+	 * of a call's path become nodes between the call and the enclosing call. Set this member
+	 * before calltree_next_thread(). The paths must outlive the tree.
 	 */
 	const struct calltree_path *paths;
 	struct spill_sort sort; /* sorts the records */
 
-	/* the following members belong to the thread that is being returned */
+	/* the following members are for the thread whose nodes are being returned */
 	struct calltree_record record; /* the next record */
 	bool has_record;
 	uint64_t place;
@@ -135,18 +135,18 @@ struct calltree {
 	int64_t next_child;
 };
 
-/* directory: for temporary files, as for spill_init(). */
+/* directory: where the temporary files are created, as for spill_init(). */
 void calltree_init(struct calltree *tree, int directory);
 
 /*
- * Adds an event of a call, or a note about a call that has not returned. The event must have a
- * tail. `symbol` and `extra` are returned in the node. path: number of the call's path, from 1; 0:
- * it has none. If a call has several events, the most complete one is used.
+ * Adds an event of a call, or a note about a call that has not returned. The event must have a tail
+ * (has_tail). calltree_next() returns `symbol` and `extra` in the call's node. path: number of the
+ * call's path, from 1; 0: it has none. If a call has several events, the most complete one is used.
  */
 void calltree_add(struct calltree *tree, const struct event *event, uint32_t symbol, uint32_t path,
 		  const uint64_t extra[2]);
 
-/* Processes the note about the start of the event's thread. */
+/* Processes a note that the event's thread has started. */
 void calltree_begin_thread(struct calltree *tree, const struct event *event);
 
 /* Processes the time of an event. Calls that never return end at the latest of these times. */
@@ -157,8 +157,8 @@ int calltree_finish(struct calltree *tree, struct error *err);
 
 /*
  * Starts the next thread. *handle: its pthread_t or, if that is 0, its tid; *children: number of
- * its outermost calls. Threads that had the same handle one after the other are returned as one
- * thread. Returns 1, 0 after the last thread, or a negative errno.
+ * its outermost calls. Threads that had the same handle one after another count as one thread.
+ * Returns 1, 0 after the last thread, or a negative errno.
  */
 int calltree_next_thread(struct calltree *tree, uint64_t *handle, uint64_t *children,
 			 struct error *err);

@@ -20,15 +20,15 @@
 #define INNER	  2u
 #define WAITED_NS 1000000u /* in ns: smaller sums of waits are ignored */
 
-/* The call sites, in both runs, that have the same path. */
+/* The call sites of both runs that have the same path (the functions of their backtraces). */
 struct spot {
-	/* the place's backtrace is that of the new run if the call site exists there */
+	/* place.backtrace is from the new run if the call site exists in that run */
 	struct measure_place place;
 	uint32_t length;
 	const struct path_function *path[];
 };
 
-/* Kinds of sums of a class. */
+/* Kinds of sums that are compared for each class of resources. */
 enum { PEAK, GAINED, HELD, WAITED, TOTALS };
 
 /* A sum. Index 0: in the new run; 1: in the old run. */
@@ -44,7 +44,7 @@ struct diff_state {
 	struct paths paths;
 	struct pool pool;
 	struct hash_table table;
-	struct hash_table lone; /* spots that exist in only one of the runs */
+	struct hash_table lone; /* spots that exist in only one run and are not matched yet */
 	ARRAY_OF(struct spot *) spots;
 };
 
@@ -145,16 +145,16 @@ static void add_place(struct diff_state *state, const struct measure_place *plac
 
 /* ---- renamed functions ---- */
 
-/* The INNER innermost functions of a spot, which are the last ones of its path. */
+/* Returns the INNER innermost functions of a spot, which are the last ones of its path. */
 static const struct path_function *const *inner_of(const struct spot *spot)
 {
 	return spot->path + spot->length - INNER;
 }
 
 /*
- * Whether a function of the path was renamed: one spot is only in the old run, the other spot only
- * in the new run, their amounts are equal, and their paths differ in one function that is not one
- * of the innermost.
+ * Whether two spots differ only because a function was renamed. One spot must be only in the old
+ * run, the other only in the new run, with equal amounts. Their paths must differ in exactly one
+ * function, which is not one of the INNER innermost.
  */
 static bool is_renamed(const void *item, const void *key)
 {
@@ -174,8 +174,8 @@ static bool is_renamed(const void *item, const void *key)
 }
 
 /*
- * Joins pairs of spots that differ only in a renamed function. The table `lone` has the spots that
- * exist in only one run and have no match so far.
+ * Joins each pair of spots that differ only because a function was renamed. The table `lone` has
+ * the spots that exist in only one run and have no match so far.
  */
 static void join_renamed(struct diff_state *state)
 {
@@ -202,8 +202,8 @@ static void join_renamed(struct diff_state *state)
 /* ---- the table ---- */
 
 /*
- * A word for the change of a call site. If memory was sampled, a call site without samples may
- * nevertheless have existed, so it is not called new or gone.
+ * Returns a word for the change of a call site. If memory was sampled, a call site without samples
+ * may nevertheless have existed, so it is not called new or gone.
  */
 static const char *fate_of(const struct measure_place *place)
 {
@@ -229,7 +229,7 @@ static bool is_changed(const struct measure_place *place)
 	return new != old || place->count[0] != place->count[1];
 }
 
-/* The error of the difference between the two amounts; 0: exact. */
+/* Returns the error of the difference between the two amounts, or 0 if it is exact. */
 static uint64_t error_of(const struct measure_place *place)
 {
 	struct table_cell sum = { .number = measure_error(place, 0) };
@@ -240,8 +240,8 @@ static uint64_t error_of(const struct measure_place *place)
 }
 
 /*
- * Whether a difference of estimates may be due to chance. The limit is twice the error: there are
- * hundreds of call sites, so with a smaller limit some unchanged ones would be listed.
+ * Whether the difference between two estimates may be due to chance. The limit is twice the error:
+ * with a smaller limit, some of hundreds of unchanged call sites would be listed as changed.
  */
 static bool is_within(uint64_t one, uint64_t other, uint64_t error)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on calls that failed, by path or peer, error and call site; and file names that a
- * program looked for in several directories. Calls that libc makes by itself are not recorded.
+ * The report on failed calls, grouped by path or peer, error and call site, and on file names that
+ * a program looked for in several directories. It lacks calls that libc makes internally.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,13 +20,13 @@ struct failure {
 	const struct trace_node *backtrace;
 	uint32_t error;
 	/*
-	 * number of these calls; for a file name: number of calls that did not find the file since
-	 * the last call that found it
+	 * for calls: their number; for a file name: how many calls did not find the file since the
+	 * last call that found it
 	 */
 	uint64_t count;
 	/*
 	 * for a file name: the largest `count`, the path at which the file was found after these
-	 * calls, and the call site of the last call that did not find the file
+	 * calls (NULL: not found), and the call site of the last call that did not find the file
 	 */
 	uint64_t most;
 	const char *found;

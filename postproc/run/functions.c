@@ -15,7 +15,7 @@
 #include "postproc/report/report.h"
 
 /*
- * number of different errors of a function that are counted; calls with further errors count only
+ * number of different errors that are counted for each function; calls with other errors count only
  * as failures
  */
 #define ERRORS_KEPT 8u
@@ -44,7 +44,7 @@ struct stats_state {
 	struct {
 		/*
 		 * indexed by the function's id in its trace; NULL: not looked up yet, or the
-		 * function has no hook and so has statistics for each class
+		 * function has no hook, and has a struct stat for each class
 		 */
 		struct stat **items;
 		size_t count, capacity;
@@ -53,8 +53,8 @@ struct stats_state {
 };
 
 /*
- * Returns the class of a call's hook, because a failed call has no object. If the function has no
- * hook, returns the class of the call's object.
+ * Returns the resource class of a call. The hook of the function has it, because a failed call has
+ * no object. If the function has no hook, returns the class of the call's object.
  */
 static const char *class_of(const struct event *event)
 {
@@ -143,7 +143,7 @@ static void on_event(void *user, const struct event *event)
 		stat->bytes += event->size;
 }
 
-/* Forgets the ids of functions, which are valid only in their trace. */
+/* Forgets the ids of functions, which are valid only in one trace. */
 static void functions_process(void *user)
 {
 	struct stats_state *state = user;

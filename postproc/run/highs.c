@@ -34,8 +34,8 @@ static void raise_most(struct high *high, const int64_t *live)
 }
 
 /*
- * Merges entries that now have the same step. Such entries are adjacent among the entries of a
- * class, because the list is sorted by process, then by time.
+ * Makes a step 1 << shift ns long, and merges entries that now have the same step. Entries to be
+ * merged are adjacent within their class, because the list is sorted by process, then by time.
  */
 static void widen(struct highs *highs, unsigned shift)
 {

@@ -3,9 +3,9 @@
 #define RUN_HIGHS_H
 
 /*
- * The maximum number of live objects and bytes of each class in each step of time. The sums of
- * spans.h give only the amounts at the ends of steps, so they do not show a short peak. When the
- * run gets longer, pairs of steps are merged, as in spans.h.
+ * The maximum number of live objects and bytes of each class in each step of time. The sums in
+ * spans.h have only the amounts at the ends of steps, so they miss short peaks. When the run gets
+ * longer, pairs of steps are merged, as in spans.h.
  */
 
 #include "account/ledger.h"
@@ -17,17 +17,17 @@ enum highs_unit { HIGHS_COUNT, HIGHS_BYTES, HIGHS_UNITS };
 struct high {
 	uint64_t step;
 	uint32_t class, process;
-	/* maximum in the step, and amount at its end */
+	/* live objects and bytes: the maximum in the step, and the amount at its end */
 	int64_t most[HIGHS_UNITS], end[HIGHS_UNITS];
 };
 
 struct highs {
 	unsigned shift;	      /* a step is 1 << shift ns */
-	uint64_t first, last; /* range of the steps in use; first > last: no step is used yet */
+	uint64_t first, last; /* range of the steps in use; first > last: none yet */
 	ARRAY_OF(struct high) list;
 	/*
-	 * for each class, in the current process: index of its newest entry + 1 (0: none), and its
-	 * live amount
+	 * for each class in the current process: index of the newest entry + 1 (0: no entry), and
+	 * the live objects and bytes
 	 */
 	size_t newest[LEDGER_CLASSES];
 	int64_t live[LEDGER_CLASSES][HIGHS_UNITS];
@@ -47,9 +47,9 @@ void highs_change(struct highs *highs, uint32_t class, uint32_t process, uint64_
 void highs_release(struct highs *highs, uint32_t process, uint64_t time_ns);
 
 /*
- * Adds up, for each class and step, the maxima of all processes, and their amounts at the end of
- * the step. Returns an array with an element for each step from `first` to `last`, for each class;
- * the caller frees the array.
+ * For each class and step, adds up the maxima of all processes, and their amounts at the end of the
+ * step. Returns an array of classes, each with an element for every step from `first` to `last`.
+ * The caller frees the array.
  */
 struct high *highs_sum(const struct highs *highs);
 

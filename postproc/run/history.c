@@ -14,7 +14,7 @@
 #include "postproc/report/report.h"
 
 #define CALLS_MAX 10000u /* only the newest calls are stored */
-/* number of earlier rows that a use is compared with, to merge equal uses */
+/* a use is compared with at most this many earlier rows, to merge it with an equal use */
 #define USES_MAX 64u
 
 struct history_call {
@@ -32,7 +32,7 @@ struct history_state {
 	uint64_t wanted;
 	uint64_t base; /* address of the block that now contains the wanted address */
 	bool has_base;
-	/* number of the first call since the object was last acquired or released */
+	/* index of the first call after the object was last acquired or released */
 	uint64_t life;
 	struct history_call *calls; /* the newest calls, as a ring buffer */
 	uint64_t count;
@@ -72,12 +72,12 @@ static bool is_of_object(struct history_state *state, const struct event *event)
 		state->has_base = false;
 		return true;
 	}
-	/* For acquisitions of bytes, `related` is no object, but calloc()'s number of elements. */
+	/* For an allocation, `related` is not an object but calloc()'s number of elements. */
 	return event->object == state->wanted ||
 	       (!has_bytes(event) && event->related == state->wanted);
 }
 
-/* Finds an earlier call in the object's current life that differs only in its time. */
+/* Finds a call that equals `wanted` except for its time, after the last acquisition or release. */
 static struct history_call *find_use(struct history_state *state, const struct history_call *wanted)
 {
 	for (uint64_t i = state->count; i-- > state->life && state->count - i <= USES_MAX;) {
@@ -102,8 +102,8 @@ static void on_event(void *user, const struct event *event)
 	if (!is_of_object(state, event))
 		return;
 	/*
-	 * copy the names of functions and of the program's own classes, because they belong to the
-	 * trace
+	 * copy the names of functions and of classes that the program defined: they are freed with
+	 * the trace
 	 */
 	call = (struct history_call){
 		.times = 1,

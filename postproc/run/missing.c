@@ -48,7 +48,7 @@ static const char *cause_of(const char *reason)
 	return reason;
 }
 
-/* Adds a row for dropped events, with those causes that occurred in the run. */
+/* Adds a row for the dropped events of a process, with all causes that occurred in the run. */
 static void put_lost(struct table *table, const struct summary *summary,
 		     const struct summary_process *process)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reports on the processes of a run and on the programs that --follow excluded, and on the
- * traces in directories, of which it reads only the first bytes.
+ * Two reports: one on the processes of a run and the programs that --follow excluded, the other on
+ * the traces in directories. The second report reads only the first bytes of each trace.
  */
 #include <inttypes.h>
 #include <string.h>

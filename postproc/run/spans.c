@@ -6,10 +6,10 @@
 #include "base/array.h"
 
 #define SHIFT_FIRST 12u /* log2 of the initial length of a step in ns: 4096 ns */
-#define STEPS_LEAST 32u /* a curve needs at least this many steps */
+#define STEPS_LEAST 32u /* steps are merged only while their number is larger */
 /*
- * initial maximum number of spans; when the sites of processes are merged into call sites of the
- * run, only a fraction of the spans remains
+ * initial maximum number of spans. Only a fraction of them remains when the call sites of each
+ * process are merged into call sites of the run
  */
 #define MOST_FIRST 1000000u
 
@@ -115,8 +115,8 @@ void spans_reach(struct spans *spans, uint64_t time_ns)
 }
 
 /*
- * Limits the number of spans while the trace is read, so that memory does not grow with the number
- * of call sites times the number of steps.
+ * Limits the number of spans while the trace is read: without a limit, there could be as many as
+ * the number of call sites times the number of steps.
  */
 static void limit_spans(struct spans *spans)
 {
@@ -158,8 +158,8 @@ void spans_add_wait(struct spans *spans, uint32_t site, uint64_t since_ns, uint6
 }
 
 /*
- * the spans of these sites are the last ones in the list; their changed keys are never looked up
- * again, so the table is not rebuilt
+ * The spans of these sites are the last ones in the list. Their keys change here, but are never
+ * looked up again, so the hash table is not rebuilt.
  */
 void spans_release(struct spans *spans, uint32_t from_site, uint64_t lost_ns, bool is_left)
 {

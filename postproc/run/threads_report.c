@@ -13,7 +13,7 @@
 #include "postproc/report/report.h"
 #include "postproc/totals/threads.h"
 
-#define ALIKE_MAX 6u  /* more than this number of similar threads share a row */
+#define ALIKE_MAX 6u  /* if more than this number of threads are similar, they share a row */
 #define DEPTH_MAX 30u /* maximum indentation in the tree */
 
 /* A row of the table: one thread, or several similar threads. */
@@ -28,11 +28,11 @@ struct line {
 
 /* The node of a thread in the tree of its process. */
 struct node {
-	/* first child, next sibling, in the order of creation; THREAD_NONE: none */
+	/* the first child and the next sibling, in the order of creation; THREAD_NONE: none */
 	uint32_t first, next;
 	uint32_t last; /* last child */
 	/*
-	 * Similar siblings form a list. alike: the first node; next_alike: the next node. The first
+	 * Similar siblings form a list. alike: its first node; next_alike: its next node. The first
 	 * node also has the last node (last_alike) and the number of nodes (count).
 	 */
 	uint32_t alike, next_alike;
@@ -59,7 +59,7 @@ struct alike_key {
 	uint32_t parent, index;
 };
 
-/* Compares threads. The items of the table are not pointers, but indices of threads plus 1. */
+/* Whether two threads are similar. The hash table has indices of threads plus 1, not pointers. */
 static bool is_alike(const void *item, const void *key)
 {
 	const struct alike_key *wanted = key;
@@ -313,7 +313,7 @@ static void threads_report_end(void *user, struct tables *tables)
 	for (size_t i = 0; i < state->run->summary->processes.count; i++)
 		put_process(blocked, &state->run->summary->processes.items[i]);
 	report_note_coverage(state->run, blocked);
-	/* a lack of rows means that no thread was measured, or that filters removed some waits */
+	/* if there are no rows, no thread was measured, or filters removed some waits */
 	blocked->is_unknown = true;
 	if (state->forgotten)
 		table_note(

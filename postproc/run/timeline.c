@@ -17,8 +17,8 @@ static void raise_step(struct timeline_step *step, const struct timeline_step *o
 }
 
 /*
- * Merges pairs of steps. Steps are numbered from time 0, so that the steps of all timelines begin
- * and end at the same times.
+ * Merges pairs of steps. Step numbers count from time 0, so in timelines with the same shift all
+ * steps begin and end at the same times.
  */
 static void widen(struct timeline *timeline)
 {

@@ -3,9 +3,9 @@
 #define RUN_TIMELINE_H
 
 /*
- * Amounts over time (levels), in steps of equal length, each with its maximum. There are at most
- * TIMELINE_STEPS steps: when the run gets longer, pairs of steps are merged, so the size of the
- * struct is fixed.
+ * Live amounts (levels) over time. Time is divided into steps of equal length, and a step has the
+ * maximum of each level. There are at most TIMELINE_STEPS steps: when the run gets longer, pairs of
+ * steps are merged, so the struct has a fixed size.
  */
 
 #include <stdbool.h>
@@ -26,7 +26,7 @@ struct timeline_step {
 	double variance; /* variance of the memory level, if memory was sampled */
 };
 
-/* The levels of a process or of the run. Initialise it with zeros. */
+/* The levels of a process or of the whole run, over time. Initialise it with zeros. */
 struct timeline {
 	unsigned shift; /* a step is 1 << shift ns; 0: there is no step yet */
 	uint64_t first; /* number of the first step: its time >> shift */
@@ -42,15 +42,15 @@ struct timeline {
 void timeline_advance(struct timeline *timeline, uint64_t time_ns);
 
 /*
- * Changes a level by `change` at time_ns, but not below 0. variance: that of the change if memory
- * was sampled, else 0.
+ * Changes a level by `change` at time_ns, but not below 0. variance: the variance of `change` if
+ * memory was sampled, otherwise 0.
  */
 void timeline_change(struct timeline *timeline, enum timeline_level level, int64_t change,
 		     double variance, uint64_t time_ns);
 
 /*
- * Adds the steps of `other`. First makes the steps of both timelines equally long, by merging pairs
- * of steps.
+ * Adds the levels of `other`. First merges pairs of steps until the steps of both timelines are
+ * equally long.
  */
 void timeline_add(struct timeline *timeline, struct timeline *other);
 

@@ -15,7 +15,7 @@
 #include "trace/decode.h"
 
 /*
- * zstd's compression level; it is higher than the collector's, because no traced program waits for
+ * zstd's compression level, higher than the collector's level because no traced program waits for
  * this writer
  */
 #define LEVEL 3
@@ -25,7 +25,7 @@ struct htr_writer {
 	struct packets packets;
 	struct htr *htr;
 	struct pack *pack;
-	/* indexed by function id: number of the function in the .htr file, + 1; 0: none yet */
+	/* indexed by id of a function: its number in the .htr file, + 1; 0: no number yet */
 	ARRAY_OF(uint32_t) functions;
 	uint64_t frames[DECODE_FRAMES_MAX];
 };
@@ -68,7 +68,7 @@ static int write_block(struct htr_writer *writer, struct error *err)
 	return rc;
 }
 
-/* Writes a call as an .htr event. Returns false if the call can be written only as packets. */
+/* Writes a call as an .htr event. Returns false if the caller must write it as packets instead. */
 static bool put_event(struct htr_writer *writer, const struct event *event)
 {
 	struct encode_packet_call packet;

@@ -7,7 +7,7 @@
 #include "collect/packet.h"
 
 #define ROOM	  (256u << 10)
-#define TEXT_CLIP 3800u /* maximum size in bytes of a text; its packet cannot be split */
+#define TEXT_CLIP 3800u /* maximum size of a text in bytes: a packet cannot be split */
 #define TEXT_ROOM (TEXT_CLIP + 8 + PACKET_NAME_COPY)
 
 void packets_open(struct packets *packets, bool has_asides)
@@ -147,7 +147,7 @@ static uint8_t *put_call_of(struct packets *packets, const struct event *event)
 
 size_t packets_of(struct packets *packets, const struct event *event)
 {
-	/* in a packet with two texts, each of them is limited to half of TEXT_CLIP */
+	/* if a packet has two long texts, each may have half of TEXT_CLIP */
 	uint8_t *at = packets->bytes, one[TEXT_ROOM], two[TEXT_ROOM];
 
 	switch (event->kind) {

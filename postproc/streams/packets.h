@@ -3,8 +3,8 @@
 #define STREAMS_PACKETS_H
 
 /*
- * Converts events back to packets. If a collector wrote the original packets on a machine with the
- * byte order and pointer size of this one, the result is byte for byte the same.
+ * Converts events back to packets. The result equals the original packets byte for byte, if a
+ * collector wrote these on a machine with the same byte order and pointer size.
  */
 
 #include <stddef.h>
@@ -24,8 +24,8 @@ void packets_open(struct packets *packets, bool has_asides);
 void packets_close(struct packets *packets);
 
 /*
- * Writes the packets of an event to packets->bytes. Returns their size in bytes; 0: the event has
- * no packet.
+ * Writes the packets of an event to packets->bytes. Returns their size in bytes, or 0 if the event
+ * has no packet.
  */
 size_t packets_of(struct packets *packets, const struct event *event);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes sp-rtrace text, byte for byte as sp-rtrace 1.8 prints it. Events before the first call are
- * stored, because the order of their lines depends on all of them, and so does the decision whether
- * calls get a <type>. Later events are printed where they occur; with --format=text:sp-rtrace, they
- * are also printed before the first call.
+ * stored: all of them must be known to order their lines, and to decide whether calls get a <type>.
+ * Later events are printed where they occur. With --format=text:sp-rtrace, all other events except
+ * comments precede the first call.
  */
 #include "formats/writers.h"
 
@@ -27,10 +27,10 @@ struct text_writer {
 	const struct trace_process *process; /* the process of the first stream */
 	bool has_begun;			     /* the lines before the first call have been printed */
 	ARRAY_OF(struct event) gathered;
-	size_t comment_at; /* index in `gathered` up to which comments have been printed */
-	/* the registered classes that the filters select */
+	size_t comment_at; /* comments in `gathered` before this index have been printed */
+	/* the classes of resources that the trace registered and the filters select */
 	ARRAY_OF(const struct resource_class *) classes;
-	/* mappings that were printed a second time, after all others */
+	/* mappings that were printed a second time, the latest last */
 	ARRAY_OF(const struct trace_mapping *) again;
 };
 
@@ -71,7 +71,7 @@ static void header_of_packets(const struct trace_process *process, struct header
 	add_pair(header, "version", "2.0");
 	if (process->arch)
 		add_pair(header, "arch", process->arch);
-	/* as sp-rtrace does: month and day without leading zeros, in local time */
+	/* like sp-rtrace, print month and day without leading zeros, in local time */
 	if (seconds && localtime_r(&seconds, &tm)) {
 		snprintf(words->time, sizeof(words->time), "%d.%d.%d %02d:%02d:%02d",
 			 tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
@@ -98,7 +98,7 @@ static void header_of_packets(const struct trace_process *process, struct header
 	add_pair(header, "origin", "holdtrace " PACKAGE_VERSION);
 }
 
-/* Makes the header from the pairs in the header of the input, changed according to the options. */
+/* Makes the header from the pairs in the input's header, changed according to the options. */
 static void header_of_text(const struct trace_process *process, struct header_words *words)
 {
 	struct text_header *header = &words->header;
@@ -141,8 +141,8 @@ static void print_header(struct text_writer *writer)
 		if (!strcmp(process->headers[i].name, "filter"))
 			old = process->headers[i].value;
 	/*
-	 * the names of the filters in the order leaks, compress, resolve; without the input's own
-	 * `compress`, because the groups of the input are not preserved
+	 * list the filters in the order leaks, compress, resolve. Omit a `compress` of the input,
+	 * because its groups are not preserved
 	 */
 	snprintf(words.filter, sizeof(words.filter), "%s%s%s",
 		 views->leaks || strstr(old, "leaks") ? "|leaks" : "",
@@ -218,7 +218,7 @@ static void print_other(struct text_writer *writer, const struct event *event)
 	}
 }
 
-/* Prints the comments that precede the call with this index and were not printed yet. */
+/* Prints the comments before the call with this index that were not printed yet. */
 static void print_comments(struct text_writer *writer, uint64_t index)
 {
 	for (; writer->comment_at < writer->gathered.count; writer->comment_at++) {
@@ -233,8 +233,8 @@ static void print_comments(struct text_writer *writer, uint64_t index)
 }
 
 /*
- * Prints the stored events by section in the order of sp-rtrace, because text files of other
- * programs may have another order.
+ * Prints the header and the stored events, section by section in sp-rtrace's order: in text files
+ * of other programs, the events may have another order.
  */
 static void print_gathered(struct text_writer *writer)
 {
@@ -274,17 +274,14 @@ static void print_line(struct text_writer *writer, const struct event *event)
 	if (writer->options.is_reordered)
 		print_comments(writer, event->index);
 	/*
-	 * If there is only one class, calls do not name it, except in traces of holdtrace, where
-	 * more classes may be registered later.
+	 * name the class of the call, unless there is only one class. In traces of holdtrace, name
+	 * the class always, because more classes may be registered later
 	 */
 	if (writer->classes.count > 1 ||
 	    (writer->process->has_tails && !writer->options.is_single_renumbered))
 		line.type = slice_of(event->resource->type);
 	text_print_call(writer->out, &line);
-	/*
-	 * the format has no field for the process: if there are several, an argument names the
-	 * process
-	 */
+	/* the format has no field for the process, so a merged trace names it in an argument */
 	if (writer->options.is_merged) {
 		int length = snprintf(pid, sizeof(pid), "%" PRIu32, event->process->pid);
 
@@ -302,7 +299,7 @@ static void print_line(struct text_writer *writer, const struct event *event)
 
 /*
  * Prints the frames of a call and an empty line. A call without frames needs the empty line, too:
- * otherwise programs that read the text would assign the frames of the next call to it.
+ * without it, programs that read the text would assign the next call's frames to this call.
  */
 static void print_backtrace(struct text_writer *writer, const struct backtrace *backtrace)
 {
@@ -322,7 +319,7 @@ static void print_backtrace(struct text_writer *writer, const struct backtrace *
 
 /* ---- mappings that are printed a second time ---- */
 
-/* Returns the mapping that a reader of the text, up to this line, uses for the address. */
+/* Returns the mapping that programs use for the address if they have read the text so far. */
 static const struct trace_mapping *last_printed(const struct text_writer *writer, uint64_t address)
 {
 	for (size_t i = writer->again.count; i-- > 0;)
@@ -332,9 +329,9 @@ static const struct trace_mapping *last_printed(const struct text_writer *writer
 }
 
 /*
- * Prints the mappings of a backtrace a second time if necessary. Programs that read the text use
- * the last printed mapping of an address. So if another mapping was at the address when the
- * backtrace was taken, prints that mapping again.
+ * Prints mappings of a backtrace a second time if necessary. Programs that read the text use the
+ * last printed mapping of an address. If this is not the mapping that was there when the backtrace
+ * was taken, prints the right mapping again.
  */
 static void print_mappings_of(struct text_writer *writer, const struct backtrace *backtrace)
 {
@@ -372,7 +369,7 @@ int write_sp_rtrace_text_event(void *state, const struct event *event, struct er
 	if (!writer->process)
 		writer->process = event->process;
 	for (size_t i = 0; is_resource && i < writer->classes.count && !place; i++) {
-		/* every process registers the same classes: print each once */
+		/* all processes of a merged trace register the same classes: print each once */
 		if (writer->options.is_merged && writer->classes.items[i] == resource)
 			return 0;
 		if (writer->classes.items[i]->ordinal == resource->ordinal)
@@ -444,7 +441,7 @@ static void print_leak_summary(struct text_writer *writer, const struct leaks *l
 			continue;
 		text_print_leaks(writer->out, resource->type, resource->description, sum.count,
 				 sum.bytes);
-		/* the line before counts only the samples */
+		/* the previous line counts only the samples */
 		if (sum.is_estimate)
 			out_format(writer->out,
 				   "# memory was sampled: about %" PRIu64

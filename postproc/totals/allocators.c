@@ -148,7 +148,7 @@ static bool is_of_malloc(const struct summary *summary, const struct trace_node 
 }
 
 #define LIBRARY "libholdtrace.so"
-/* the outermost frames of a thread may be in the library, which wraps the thread's function */
+/* this many outermost frames may be in the library, because it wraps a thread's function */
 #define THREAD_FRAMES 3u
 
 /*

@@ -17,9 +17,7 @@
 /* Processes the note with the addresses of the process's allocation functions. */
 void allocators_note(struct summary *summary, const struct event *note);
 
-/*
- * Processes a note about a function of an allocator whose calls are recorded or cannot be recorded.
- */
+/* Processes a note about an allocator function: its calls are recorded, or cannot be recorded. */
 void allocators_function(struct summary *summary, const struct event *note);
 
 /*

@@ -84,8 +84,8 @@ static bool is_called(const void *item, const void *call_site)
 }
 
 /*
- * Joins places that have the same call site on the screen. The joined places are moved to the front
- * of the array.
+ * Joins places whose call sites look the same on the screen. The joined places are moved to the
+ * front of the array.
  */
 static void fold_sites(struct causes_top *top, struct naming *naming)
 {

@@ -74,8 +74,8 @@ void coverage_event(struct coverage *coverage, const struct event *event)
 	if (event->part || event->moment == MOMENT_HALF)
 		return;
 	/*
-	 * for the main thread, no other event reports the end: the kernel keeps this thread until
-	 * the process ends
+	 * this call is the only event that reports the end of the main thread: the kernel keeps
+	 * that thread until the process ends
 	 */
 	if (event->operation == OPERATION_END && event->function->hook &&
 	    event->function->hook->resource == RESOURCE_THREAD) {
@@ -124,9 +124,9 @@ void coverage_note(struct coverage *coverage, const struct event *event)
 /*
  * Computes the times of a thread. The first reading of the kernel's counters may include time
  * before the thread's birth event: for a new thread, time in the queue; for the main thread, or a
- * thread that ran before an attach, also time on a processor. The amount is unknown, so the first
- * reading is subtracted, and as much of the time between the birth and that reading counts as
- * unmeasured.
+ * thread that ran before an attach, also time on a processor. The amount is unknown, so the
+ * function subtracts the whole first reading, and counts the same amount of the time between the
+ * birth and that reading as unmeasured.
  */
 static void measure(const struct coverage_thread *thread, uint64_t end_ns, struct coverage_sum *sum)
 {
@@ -144,8 +144,8 @@ static void measure(const struct coverage_thread *thread, uint64_t end_ns, struc
 		sum->unmeasured = minus(sum->unmeasured, minus(to, born)) + doubtful;
 	}
 	/*
-	 * if recorded waits exceed the measured blocked time, the excess was in unmeasured time; a
-	 * thread that was woken and is queued for a processor is still in its recorded wait
+	 * a recorded wait includes the time in which the woken thread is queued for a processor; if
+	 * the waits exceed the blocked and queued time, the excess was in unmeasured time
 	 */
 	outside = least(sum->unmeasured, minus(thread->recorded_ns, sum->blocked + sum->queued));
 	sum->blocked += outside;

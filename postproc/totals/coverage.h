@@ -47,7 +47,7 @@ struct coverage_sum {
 
 struct coverage_thread {
 	uint32_t tid;
-	uint64_t born_ns;      /* time of birth, or start of its recording; 0: unknown */
+	uint64_t born_ns;      /* time at which the thread or its recording began; 0: unknown */
 	uint64_t ended_ns;     /* time of its end; 0: the thread ended with its process */
 	uint64_t recorded_ns;  /* sum of its recorded waits */
 	bool is_main, is_read; /* is_read: a note ~scheduled was read */
@@ -63,7 +63,7 @@ struct coverage {
 
 void coverage_init(struct coverage *coverage);
 
-/* Removes all threads, before the next process. */
+/* Removes all threads. Call it before the next process. */
 void coverage_clear(struct coverage *coverage);
 
 /* coverage_event() processes a call, coverage_note() a note. */

@@ -109,8 +109,8 @@ static bool number_of(const struct event *event, const char *name, uint64_t *num
 }
 
 /*
- * If the call made a copy (dup), copies the kind of the original and describes the descriptor as
- * its copy. Returns false if the call did not make a copy.
+ * If the call made a copy (dup), gives `descriptor` the kind of the original and describes it as a
+ * copy of the original. Returns false if the call did not make a copy.
  */
 static bool take_over(struct descriptors *descriptors, struct descriptor *descriptor,
 		      const struct event *event)
@@ -309,8 +309,8 @@ void descriptors_event(struct descriptors *descriptors, const struct event *even
 		return;
 	}
 	/*
-	 * fclose() of a stream whose descriptor a separate close() has closed: the close in
-	 * fclose() fails, which no event shows
+	 * A separate close() has already closed the descriptor of this stream, so the close inside
+	 * fclose() fails. No event shows this failure.
 	 */
 	if (!descriptor->is_open && descriptor->stream && descriptor->closed.function &&
 	    event->related && event->related == descriptor->stream_object) {

@@ -56,7 +56,7 @@ enum descriptor_misuse {
 
 void descriptors_init(struct descriptors *descriptors);
 
-/* Removes all descriptors, before the next process. */
+/* Removes all descriptors. Call it before the next process. */
 void descriptors_clear(struct descriptors *descriptors);
 
 /* Processes a note: ~fd describes an inherited descriptor. */
@@ -88,7 +88,7 @@ const char *descriptors_say(const struct descriptors *descriptors, const struct 
 const char *descriptors_say_event(const struct descriptors *descriptors, const struct event *event,
 				  char text[DESCRIPTORS_TEXT_SIZE]);
 
-/* The calls that a misuse consists of: those that opened, closed and misused the descriptor. */
+/* The calls that explain a misuse: the calls that opened, closed and misused the descriptor. */
 enum { MISUSE_OPENED, MISUSE_CLOSED, MISUSE_AGAIN, MISUSE_STEPS };
 
 struct misuse_step {

@@ -3,9 +3,9 @@
 #define TOTALS_LASTING_H
 
 /*
- * Shared memory and semaphores that still exist after the run: one of its processes created them,
- * and none has removed them. Processes are read one after the other, so the times decide whether an
- * object was removed after it was created.
+ * Shared memory and semaphores that still exist after the run: a process of the run created them,
+ * and no process of the run removed them. Processes are read one after the other, so the times
+ * decide whether an object was removed after it was created.
  */
 
 #include <stdbool.h>

@@ -3,8 +3,8 @@
 #define TOTALS_PEAKS_H
 
 /*
- * The amounts at the peak, by class and by call site. A new maximum must be cheap, so it does not
- * copy the amounts of the call sites. Instead it begins an epoch. When an entry (a call site)
+ * The amounts at the peak, by class and by call site. A new maximum must be cheap to record: it
+ * begins an epoch, and the amounts of the call sites are not copied. When an entry (a call site)
  * changes for the first time in an epoch, its amount before the change is saved. At the end, the
  * amount of an entry at the peak is the saved amount or, if the entry has not changed in the last
  * epoch, the present amount.
@@ -26,7 +26,7 @@ struct peaks_entry {
 	struct peaks_amount now, saved;
 	/*
 	 * in an entry of a process: the epoch in which the amount was saved; in an entry of the
-	 * run: the generation of the peak
+	 * run: peaks_run.generation at that peak
 	 */
 	uint64_t epoch;
 	uint32_t class;

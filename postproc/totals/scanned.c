@@ -67,10 +67,7 @@ static bool is_of_result(struct scanned *scanned, const struct event *event)
 		return false;
 	if (scanned->number == number)
 		return true;
-	/*
-	 * store which blocks are unreachable in this scan, so that the next scan does not report
-	 * them as new
-	 */
+	/* store which blocks the previous scan found unreachable: they are not new in this scan */
 	if (scanned->is_done) {
 		map_clear(&scanned->lost_before);
 		for (size_t i = 0; i < scanned->blocks.count; i++)

@@ -83,7 +83,7 @@ struct scanned {
 
 void scanned_free(struct scanned *scanned);
 
-/* Removes the result, before the next process. */
+/* Removes the result. Call it before the next process. */
 void scanned_clear(struct scanned *scanned);
 
 /* Processes a note. All notes must be passed, in the order of the stream. */

@@ -21,7 +21,7 @@ static char *copy(struct summary *summary, const char *text)
 
 /* ---- waits ---- */
 
-/* a call that usually does not wait is one that waits if it lasts this long */
+/* a call that usually does not wait, such as close(), counts as a wait if it takes this long */
 #define CLOSING_NS 100000000u
 
 static uint64_t duration_of(const struct event *event)
@@ -29,7 +29,7 @@ static uint64_t duration_of(const struct event *event)
 	return event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0;
 }
 
-/* Processes a call that neither acquired nor released an object. The class is that of the hook. */
+/* Counts a call that neither acquired nor released an object, in the class of its hook. */
 static void use(struct summary *summary, const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
@@ -106,8 +106,8 @@ static void add_thread(struct summary_fold *fold, const struct event *event)
 }
 
 /*
- * In a trace without tails, no packet has the start of the process. Then the time of the process's
- * first event is used.
+ * A trace of another tracer (without tails) does not say when the process started. Then the process
+ * starts at the time of its first event.
  */
 static void note_start(struct summary_process *process, const struct event *event)
 {
@@ -135,8 +135,8 @@ void summary_count(struct summary *summary, const struct event *event)
 	if (event->type == CALL_TYPE_ALLOC && event->resource->known == RESOURCE_THREAD &&
 	    event->pthread && !event->part) {
 		/*
-		 * Until the new thread makes a call, it is counted as silent. The call may already
-		 * have been recorded.
+		 * Until the new thread makes a call, it is counted as silent. Its first call may
+		 * already have been recorded.
 		 */
 		bool is_early = map_get(&fold->threads, OF_EARLY, event->object) != 0;
 
@@ -483,15 +483,15 @@ static void note_end(struct summary *summary, const struct event *event)
 	process->has_no_zombie = children && !process->has_zombie;
 	note_past(summary, event);
 	process->uncontended = event_number(event, "uncontended");
-	/* only the calls themselves show which of them were late */
+	/* the note only counts the late calls; to find out which calls were late, read the calls */
 	summary->wants_calls |= event_number(event, "late") != 0;
 	end_pause(process, event->time_ns);
 }
 
 /*
- * Processes a note about a scan. The last successful scan is used if its start (the cut) is in the
- * trace. Otherwise the cut is outside the selected time, or a flight recorder has removed it, and
- * it is unknown which blocks the scan examined.
+ * Processes a note about a scan. Uses the last successful scan if its start (the note "cut") is in
+ * the trace. Otherwise that note is outside the selected time or was removed by a flight recorder,
+ * so the blocks that the scan examined are unknown.
  */
 static void note_scan(struct summary *summary, const struct event *event)
 {
@@ -693,7 +693,7 @@ void summary_event(struct summary *summary, const struct event *event)
 		space_map(&summary->space, event->mapping);
 		return;
 	case EVENT_HEAP:
-		/* at exit, just before the library asks the kernel for the number of descriptors */
+		/* occurs at exit, just before the library asks the kernel for the same number */
 		summary->fold->process.counted =
 			ledger_sum(summary->ledger, ledger_class_of(summary->ledger, RESOURCE_FD))
 				->count +
@@ -885,8 +885,8 @@ void summary_join_children(struct summary_children *children, uint32_t *first, u
 }
 
 /*
- * The end of a process, if possible by its own clock: a busy collector notices the end of several
- * processes at the same time.
+ * Returns the time at which a process ended, preferably the time that the process itself reported:
+ * a busy collector may notice the ends of several processes at the same time.
  */
 static uint64_t end_of(const struct summary_process *process)
 {

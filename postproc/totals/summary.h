@@ -4,10 +4,11 @@
 
 /*
  * The summary of a run, for the screen that `holdtrace run` prints at its end: the objects that the
- * run used, those that are still live, and its waits. The traces of a run (streams of one session)
- * are added one after the other; the summary outlives them. The ledger has the live objects. Memory
- * grows with the number of distinct backtraces and of objects that are live at one time. Objects
- * that were live when their process executed another program do not count as live at the end.
+ * run used, those that are still live, and its waits. The caller adds the traces of a run (streams
+ * of one session) one after the other; the summary outlives the traces. The ledger records the live
+ * objects. The summary's memory grows with the number of distinct backtraces and of objects that
+ * are live at one time. Objects that were live when their process executed another program do not
+ * count as live at the end.
  */
 
 #include <stdbool.h>
@@ -41,16 +42,16 @@ struct summary_peak {
 };
 
 /*
- * The waits of a class that took longest in total. For locks: waits with the same call sites of
- * waiter and holder. For other classes: waits for the same object.
+ * The group of waits of a class with the largest total time. For locks, a group has the waits with
+ * the same call sites of waiter and holder; for other classes, the waits for the same object.
  */
 struct summary_hot {
 	uint64_t object;
 	uint32_t pid;
 	uint64_t ns; /* sum of these waits */
 	/*
-	 * waiter: call site of the waiter in the longest wait; other: call site of the holder or
-	 * the waker; NULL: unknown
+	 * call sites in the longest of these waits: of the waiting thread (waiter), and of the
+	 * thread that held the lock or ended the wait (other); NULL: unknown
 	 */
 	const struct trace_node *waiter, *other;
 	/*
@@ -60,23 +61,23 @@ struct summary_hot {
 	const struct trace_node *first;
 };
 
-/* The sums of a class. Classes are numbered as in the ledger. */
+/* The sums of a class of objects. Classes have the same numbers as in the ledger. */
 struct summary_class {
 	const char *type;
 	const char *description;
 	enum resource known; /* RESOURCE_NONE: another tracer defined the class */
 	bool is_counted;
-	uint64_t acquired, lost, failed; /* numbers of calls that acquired, released, failed */
+	uint64_t acquired, lost, failed; /* calls that acquired, released (lost), failed */
 	uint64_t strays; /* releases of objects whose acquisition was not recorded */
 	/* releases of objects that were acquired before the attach or before --since */
 	uint64_t earlier;
 	/* locks that were acquired again at the end of a wait for a condition */
 	uint64_t retaken;
 	uint64_t replaced;  /* acquisitions of objects that were already live */
-	uint64_t temporary; /* objects that their thread released in its next call */
+	uint64_t temporary; /* objects that the acquiring thread released in its next call */
 	/* calls on closed descriptors (EBADF): close() and other calls */
 	uint64_t bad_closes, bad_uses;
-	/* for conditions: number of signals (part of `notified`) that had no waiter */
+	/* for conditions: how many of the signals in `notified` had no waiter */
 	uint64_t vain;
 	/* objects that were live at the end of their processes, and their bytes */
 	uint64_t held, held_bytes;
@@ -88,9 +89,9 @@ struct summary_class {
 		unkept_bytes; /* blocks that the last scan found unreachable; their bytes */
 	/* how many of `held` are parts of other objects, such as the descriptor of a FILE */
 	uint64_t held_parts;
-	/* the classes of these other objects, as bits of enum resource */
+	/* classes of the objects that `held_parts` belong to: bits 1u << enum resource */
 	uint32_t parts_of;
-	uint64_t sites;	   /* number of call sites of live objects that are not parts */
+	uint64_t sites; /* number of call sites of live objects, without parts of other objects */
 	uint64_t notified; /* number of posts or signals */
 	uint64_t waited;   /* number of successful waits; for threads: joins */
 	struct summary_peak peak;
@@ -123,12 +124,12 @@ struct summary_blocked {
 	const char *function;
 	enum resource resource;
 	uint64_t object, related;
-	/* text about the object of a call that blocks; "": none */
+	/* description of the object that the blocked call waits for; "": none */
 	const char *what;
 	uint32_t pid, thread; /* thread: tid of the first thread */
 	uint32_t threads;
 	uint64_t longest_ns;
-	uint64_t waited_ns;		    /* sum of the waits of all these threads */
+	uint64_t waited_ns;		    /* sum over all threads of the entry */
 	const struct trace_node *backtrace; /* backtrace of the first thread */
 	bool has_holder;
 	uint32_t holder; /* tid of the thread that holds the lock */
@@ -152,8 +153,8 @@ struct summary_blocked {
 	/* the holder, or the joined thread, waits directly or indirectly for this thread */
 	bool is_deadlock;
 	/*
-	 * nothing could wake the thread, or nothing did before the process was killed or the
-	 * collector ended: see is_hung() in summary_close.c
+	 * the lock's holder has ended, so the wait can never end; or the wait had not ended when
+	 * the process was killed or the recording ended: see is_hung() in summary_close.c
 	 */
 	bool is_hung;
 	bool is_idle; /* whether the call site is that of an event loop */
@@ -215,37 +216,35 @@ struct summary_process {
 	 */
 	const char *untraced;
 	const char *became; /* for SUMMARY_EXEC: path of the executed program; NULL: unknown */
-	bool has_end;	    /* the stream contains the end of the process, so it is complete */
-	/*
-	 * the file contains all processes of the run, except those that a flight recorder removed
-	 */
+	bool has_end;	    /* the stream is complete: it contains the end of the process */
+	/* the trace file has all processes of the run, except those a flight recorder removed */
 	bool is_in_run;
 	bool is_damaged;
 	uint64_t damages;
 	const char *damage; /* description of the first damage */
-	/* a flight recorder (--keep) kept all events since kept_ns, and removed the calls before */
+	/* a flight recorder (--keep) kept all events since kept_ns, and removed earlier calls */
 	uint64_t kept_ns;
 	uint64_t cut_calls; /* number of removed calls */
-	uint64_t gone;	    /* number of processes that were removed before this process ended */
+	uint64_t gone; /* number of processes that the recorder removed before this one ended */
 	/*
-	 * the recording began with an attach; had_*: threads, resident bytes, and age of the
-	 * process in ns at that time
+	 * recording began with an attach; had_*: number of threads, resident bytes, and age of the
+	 * process in ns at the attach
 	 */
 	bool is_attached;
 	uint64_t had_threads, had_bytes, had_ns;
 	struct before_sum had[BEFORE_KINDS]; /* memory that was mapped at the attach, by kind */
-	/* number of calls that unmapped some of that memory */
+	/* number of calls that unmapped memory from before the attach */
 	uint64_t unmapped;
 	uint64_t inherited; /* number of inherited descriptors that were never closed */
 	/*
-	 * number of descriptors open at the end, according to the kernel; 0: not known. counted:
-	 * their number then according to the recorded calls; 0: not known. Destructors of libraries
-	 * may close descriptors later
+	 * number of descriptors that were open at exit: descriptors is the kernel's number, counted
+	 * follows from the recorded calls; 0: unknown. Destructors of libraries may close some
+	 * descriptors after that
 	 */
 	uint64_t descriptors, counted;
-	/* according to the kernel, the process had no zombie, or had one, at its end */
+	/* what the kernel reported at its end: no zombie child, or some; both false: no report */
 	bool has_no_zombie, has_zombie;
-	/* classes of objects that were acquired or released without a hook; NULL: none */
+	/* classes of objects that it acquired or released without a hooked function; NULL: none */
 	const char *past;
 	bool has_namespace; /* libraries in another link namespace call that namespace's libc */
 	bool has_go; /* a module has the runtime of Go, which makes system calls without libc */
@@ -260,7 +259,7 @@ struct summary_process {
 	double stalled_s; /* number of seconds in which its trace could not be written */
 	/* why the events may be from another process; NULL: no doubt */
 	const char *doubt;
-	/* the stream has only some threads of a process, which has another stream, too */
+	/* the stream has only some of the process's threads; the process has another stream, too */
 	bool is_part;
 	/* only locks for which a thread waited were recorded (--locks=contended) */
 	bool is_contended;
@@ -288,7 +287,7 @@ struct summary_loss {
 
 /* A module whose calls to hooked functions bypass the library. */
 struct summary_bypass {
-	/* path of the module; example: one of the functions; NULL: unknown */
+	/* path of the module; example: one of these functions, or NULL if unknown */
 	const char *path, *example;
 	uint64_t functions; /* number of such functions, the maximum of all processes */
 	uint32_t process;   /* number of the first process with the module */
@@ -296,8 +295,8 @@ struct summary_bypass {
 };
 
 /*
- * Whether the process, or the program image in it, has ended, so that its memory and descriptors
- * were released. False if the stream does not say how it ended.
+ * Whether the process has ended or has executed another program, so that the memory and descriptors
+ * of its program were released. False if the stream does not say how the process ended.
  */
 static inline bool summary_has_ended(const struct summary_process *process)
 {
@@ -305,10 +304,10 @@ static inline bool summary_has_ended(const struct summary_process *process)
 	       process->end == SUMMARY_EXEC;
 }
 
-/* How often --follow excluded a program, or how often the collector refused a part of the run. */
+/* A program that --follow excluded, or a part of the run that the collector refused. */
 struct summary_left_out {
 	const char *program;
-	uint64_t count;
+	uint64_t count; /* how often */
 };
 
 struct summary_list {
@@ -386,7 +385,7 @@ struct summary {
 	struct {
 		struct summary_site *items; /* sorted by summary_end(), the largest first */
 		size_t count, capacity;
-		uint64_t whole; /* number of sites whose objects are not parts of others */
+		uint64_t whole; /* number of sites whose objects are not parts of other objects */
 	} sites; /* without summary_watch(), this list is empty and classes[].sites is 0 */
 	struct {
 		/*
@@ -416,7 +415,7 @@ struct summary {
 	 * attach and released after it
 	 */
 	uint64_t earlier_blocks, earlier_others;
-	/* number of call sites of which it is unknown whether they grow with the units of work */
+	/* number of call sites for which it is unknown whether they grow with the units of work */
 	uint64_t untold;
 	/* there are too few units of work to tell whether call sites grow */
 	bool is_unitless;
@@ -424,7 +423,7 @@ struct summary {
 	uint64_t pause_ns; /* the longest time for which one process was not recorded */
 	/* whether the trace has times in ns; only then do waits and peaks have times */
 	bool has_times;
-	/* calls were skipped (skips_calls), but are needed for the result */
+	/* the reader skipped calls (see skips_calls), but the result needs them */
 	bool wants_calls;
 	bool begins_late; /* calls before --since were not read */
 	/* how many calls the filters selected; NULL: there are no filters */
@@ -436,7 +435,7 @@ struct summary {
 	struct locks locks;			/* locks of the current process */
 	struct gil gil;				/* GIL of the current process */
 	ARRAY_OF(struct summary_gil) gil_waits; /* index 0 is unused */
-	/* key: backtrace, value: its number; key: two such numbers, value: index in gil_waits */
+	/* maps a backtrace to its number, and a pair of such numbers to an index in gil_waits */
 	struct map gil_index;
 	struct wakes signals;		     /* signals of conditions in the current process */
 	struct wakes calls;		     /* calls that blocked in the current process */
@@ -453,9 +452,9 @@ struct summary {
 		 */
 		uint64_t bytes;
 		const char *mapper;
-		/* functions of all modules whose calls are recorded */
+		/* the recorded allocator functions of all modules */
 		ARRAY_OF(struct summary_recorded) recorded;
-		/* the first function whose calls could not be recorded; number of such functions */
+		/* first function that could not be recorded; refusals: number of such functions */
 		const char *refused, *reason, *path;
 		uint64_t refusals;
 	} inner; /* an allocator that is not hooked, see allocators.h; name NULL: none was found */
@@ -470,10 +469,10 @@ struct summary {
 		bool is_full;	  /* a process had more Python functions than can be recorded */
 	} python;
 	struct {
-		/* number of processes with code that a runtime compiled, and the runtime of one */
+		/* number of processes with unnamed JIT code; runtime: the compiler of one */
 		uint64_t unnamed;
 		const char *runtime;
-		/* the file with its names that was not read, or not whole, and why; NULL: none */
+		/* file with names of JIT code that was not read completely, and why; NULL: none */
 		const char *file, *problem;
 	} code;
 	struct coverage coverage;	  /* times of the threads of the current process */
@@ -484,7 +483,7 @@ struct summary {
 	struct summary_children children;
 	/* index of the first entry of the list of all children that were not waited for */
 	uint32_t unwaited;
-	/* children; after summary_end(), only those that executed a program that was not traced */
+	/* children of vfork and posix_spawn; summary_end() keeps those that were not traced */
 	ARRAY_OF(struct summary_spawned) spawned;
 	/* locks that a process held when it forked a child whose trace is read later */
 	ARRAY_OF(struct summary_forked) forked;
@@ -533,8 +532,8 @@ void summary_event(struct summary *summary, const struct event *event);
 
 /*
  * Call it instead of summary_event() if only facts about processes are needed. It counts the call
- * and the call's thread, uses its time, and notes programs that were started; other objects are
- * ignored.
+ * and the call's thread, updates the times of the process, and stores programs that the call
+ * started. It ignores objects.
  */
 void summary_count(struct summary *summary, const struct event *event);
 
@@ -553,9 +552,9 @@ void summary_end(struct summary *summary);
 void summary_free(struct summary *summary);
 
 /*
- * If memory was sampled, writes a sentence that says this, and how exact the numbers are, for
- * formats without a field for errors; otherwise writes "". Returns `text`, a buffer of
- * SUMMARY_SAMPLES_MAX bytes.
+ * If memory was sampled, writes a sentence that says so and gives the errors of the numbers;
+ * otherwise writes "". Output formats without a field for errors show the sentence. Returns `text`,
+ * a buffer of SUMMARY_SAMPLES_MAX bytes.
  */
 #define SUMMARY_SAMPLES_MAX 320
 const char *summary_say_samples(const struct summary *summary, char *text);
@@ -566,9 +565,9 @@ const struct summary_process *summary_process_at(const struct summary *summary, 
 const struct summary_class *summary_class_of(const struct summary *summary, enum resource known);
 
 /*
- * Chooses at most `room` rows to show, from rows that are sorted by class: mostly rows of memory,
- * the first ones, but also some rows of every other class. classes: the class of each row. Writes
- * the indices of the rows to `chosen`, and returns their number.
+ * Chooses at most `room` of `count` rows to show. The rows are sorted by class. Chooses mostly rows
+ * of the first class, usually memory, but also some rows of every other class. classes: the class
+ * of each row. Writes the indices of the rows to `chosen`, and returns their number.
  */
 size_t summary_share(const struct summary *summary, const uint32_t *classes, size_t count,
 		     size_t room, uint32_t *chosen);

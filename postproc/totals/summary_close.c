@@ -27,7 +27,7 @@ struct held {
 	uint64_t most;	  /* the amount in that process */
 	const char *example;
 	bool has_more_examples;
-	uint32_t children; /* list, in summary.children, of children that were not waited for */
+	uint32_t children; /* first child, in summary.children, that was not waited for */
 };
 
 /*
@@ -137,7 +137,7 @@ static void pass_descriptor(struct summary *summary, const struct ledger_held *h
 	passed->pid = summary->fold->process.pid;
 	passed->arguments = keep_arguments(&call);
 	passed->function = *site->function;
-	/* this copy is used after the end of the stream, to which the hook belongs */
+	/* the hook belongs to the stream, and this copy is used after the end of the stream */
 	passed->function.hook = NULL;
 	passed->function.name =
 		pool_text(&summary->pool, site->function->name, site->function->length);
@@ -440,9 +440,9 @@ static bool has_way(const struct fold_open *open, enum hook_how how)
 }
 
 /*
- * Returns one by one the threads that a call waits for; 0 after the last one. *at: 0 at the first
- * call. A writer waits for all holders. A reader waits for a holder that writes or, if only readers
- * hold the lock, for the writers that wait for it.
+ * Iterates over the threads that an open call waits for. Returns the next thread, or 0 after the
+ * last one. Set *at to 0 to begin. A writer of a lock waits for all holders. A reader waits for a
+ * holder that writes or, if only readers hold the lock, for the writers that wait for it.
  */
 static uint32_t next_blocker(const struct summary *summary, const struct fold_open *open,
 			     uint32_t *at)
@@ -526,9 +526,7 @@ static void forget_forked(struct summary *summary, uint32_t child)
 	summary->forked.count = count;
 }
 
-/*
- * Whether the call waits, directly or indirectly, for its own thread. Visits each open call once.
- */
+/* Whether an open call waits, directly or indirectly, for its own thread. Visits each call once. */
 static bool is_deadlock(const struct summary *summary, const struct fold_open *first)
 {
 	const struct fold_open *next[SUMMARY_BLOCKED_MAX] = { first };
@@ -812,9 +810,9 @@ void summary_close_process(struct summary *summary)
 		close_open(summary, &open[i], blocked);
 	touched_process(&summary->touched, &summary->space);
 	/*
-	 * Store the descriptors for the next program, whose ~fd notes list those that it has
-	 * inherited. Descriptors 0, 1 and 2 were probably opened for that program, so they count as
-	 * inherited there.
+	 * Store the descriptors for the next program; its ~fd notes list which of them it has
+	 * inherited. Descriptors 0, 1 and 2 were probably opened for the next program, so they
+	 * count as inherited there.
 	 */
 	if (was_replaced && process->has_end && !process->untraced)
 		for (size_t at = 0; ledger_passed(summary->ledger, &at, &held);)
@@ -901,9 +899,9 @@ static void sum_processes(struct summary *summary)
 }
 
 /*
- * Whether the child's process would certainly have been read if it had been traced. This is not
- * certain if a process has pid 1: the run then spans several pid namespaces, in which the child has
- * another pid.
+ * Whether a trace of the child, if there were one, would certainly be among the traces that were
+ * read. This is not certain if a process has pid 1: the run then spans several pid namespaces, and
+ * in its own namespace the child may have another pid.
  */
 static bool would_be_read(const struct summary *summary, const struct summary_spawned *spawned)
 {
@@ -916,7 +914,7 @@ static bool would_be_read(const struct summary *summary, const struct summary_sp
 	       !(summary->selection && summary->selection->filters);
 }
 
-/* Makes a site for each call site with live objects. */
+/* Adds an entry to summary->sites for each call site with live objects. */
 static void make_sites(struct summary *summary)
 {
 	for (uint32_t i = 0; summary->held && i < tallies_count(&summary->tallies); i++) {

@@ -3,8 +3,9 @@
 #define TOTALS_SUMMARY_FOLD_H
 
 /*
- * The summary's state of the current process. summary.c processes the events, and summary_close.c
- * computes the sums at the end of a process and of the run; only these two files include this one.
+ * The summary's state of the current process. Only three files include this one: summary.c
+ * (events), allocators.c (allocators), and summary_close.c (sums at the end of a process and of the
+ * run).
  */
 
 #include "base/array.h"
@@ -46,7 +47,7 @@ struct summary_fold {
 	struct waits waits;
 	struct map threads;    /* see enum fold_of */
 	uint64_t thread_count; /* number of threads that made a call */
-	uint64_t told_events;  /* number of events according to the end of the stream */
+	uint64_t told_events;  /* number of events according to the note at the end of the stream */
 	uint64_t silent;       /* number of threads that were created but made no call */
 	uint32_t thread_cache[FOLD_THREAD_CACHE];
 	ARRAY_OF(struct fold_open) open;
@@ -58,7 +59,7 @@ struct summary_fold {
 	const struct space_module *malloc;
 };
 
-/* Makes the summary keep a list of sites. Call it before the first event. */
+/* Makes the summary list the call sites of live objects. Call it before the first event. */
 void summary_list_sites(struct summary *summary);
 
 /*

@@ -32,15 +32,15 @@ struct tally_place {
 #define TALLY_ENTRIES 256u /* number of entries in a chunk */
 
 /*
- * The values of a report for each site of the process and each place of the run. merge() adds an
- * entry of the process to an entry of the run. New entries are zeros.
+ * The values of a report for each call site of the process (site) and of the run (place). merge()
+ * adds an entry of the process to an entry of the run. New entries are zeros.
  */
 struct tally {
 	size_t size; /* size of an entry in bytes */
 	void (*merge)(void *user, void *run, const void *process);
 	void *user;
 	/*
-	 * chunks of entries: those of chunks[TALLY_OF_PROCESS] are indexed by site, those of
+	 * chunks of entries: entries in chunks[TALLY_OF_PROCESS] are indexed by site, entries in
 	 * chunks[TALLY_OF_RUN] by place; NULL: no entry of the chunk was made yet
 	 */
 	ARRAY_OF(char *) chunks[2];
@@ -59,7 +59,7 @@ struct tallies {
 	 */
 	uint32_t *first;
 	size_t first_count;
-	/* enough for all folds: each has as many tallies as listeners, or one or two more */
+	/* a fold (code that fills tables) has as many tallies as listeners, or one or two more */
 	struct tally list[LEDGER_LISTENERS + 4];
 	unsigned count;
 };
@@ -99,8 +99,8 @@ static inline void *tally_entry(struct tally *tally, uint32_t site)
 }
 
 /*
- * Call it when the process has ended, before the address map is used for another process: maps the
- * sites to places of the run, and merges the entries.
+ * Call it when the process has ended, before the address map is used for another process: finds the
+ * call site of the run (place) for each site of the process, and merges the entries.
  */
 void tallies_close(struct tallies *tallies, const struct sites *sites);
 

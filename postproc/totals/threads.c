@@ -39,8 +39,8 @@ static uint32_t add_life(struct threads *threads, uint32_t tid, uint64_t pthread
 }
 
 /*
- * Returns the index of the event's thread. A new thread without events is known only by its
- * pthread_t: its tid may have been that of an earlier thread.
+ * Returns the index of the event's thread. Until a new thread has an event, only its pthread_t
+ * identifies it: an earlier thread may have had the same tid.
  */
 static uint32_t look_up(struct threads *threads, const struct event *event)
 {
@@ -130,7 +130,7 @@ static void on_thread(struct threads *threads, uint32_t caller, const struct eve
 	struct thread_life *thread = index != THREAD_NONE ? &threads->list.items[index] : NULL;
 
 	if (event->type == CALL_TYPE_ALLOC) {
-		/* a join that failed has a second event, in which it acquires the thread again */
+		/* a failed join has a second event, which acquires the thread again */
 		if (event->part)
 			return;
 		index = add_life(threads, 0, event->object, event->time_ns);

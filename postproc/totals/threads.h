@@ -23,7 +23,7 @@ struct hook;
 #define THREADS_WAIT_NS	 1000u /* shorter calls do not count as waits */
 #define THREAD_CALL_SIZE 32u
 
-enum thread_wait { /* in the order of the columns of thread_waits */
+enum thread_wait { /* in the order of the columns of the table thread_waits */
 		   THREAD_WAIT_LOCK,
 		   THREAD_WAIT_SEMAPHORE,
 		   THREAD_WAIT_CONDITION,
@@ -47,7 +47,7 @@ struct thread_life {
 	bool is_first; /* this is the first thread of the process */
 	bool is_detached, is_joined;
 	bool has_ended; /* the thread has called pthread_exit() or thrd_exit() */
-	/* time at which a thread that waited in a join noticed the end; 0: unknown */
+	/* time at which a join that waited for this thread returned; 0: unknown */
 	uint64_t ended_ns;
 	/* the function in which the thread was when the process ended; "": none */
 	char open_call[THREAD_CALL_SIZE];
@@ -55,14 +55,14 @@ struct thread_life {
 
 struct threads {
 	ARRAY_OF(struct thread_life) list;
-	/* key: tid, pthread_t; value: index + 1 of the last thread with this key */
+	/* keys: tid and pthread_t; value: index + 1 of the last thread with this key */
 	struct map by_number, by_handle;
 	uint32_t last; /* index of the thread of the last event, or THREAD_NONE */
 };
 
 void threads_init(struct threads *threads);
 
-/* Removes all threads, before the next process. */
+/* Removes all threads. Call it before the next process. */
 void threads_clear(struct threads *threads);
 
 /*

@@ -40,7 +40,7 @@ void touched_free(struct touched *touched);
 /* Processes a call. */
 void touched_event(struct touched *touched, const struct event *event);
 
-/* Call it when the process was read to its end, while the address map still has its mappings. */
+/* Call it after the last event of a process, while the address map still has its mappings. */
 void touched_process(struct touched *touched, const struct address_space *space);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Callgrind's profile format (Valgrind manual, "Callgrind Format Specification"): for each line of
- * a function the line's own cost, and for each call in that line the inclusive cost of the callee.
+ * Writes Callgrind's profile format (Valgrind manual, "Callgrind Format Specification"): the own
+ * cost of each line of a function, and the inclusive cost of the callee for each call in that line.
  * A line or call that occurs several times in a backtrace is counted once.
  */
 #include <stdio.h>
@@ -17,10 +17,10 @@
 
 /* The cost of a line of a function, or of a call in that line. */
 struct cell {
-	/* numbers of functions; callee 0: the cell has the line's own cost */
+	/* numbers of functions; callee 0: the values are the line's own cost */
 	uint32_t function, callee;
 	unsigned line;
-	/* number of allocations and waits, because calls between functions are not recorded */
+	/* number of allocations and waits: calls between ordinary functions are not recorded */
 	uint64_t calls;
 	uint64_t values[]; /* one value for each column of the profile */
 };
@@ -63,7 +63,7 @@ static struct cell *cell_of(struct callgrind *file, const struct cell *wanted)
 	return cell;
 }
 
-/* Adds the values of a backtrace to a cell, unless recursion has already added them. */
+/* Adds the values of a backtrace to a cell, unless they were already added (after recursion). */
 static void add_cell(struct callgrind *file, struct cell *cell, const uint64_t *values)
 {
 	uint64_t calls = values[COST_ALLOC_OBJECTS] + values[COST_CONTENTIONS];
@@ -160,7 +160,7 @@ static size_t column_at(size_t position)
 	return position < COST_OTHERS ? order[position] : position;
 }
 
-/* Writes values. Zeros at the end of a line are omitted, as the format allows. */
+/* Writes the values of a line, without the zeros at its end, which the format allows to omit. */
 static void put_values(struct callgrind *file, const char *before, const uint64_t *values)
 {
 	size_t count = file->columns;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DHAT's JSON, version 2 (valgrind, dhat/dh_main.c): for each call site how much memory it
- * allocated, how much of it was live at the peak and at exit, and how long it was live. Times are
- * in microseconds.
+ * Writes DHAT's JSON, version 2 (valgrind, dhat/dh_main.c). For each call site, the file has how
+ * much memory was allocated, how much of it was live at the peak and at exit, and for how long it
+ * was live. Times are in microseconds.
  */
 #include <stdio.h>
 
@@ -88,7 +88,7 @@ static int dhat_print(void *state, struct out *out, struct error *err)
 		if (place.class->known == RESOURCE_MEMORY && place.acquired.count)
 			put_place(&file, &place);
 	json_end(&file.json);
-	/* all frames, as "0x1149: read_config (demo.c:12)"; frame 0 is the root */
+	/* write all frames as "0x1149: read_config (demo.c:12)"; frame 0 is the root */
 	json_open(&file.json, "ftbl", '[');
 	json_text(&file.json, "[root]");
 	for (size_t i = 0; i < file.profile->stacks.frame_list.count; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --format=jsonl: each event as a line of JSON. The first line is about the run. Lines with all
- * call sites precede the events. All lines have a "type";
- * man/events.schema.json describes them.
+ * --format=jsonl: writes each event as a line of JSON. The first line describes the run, and the
+ * lines after it describe all call sites, before the events. Each line has a "type";
+ * man/events.schema.json describes the lines.
  *
- * Events arrive process by process and are sorted by time. The names in a backtrace are known only
- * at the end, so each sorted piece has the text of an event and the node of its backtrace.
+ * Events arrive process by process and are sorted by time. The names of call sites are known only
+ * at the end. So each sorted piece has the text of an event and the number of its call site.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,11 +24,11 @@
 struct events {
 	struct report_run *run;
 	struct spill_sort sort;
-	struct out text;    /* a buffer in memory */
+	struct out text;    /* buffer for the text of an event */
 	struct map numbers; /* key: address of a backtrace; value: its number, from 1 */
-	ARRAY_OF(const struct trace_node *) sites; /* by number - 1 */
+	ARRAY_OF(const struct trace_node *) sites; /* indexed by number - 1 */
 	uint64_t too_long;			   /* number of events that were not written */
-	/* time of the process's last event: sorting keeps the order of the events of a process */
+	/* latest time of the process so far: keeps the events of a process in their order */
 	uint64_t last_ns;
 };
 
@@ -57,8 +57,8 @@ static void add_call(struct json *json, const struct event *event)
 }
 
 /*
- * Writes an event without its call site and its time. If !has_arguments, its arguments are null.
- * Returns false if the text does not fit into the buffer.
+ * Writes an event without its call site and its time. If !has_arguments, writes null instead of the
+ * arguments. Returns false if the text does not fit into the buffer.
  */
 static bool put_text(struct out *out, const struct event *event, bool has_arguments)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collects what the Firefox Profiler shows: allocations and frees of call sites by time step, live
- * memory of processes, and waits of threads. The number of waits is limited: the longest waits are
- * shown individually, and the others are added up.
+ * Collects what the Firefox Profiler shows: the allocations and frees of each call site by time
+ * step, the live memory of each process, and the waits of each thread. Only the WAITS_MOST longest
+ * waits are shown one by one; the shorter waits are only counted and added up.
  */
 #include "firefox.h"
 
@@ -49,7 +49,7 @@ static bool is_shorter(const struct firefox_wait *a, const struct firefox_wait *
 	return firefox_length_ns(&a->facts) < firefox_length_ns(&b->facts);
 }
 
-/* Moves the item at an index down until the heap is ordered again. */
+/* Moves the wait at index `at` down the heap until the heap is ordered again. */
 static void sift_down(struct firefox *file, size_t at)
 {
 	struct firefox_wait *items = file->waits.items, item = items[at];

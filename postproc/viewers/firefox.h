@@ -14,9 +14,9 @@
 #include "postproc/waits/lanes.h"
 #include "postproc/run/spans.h"
 
-/* A wait that is shown. */
+/* A wait that the file shows. */
 struct firefox_wait {
-	struct lane_wait facts; /* strings in it are constants or belong to the pool */
+	struct lane_wait facts; /* its strings are constants or are in the pool */
 	uint32_t pid;
 };
 
@@ -42,9 +42,9 @@ struct firefox {
 	struct stacks stacks;
 	struct pool pool;
 	struct hash_table texts;
-	/* spans of memory; drawn: at most SPANS_MOST of these spans, sorted by call site */
+	/* spans of live memory; drawn: these spans merged by call site, about SPANS_MOST */
 	struct spans spans, drawn;
-	/* for the current process; key: site; value: index in `places` */
+	/* call sites of the current process; key: site; value: index in `places` */
 	struct map numbers;
 	ARRAY_OF(const struct trace_node *) places; /* index 0 is unused */
 	/* index of the first call site of the current process */
@@ -62,11 +62,11 @@ struct firefox {
 	/* key: pid; value: 1 + number of the process's first thread in the file */
 	struct map main_threads;
 	/*
-	 * `nodes` maps a caller's stack and a frame to the number of a stack, `frames` maps a frame
-	 * to its index in frame_list, + 1
+	 * nodes: key: number of the caller's stack, and a frame; value: number of the stack.
+	 * frames: key: a frame; value: its index in frame_list, + 1
 	 */
 	struct map nodes, frames;
-	ARRAY_OF(uint64_t) node_list; /* of each stack: number of the caller's stack, and frame */
+	ARRAY_OF(uint64_t) node_list; /* for each stack: number of the caller's stack, and frame */
 	ARRAY_OF(const struct stacks_frame *) frame_list;
 };
 

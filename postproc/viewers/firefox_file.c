@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Firefox Profiler's processed profile format (firefox-devtools/profiler, docs-developer and
- * src/types/profile.js), version 48. A thread "memory" has the allocations and frees of call sites.
- * Each thread that waited has its waits as markers and as a call tree.
+ * Writes the Firefox Profiler's processed profile format (firefox-devtools/profiler, docs-developer
+ * and src/types/profile.js), version 48. An artificial thread "memory" has the allocations and
+ * frees of call sites. Each thread that waited has its waits as markers and as a call tree.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define PROFILE_VERSION 48
 #define GECKO_VERSION	27
 
-/* An allocation or a free. */
+/* An allocation (bytes > 0) or a free (bytes < 0). */
 struct step {
 	uint64_t time_ns, address;
 	int64_t bytes;
@@ -198,8 +198,8 @@ static const char *name_of(const struct firefox *file, uint32_t pid, uint32_t ti
 }
 
 /*
- * Begins a thread in the file. The first thread that is written for a process counts as its main
- * thread, to which its counters belong.
+ * Begins a thread in the file. The first thread that is written for a process becomes its main
+ * thread, to which the counters of the process belong.
  */
 static void begin_thread(struct firefox *file, const char *name, uint32_t pid, uint32_t tid)
 {
@@ -287,8 +287,8 @@ static void put_markers(struct firefox *file, const struct firefox_wait *waits, 
 }
 
 /*
- * Writes waits as samples, each with its duration as weight, so that the viewer shows a call tree
- * of waits.
+ * Writes waits as samples, so that the viewer shows a call tree of waits. The weight of a sample is
+ * the duration of its wait.
  */
 static void put_samples(struct firefox *file, const struct firefox_wait *waits, size_t count,
 			const uint32_t *stacks)
@@ -334,7 +334,7 @@ static int by_time(const void *a, const void *b)
 
 /*
  * Makes the steps of the thread "memory": each span becomes an allocation and, if it ended, a free.
- * The address of a step only connects a free with its allocation.
+ * The address of a step is not real: it only connects a free with its allocation.
  */
 static struct step *make_steps(struct firefox *file, size_t *count)
 {
@@ -525,8 +525,8 @@ void firefox_write(struct firefox *file, struct out *out)
 		from = i;
 	}
 	/*
-	 * a counter must belong to a thread, so write an empty one for each process with a counter
-	 * but without a thread that waited
+	 * a counter must belong to a thread. If a process has a counter, but no thread that waited,
+	 * write an empty thread for it
 	 */
 	for (size_t i = 0; i < file->counters.count; i++) {
 		uint32_t pid = file->counters.items[i].pid;

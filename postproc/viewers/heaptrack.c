@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * heaptrack's data file, version 3 (KDE's heaptrack, src/interpret and src/analyze): strings,
- * instructions, traces and sizes, then all allocations and frees in the order of time. The
- * allocations and frees are first written to a temporary file, because the names precede them in
- * the file but are known only at the end. All numbers are hexadecimal.
+ * Writes heaptrack's data file, version 3 (KDE's heaptrack, src/interpret and src/analyze):
+ * strings, instructions, traces and sizes, then all allocations and frees in the order of time. The
+ * names must precede the allocations and frees, but are known only at the end, so a temporary file
+ * stores the allocations and frees until then. All numbers are hexadecimal.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -42,19 +42,19 @@ struct heaptrack {
 	struct stacks stacks;
 	struct spill_sort sort;
 	/*
-	 * time of the process's last step; no later step gets an earlier time, so that sorting
-	 * keeps the order of the steps
+	 * latest time of the process so far; no step gets an earlier time, so sorting does not
+	 * change the order of the steps
 	 */
 	uint64_t last_ns;
-	/* for the current process; key: site and size; value: index in `infos`, + 1 */
+	/* infos of the current process; key: site and size; value: index in `infos`, + 1 */
 	struct map of_process;
-	/* for the run; key: number of the backtrace, and size; value: index in `infos`, + 1 */
+	/* infos of the run; key: number of the backtrace, and size; value: index in `infos`, + 1 */
 	struct map of_run;
 	struct map backtraces; /* key: address of a backtrace; value: its number */
 	uint32_t backtrace_count;
 	ARRAY_OF(struct heap_info) infos;
 	struct pool pool;
-	/* the following members are used while the file is written */
+	/* the following members are used only while the file is written */
 	struct packed packed;
 	struct map numbers, traces;
 	uint32_t string_count, trace_count;
@@ -63,7 +63,7 @@ struct heaptrack {
 /* ---- the fold ---- */
 
 /*
- * Finds or adds an info for the backtrace of a site and a size. Returns its index in `infos`, + 1.
+ * Finds or adds the info for a size and the backtrace of a site. Returns its index in `infos`, + 1.
  */
 static uint32_t info_of_run(struct heaptrack *file, const struct site *site, uint64_t size)
 {
@@ -157,8 +157,8 @@ static void heaptrack_destroy(void *state)
 /* ---- the file ---- */
 
 /*
- * Returns the number of a string, from 1. Writes the string when it is first used. The number of ""
- * is 0. Strings are compared by address.
+ * Returns the number of a string, from 1, or 0 for "". Writes the string when it is first used.
+ * Compares strings by address.
  */
 static uint32_t string_of(struct heaptrack *file, const char *text)
 {
@@ -183,8 +183,8 @@ static uint32_t string_of(struct heaptrack *file, const char *text)
 }
 
 /*
- * Returns the number of the trace for a backtrace. Each trace consists of a frame and the number of
- * its caller's trace, so frames are written from the outermost inwards.
+ * Returns the number of the trace for a backtrace. A trace consists of a frame and the number of
+ * its caller's trace, so traces are written from the outermost frame inwards.
  */
 static uint32_t trace_of(struct heaptrack *file, const struct heap_info *info)
 {
@@ -192,7 +192,7 @@ static uint32_t trace_of(struct heaptrack *file, const struct heap_info *info)
 	size_t count = stacks_of(&file->stacks, info->backtrace, info->function);
 	uint32_t trace = 0;
 
-	/* the new frames, each as an instruction with the frame's number */
+	/* write the frames that are new; heaptrack numbers them in the order of these lines */
 	for (; frames < file->stacks.frame_list.count; frames++) {
 		const struct stacks_frame *frame = file->stacks.frame_list.items[frames];
 		uint32_t module = string_of(file, frame->function->module);
@@ -262,9 +262,9 @@ static int heaptrack_print(void *state, struct out *out, struct error *err)
 	packed_bytes(&file->packed, command, strlen(command));
 	packed_bytes(&file->packed, "\n", 1);
 	/*
-	 * No allocation uses info 0: heaptrack stores the info of the last allocation, and 0 if
-	 * there is none, so it would report each free of info 0 as temporary. Info 0 repeats the
-	 * first backtrace, because heaptrack lists every backtrace that an info refers to.
+	 * Let no allocation use info 0. heaptrack stores the info of the last allocation, and 0 if
+	 * there is none, so it would report each free of info 0 as temporary. Info 0 has the first
+	 * backtrace, because heaptrack lists every backtrace that an info refers to.
 	 */
 	for (size_t i = 0; file->run->naming && i < file->infos.count; i++)
 		naming_expect(file->run->naming, file->infos.items[i].backtrace);

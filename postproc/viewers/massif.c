@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Massif's output file (valgrind, massif/ms_main.c): live memory over time of the process with the
- * highest peak; times are in milliseconds. Snapshots with call sites are written for the peak and
- * for the ends of windows, because viewers draw the curve of a call site through these snapshots:
- * with call sites only at the peak, the memory of every call site would seem to rise until then.
- * For all processes together, no peak with call sites is known, because processes are read one
- * after the other.
+ * Writes Massif's output file (valgrind, massif/ms_main.c): the live memory over time of the
+ * process with the highest peak. Times are in milliseconds. Snapshots with call sites are written
+ * for the peak and for the ends of time windows. Viewers draw the curve of a call site through
+ * these snapshots: with call sites only at the peak, the memory of every call site would seem to
+ * rise until the peak. The peak of all processes together is unknown, because processes are read
+ * one after the other.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -26,25 +26,23 @@ struct massif {
 	struct report_run *run;
 	struct costs costs;
 	struct stacks stacks;
-	/* curves of the current process, and of the process with the peak */
+	/* curve: of the current process; best: of the process with the highest peak so far */
 	struct curve curve, best;
 	uint64_t now;
 	uint32_t process; /* number of the process with the highest peak */
-	uint64_t last;	  /* live memory of that process when it ended */
-	bool is_best;	  /* the process that ended last has the highest peak so far */
+	uint64_t last;	  /* live memory of `process` at its end, in bytes */
+	bool is_best;	  /* the process that was read last has the highest peak so far */
 	struct tally *tally;
-	struct rises_axis windows; /* time axis of the process with the peak */
+	struct rises_axis windows; /* time axis of `process` */
 };
 
-/*
- * The live memory of a call site over time, in the current process or in the process with the peak.
- */
+/* The live memory of a call site over time, in the current process or in the one with the peak. */
 struct held {
 	struct rises rises;
 	uint32_t process; /* number of the process, + 1 */
 };
 
-/* The time for which a tree is written: AT_PEAK, or the end of the window with this number. */
+/* Values of `when`: the time of the peak, or (from 0 on) the end of the window with this number. */
 enum { AT_PEAK = -1 };
 
 /* A frame of the tree. The children of a frame are its callers. */
@@ -71,7 +69,7 @@ static void massif_move(void *user, const struct ledger_move *move)
 }
 
 /*
- * Called when a process has ended, after massif_process(). If the process has the highest peak so
+ * Called at the end of each process, after massif_process(). If the process has the highest peak so
  * far, stores its call sites.
  */
 static void massif_merge(void *user, void *of_run, const void *of_process)
@@ -206,7 +204,7 @@ static void put_node(struct out *out, const struct node *node, unsigned depth, u
 	qsort(list, count, sizeof(struct node *), by_bytes);
 	while (shown < count && list[shown]->bytes >= least)
 		shown++;
-	/* a single remaining call site gets a line of its own: it would need a line anyway */
+	/* if only one call site is left, show it: a line for the rest would be no shorter */
 	if (shown + 1 == count)
 		shown++;
 	put_indent(out, depth);
@@ -235,7 +233,7 @@ static void put_snapshot(struct out *out, uint64_t number, uint64_t ns, uint64_t
 		   number, (double)ns / 1e6, bytes, tree);
 }
 
-/* Writes a snapshot with a tree. The size of the snapshot is the sum of the tree's sizes. */
+/* Writes a snapshot with a tree of call sites. Its size is the sum of their sizes. */
 static void put_tree(struct massif *massif, struct out *out, int when, uint64_t number,
 		     uint64_t time_ns)
 {
@@ -249,7 +247,7 @@ static void put_tree(struct massif *massif, struct out *out, int when, uint64_t 
 	pool_free(&pool);
 }
 
-/* Writes trees for the ends of windows, from the window with index *window to the time until_ns. */
+/* Writes trees for the ends of windows before until_ns, beginning with the window *window. */
 static void put_windows(struct massif *massif, struct out *out, unsigned *window, uint64_t until_ns,
 			uint64_t *number)
 {
@@ -263,8 +261,8 @@ static void put_windows(struct massif *massif, struct out *out, unsigned *window
 }
 
 /*
- * Writes all snapshots. The first one is empty. The peak is the first snapshot with the highest
- * value.
+ * Writes all snapshots, the first of which is empty. The peak is the first snapshot with the
+ * highest value.
  */
 static void put_snapshots(struct massif *massif, const struct summary_process *shown,
 			  struct out *out)

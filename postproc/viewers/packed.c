@@ -20,7 +20,7 @@ void packed_begin(struct packed *packed, struct out *out)
 		memory_none();
 }
 
-/* Compresses the bytes that packed->stream points to. flush Z_FINISH: also ends the stream. */
+/* Compresses the input of packed->stream. If `flush` is Z_FINISH, also ends the stream. */
 static void packed_deflate(struct packed *packed, int flush)
 {
 	int state;

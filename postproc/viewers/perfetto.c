@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Perfetto's trace format. Each thread has a track with its waits. An arrow leads from the thread
- * that released the lock, or woke the waiting thread, to the end of the wait; the wait also has the
- * name of that thread as an annotation. Each lock has a track that shows its holders. Counters show
- * the number of live objects, and heap dumps show the live memory by call site at the peak and at
- * exit.
+ * Writes Perfetto's trace format. Each thread has a track with its waits. An arrow leads to the end
+ * of a wait, from the thread that released the lock or woke the waiting thread; an annotation of
+ * the wait also names this thread. Each lock has a track that shows its holders. Counters show the
+ * number of live objects, and heap dumps show the live memory by call site at the peak and at exit.
  */
 #include "perfetto.h"
 
@@ -21,12 +20,12 @@
 #include "postproc/report/curve.h"
 #include "postproc/waits/lanes.h"
 
-#define HOLD_LEAST 10000u /* in ns: shorter holds are left out, because there may be millions */
+#define HOLD_LEAST 10000u /* in ns: shorter holds of locks are left out: there may be millions */
 #define LOCKS_MOST 2000u  /* maximum number of tracks of locks */
 
 /*
- * The kinds of keys in `tracks`. The values of OF_THREAD and OF_LOCK are tracks; OF_DESCRIBED marks
- * threads whose track was described.
+ * The kinds of keys in the map `tracks`. The values of OF_THREAD and OF_LOCK are tracks. An entry
+ * OF_DESCRIBED means that the thread's track has its description.
  */
 enum { OF_THREAD, OF_LOCK, OF_DESCRIBED };
 
@@ -49,7 +48,7 @@ struct perfetto {
 	struct perfetto_packets packets;
 	struct tally *heap;
 	struct map tracks;
-	uint64_t process_track, locks_track; /* 0: the track was not made yet */
+	uint64_t process_track, locks_track; /* 0: not made yet */
 	uint32_t locks;
 	uint64_t flows;
 	uint64_t wall_ns;
@@ -57,7 +56,7 @@ struct perfetto {
 	struct curve *curves[LEDGER_CLASSES];
 	struct peaks_amount now[LEDGER_CLASSES];
 	struct map images;	       /* key: pid; value: index in last_dumps, + 1 */
-	ARRAY_OF(uint64_t) last_dumps; /* times of the last dumps in ns */
+	ARRAY_OF(uint64_t) last_dumps; /* for each pid: time of the last dump in ns */
 	/* key: number of the backtrace; value: index in `samples`, + 1 */
 	struct map dumped;
 	ARRAY_OF(struct sample) samples; /* samples of the dump that is being built */
@@ -82,9 +81,7 @@ static uint64_t thread_track(struct perfetto *file, uint32_t thread)
 	return entry->value;
 }
 
-/*
- * Returns the track of a lock; 0 if the lock has no track and LOCKS_MOST other locks have one.
- */
+/* Returns the track of a lock, or 0 for a new lock if LOCKS_MOST locks have tracks. */
 static uint64_t lock_track(struct perfetto *file, const struct lane_hold *hold)
 {
 	struct map_entry *entry = map_find(&file->tracks, OF_LOCK, hold->serial);
@@ -179,8 +176,8 @@ static void perfetto_on_wait(void *user, const struct lane_wait *wait)
 	if (!wait->waker_thread || !wait->woken_ns || wait->woken_ns > until_ns)
 		return;
 	/*
-	 * draw an arrow from the thread that released the lock, or woke the waiting thread, to a
-	 * time just after the wait: an arrow to the end of the slice would be drawn backwards
+	 * draw an arrow from the thread that released the lock, or woke the waiting thread. It ends
+	 * just after the wait: Perfetto would draw an arrow to the wait itself backwards
 	 */
 	waker = thread_track(file, wait->waker_thread);
 	flow = ++file->flows;
@@ -287,8 +284,8 @@ static void put_curve(struct perfetto *file, const struct ledger_class *class,
 /* ---- dumps of the heap ---- */
 
 /*
- * Adds to the sample of a backtrace. A dump has only one sample for each backtrace, because
- * programs that read the trace use only the last sample.
+ * Adds amounts to the sample of a backtrace. A dump has one sample for each backtrace: if there
+ * were several, programs that read the trace would use only the last one.
  */
 static void add_sample(struct perfetto *file, const struct trace_node *backtrace,
 		       struct peaks_amount acquired, struct peaks_amount held)
@@ -357,9 +354,8 @@ static void dump_process(struct perfetto *file, const struct summary_process *pr
 	size_t at = 0;
 
 	/*
-	 * the dumps have the time of the end of the process, but later than the dumps of earlier
-	 * programs with the same pid: viewers treat these programs as one process, and show only
-	 * the last dump
+	 * date the dumps at the end of the process, but after the dumps of earlier programs with
+	 * this pid. Viewers treat these programs as one process, and show only the last dump
 	 */
 	if (!image->value) {
 		*ARRAY_ADD(&file->last_dumps) = 0;
@@ -469,8 +465,8 @@ static int perfetto_finish(void *state, struct out *out, struct error *err)
 	struct summary *run = file->run->summary;
 
 	/*
-	 * dump the peak of each class, in the process where it was highest, as a separate heap,
-	 * because other heaps have sums since the start
+	 * dump the peak of each class, from the process with the highest peak. It is a separate
+	 * heap, because the other heaps have sums since the start
 	 */
 	for (uint32_t i = 0; i < ledger_class_count(file->run->ledger); i++) {
 		const struct peaks_run *peak = &file->costs.peaks.classes[i].run;

@@ -3,9 +3,9 @@
 #define VIEWERS_PERFETTO_H
 
 /*
- * Packets of a Perfetto trace (protos/perfetto/trace of google/perfetto). Events are written to a
- * temporary file and sorted by time, because the names in their backtraces are known only when the
- * whole run was read. In the trace, interned data and tracks precede the events.
+ * Packets of a Perfetto trace (protos/perfetto/trace of google/perfetto). Events are first written
+ * to a temporary file and sorted by time: names in backtraces are known only after the whole run
+ * was read, but interned data and tracks must precede the events.
  */
 
 #include "base/array.h"
@@ -26,7 +26,7 @@ enum {
 	PACKET_TRACK = 60,
 };
 
-/* Field numbers of TrackDescriptor and of its messages. */
+/* Field numbers of TrackDescriptor and of the messages inside it. */
 enum {
 	TRACK_ID = 1,
 	TRACK_NAME = 2,
@@ -95,14 +95,14 @@ void perfetto_close(struct perfetto_packets *packets);
 uint32_t perfetto_stack(struct perfetto_packets *packets, const struct trace_node *backtrace);
 
 /*
- * Begins the description of a track in packets->body; perfetto_track_end() writes it to the trace.
- * track: a new number, ++packets->tracks; parent 0: no parent; name NULL: no name.
+ * Begins the description of a track in packets->body; perfetto_track_end() writes the description
+ * to the trace. track: a new number, ++packets->tracks. parent 0: no parent. name NULL: no name.
  */
 void perfetto_track(struct perfetto_packets *packets, uint64_t track, uint64_t parent,
 		    const char *name);
 void perfetto_track_end(struct perfetto_packets *packets);
 
-/* Begins an event in packets->body; perfetto_event_end() writes it to the trace. */
+/* Begins an event in packets->body; perfetto_event_end() writes the event to the trace. */
 void perfetto_event(struct perfetto_packets *packets, unsigned type, uint64_t track);
 void perfetto_event_end(struct perfetto_packets *packets, uint64_t time_ns, enum packet_rank rank);
 
@@ -111,12 +111,12 @@ void perfetto_note(struct perfetto_packets *packets, const char *name, unsigned 
 		   uint64_t number);
 void perfetto_note_text(struct perfetto_packets *packets, const char *name, const char *text);
 
-/* Writes the heap dump whose process_dumps are in packets->body, and adds its index. */
+/* Writes the heap dump whose process_dumps the caller has put into packets->body. */
 void perfetto_dump(struct perfetto_packets *packets, uint64_t time_ns);
 
 /*
- * Writes the whole trace. wall_ns: offset from times of the trace to ns since 1970; 0: unknown.
- * Fails if the temporary file failed.
+ * Writes the whole trace. wall_ns: what to add to a time of the trace to get ns since 1970; 0:
+ * unknown. Fails if reading or writing the temporary file failed.
  */
 int perfetto_print(struct perfetto_packets *packets, struct stacks *stacks,
 		   const struct address_space *space, uint64_t start_ns, uint64_t wall_ns,

@@ -6,10 +6,10 @@
 
 #include "base/array.h"
 
-#define SEQUENCE     1 /* all packets are of one sequence (writer) */
+#define SEQUENCE     1 /* number of the only sequence (writer) of packets */
 #define STATE_BEGIN  1 /* flag: interned data before this packet is invalid */
 #define STATE_NEEDED 2 /* flag: the packet uses interned data */
-#define NUMBER_SIZE  5 /* size of a varint whose value is set later */
+#define NUMBER_SIZE  5 /* bytes of a varint whose value is set later */
 #define NUMBER_LATER (1u << 28)
 #define PIECE	     (256u << 10) /* approximate size of a packet of interned data in bytes */
 
@@ -111,8 +111,8 @@ void perfetto_note_text(struct perfetto_packets *packets, const char *name, cons
 }
 
 /*
- * The byte before a packet in the temporary file. A dump ends with its index, which is set only
- * when the dump is written to the trace.
+ * The byte that precedes each packet in the temporary file. The last field of a dump is its index,
+ * which is set only when the dump is written to the trace.
  */
 enum piece_kind { PIECE_EVENT, PIECE_DUMP };
 
@@ -196,7 +196,7 @@ static void add_text(struct interned *interned, unsigned field, uint64_t number,
 	add_interned(interned, field, entry);
 }
 
-/* Adds a mapping. Mapping 1 is for frames in no module; the numbers of modules begin with 2. */
+/* Adds a mapping. Mapping 1 is for frames outside all modules; modules have numbers from 2 on. */
 static uint32_t add_mapping(struct interned *interned, uint32_t number, const char *path,
 			    const struct space_module *module)
 {
@@ -247,8 +247,8 @@ static void add_frame(struct interned *interned, const struct stacks_frame *fram
 }
 
 /*
- * Adds a backtrace: its frames from the outermost inwards, its text for annotations, and its
- * innermost function as a name for events.
+ * Adds a backtrace: its frames from the outermost inwards, its text for annotations, and the name
+ * of its innermost function for events.
  */
 static void add_stack(struct interned *interned, uint64_t number,
 		      const struct trace_node *backtrace)
@@ -277,9 +277,9 @@ static void add_stack(struct interned *interned, uint64_t number,
 /* ---- the trace ---- */
 
 /*
- * Writes the clocks. All times are of CLOCK_MONOTONIC. All other clocks except the wall clock are
- * declared equal to CLOCK_MONOTONIC: the reader drops the heap dumps if a clock that it expects is
- * missing.
+ * Writes the clocks. All times in the trace are of CLOCK_MONOTONIC. All other clocks except the
+ * wall clock are declared equal to it, because Perfetto drops heap dumps if a clock that it expects
+ * is missing.
  */
 static void put_clocks(struct perfetto_packets *packets, uint64_t start_ns, uint64_t wall_ns,
 		       struct out *out)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pprof's profile.proto (github.com/google/pprof, proto/profile.proto): one sample for all costs of
- * a call site, and one for the waits of each pair of waiter and waker. The gzip file is written in
- * the order in which its parts become known: samples first, then the strings, functions and
- * locations to which they refer.
+ * Writes pprof's profile.proto (github.com/google/pprof, proto/profile.proto): one sample for all
+ * costs of a call site, and one sample for the waits of each pair of waiter and waker. The parts of
+ * the gzip file are written as they become known: first samples, then the strings, functions and
+ * locations that the samples refer to.
  */
 #include <string.h>
 
@@ -72,9 +72,7 @@ static bool is_text(const void *item, const void *key)
 	return !strcmp(((const struct text *)item)->text, key);
 }
 
-/*
- * Returns the number of a string. Writes the string when it is first used. The number of "" is 0.
- */
+/* Returns the number of a string, which is 0 for "". Writes the string when it is first used. */
 static uint64_t text_of(struct pprof *pprof, const char *text)
 {
 	uint64_t hash = hash_bytes(pprof->texts.seed, text, strlen(text));
@@ -147,7 +145,7 @@ static void put_samples(struct pprof *pprof)
 
 /* ---- locations ---- */
 
-/* Returns the number of a module. Writes the module when it is first used. 0: no module. */
+/* Returns the number of a module, or 0 for NULL. Writes the module when it is first used. */
 static uint32_t mapping_of(struct pprof *pprof, const struct space_module *module)
 {
 	struct map_entry *entry = module ? map_put(&pprof->mappings, 0, module->id + 1ull) : NULL;
@@ -183,7 +181,7 @@ static void put_rest(struct pprof *pprof)
 	const struct summary_process *first = summary_process_at(run, 0);
 	char samples[SUMMARY_SAMPLES_MAX];
 
-	/* programs that read pprof files assume that the first mapping is that of the program */
+	/* programs that read pprof files assume that the first mapping is the executable */
 	for (size_t i = 0; first && first->executable && i < run->space.module_list.count; i++)
 		if (!strcmp(run->space.module_list.items[i]->path, first->executable)) {
 			mapping_of(pprof, run->space.module_list.items[i]);

@@ -121,7 +121,7 @@ static void add_column(struct profile *profile, const char *prefix, const char *
 }
 
 /*
- * Adds the columns of another class, with the names in the reports: fd_opened, fd_open,
+ * Adds the columns of a class other than memory, named as in the reports: fd_opened, fd_open,
  * mapping_live_bytes.
  */
 static void add_class(struct profile *profile, const struct ledger_class *class)
@@ -156,7 +156,7 @@ void profile_columns(struct profile *profile)
 	struct costs_place place;
 	uint32_t at = 0;
 
-	/* the names that pprof itself uses */
+	/* these are the names that pprof itself uses */
 	add_column(profile, "", "alloc_objects", "count", "AllocObjects");
 	add_column(profile, "", "alloc_space", "bytes", "AllocBytes");
 	add_column(profile, "", "inuse_objects", "count", "LiveObjects");

@@ -3,9 +3,9 @@
 #define VIEWERS_PROFILE_H
 
 /*
- * The common part of the formats that show call sites: adds up costs by call site and waits by
- * waiter and waker, and numbers the frames. To add a format NAME, write NAME_print() and a row of
- * formats.def:
+ * The common part of the file formats that show call sites. It adds up costs by call site, adds up
+ * waits by waiter and waker, and numbers the frames. To add a format NAME, add a row to
+ * formats.def, write NAME_print(), and put VIEWER_OF_PROFILE(NAME) after it:
  *
  * VIEWER_OF_PROFILE(pprof) after pprof_print(void *state, struct out *out, struct error *err)
  */
@@ -28,7 +28,7 @@ struct wait_sum {
 struct wait_sums {
 	struct pool pool;
 	struct hash_table table;
-	ARRAY_OF(struct wait_sum *) list; /* in the order of the first wait of each sum */
+	ARRAY_OF(struct wait_sum *) list; /* sums in the order of their first waits */
 };
 
 /*
@@ -67,12 +67,10 @@ struct profile {
 	uint64_t *values;
 };
 
-/* Makes the columns: those of memory and waits, and those of other classes in the run. */
+/* Makes the columns of memory, of waits, and of the other classes that occur in the run. */
 void profile_columns(struct profile *profile);
 
-/*
- * Return the columns.count values of a call site or of a wait. They are valid until the next call.
- */
+/* Return the values of a call site or of a wait, one for each column, valid until the next call. */
 const uint64_t *profile_values(struct profile *profile, const struct costs_place *place);
 const uint64_t *profile_wait_values(struct profile *profile, const struct wait_sum *wait);
 
@@ -82,7 +80,7 @@ void profile_note(void *state, const struct event *event);
 void profile_process(void *state);
 void profile_destroy(void *state);
 
-/* Collects all backtraces, so that their names are looked up together. */
+/* Announces all backtraces to naming_expect(), so that their names are looked up together. */
 void profile_expect(const struct profile *profile);
 
 #define VIEWER_OF_PROFILE(name)                       \

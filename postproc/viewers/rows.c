@@ -2,8 +2,8 @@
 /*
  * Writes a run as rows for databases. Each row is a line that begins with the name of its table;
  * holdtrace-fleet(7) lists the columns. Columns are separated by tabs and escaped as in
- * TabSeparated of ClickHouse and COPY of PostgreSQL. Ids are signed, since SQLite and PostgreSQL
- * have no other 64-bit integers.
+ * TabSeparated of ClickHouse and COPY of PostgreSQL. Ids are signed, because SQLite and PostgreSQL
+ * have no unsigned 64-bit integers.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -23,7 +23,7 @@
 
 /* The sums of the call sites, or of the waits, that have the same key. */
 struct row_sum {
-	const char *key[2]; /* class of call sites; kind and function of waits */
+	const char *key[2]; /* of a call site: its class; of a wait: its kind and function */
 	int64_t site, holder;
 	bool has_holder;
 	struct costs_place held;
@@ -123,8 +123,8 @@ static void add_label(const struct rows *rows, const char *labels, const char *n
 /* ---- sites ---- */
 
 /*
- * FNV-1a, whose result is the same on all machines: ids of call sites are stored in databases, so
- * this function must never change.
+ * The hash function FNV-1a, whose result is the same on all machines. Databases store ids of call
+ * sites, so this function must never change.
  */
 static uint64_t hash_on(uint64_t hash, const char *text)
 {
@@ -165,14 +165,14 @@ static void put_site(struct rows *rows, int64_t site, size_t count)
 	add_signed(rows, site);
 	add_text(rows, name_of(own, offset));
 	add_text(rows, own->program);
-	/* if snprintf() has cut a character, add_text() replaces the rest of it by U+FFFD */
+	/* if snprintf() has cut a UTF-8 character, add_text() replaces the rest of it by U+FFFD */
 	add_text(rows, stack);
 	out_char(rows->out, '\n');
 }
 
 /*
  * Returns the id of a call site: a hash of the functions and files of its path, outermost first.
- * Addresses and lines are not included, so the id is the same on all hosts, and in different builds
+ * The hash ignores addresses and lines, so the id is the same on all hosts and in different builds
  * of a program.
  */
 static int64_t site_of(struct rows *rows, const struct trace_node *backtrace, const char *called)
@@ -206,7 +206,7 @@ static bool is_sum(const void *item, const void *key)
 	       !strcmp(one->key[1], two->key[1]);
 }
 
-/* Finds or makes the sum with that key. The texts must outlive `rows`. */
+/* Finds or adds the sum with this key. The texts of the key must outlive `rows`. */
 static struct row_sum *sum_of(struct rows *rows, const struct row_sum *key)
 {
 	uint64_t hash = hash_on(
@@ -223,7 +223,7 @@ static struct row_sum *sum_of(struct rows *rows, const struct row_sum *key)
 	return sum;
 }
 
-/* Removes the sums, before the next table. */
+/* Removes the sums of a table, so that the next table begins without sums. */
 static void forget_sums(struct rows *rows)
 {
 	hash_table_free(&rows->sums);
@@ -312,7 +312,7 @@ static void put_waits(struct rows *rows)
 	forget_sums(rows);
 }
 
-/* Writes the report's table `processes`, which has the processes in the order of their traces. */
+/* Writes the table `processes` of the report, whose rows are in the order of the traces. */
 static void put_processes(const struct rows *rows, const struct table *table)
 {
 	for (size_t i = 0; i < table->rows.count; i++) {
@@ -439,10 +439,10 @@ static int rows_print(void *state, struct out *out, struct error *err)
 	if (!first)
 		return 0;
 	rows->out = out;
-	/* a trace of another tool has no id of the run, so use its path */
+	/* a trace of another tool has no id for the run, so use a hash of the trace's path */
 	hash = first->session[0] | first->session[1] ? first->session[0]
 						     : hash_on(FNV_START, run->paths[0]);
-	/* the ranks in a file of a node have the same id, but are different runs */
+	/* the ranks of a node share a file and an id, but each rank is a run of its own */
 	if (trace_label(first->labels, "node", &length)) {
 		const char *rank = trace_label(first->labels, "rank", &length);
 
@@ -460,7 +460,7 @@ static int rows_print(void *state, struct out *out, struct error *err)
 		put_descriptors(rows, tables_begin(&tables, TABLE_fd_peaks));
 		put_holds(rows);
 		put_waits(rows);
-		/* this is the last row: if it is there, all rows of the run have been written */
+		/* write this row last: it shows that all rows of the run are present */
 		put_run(rows);
 	}
 	tables_free(&tables);

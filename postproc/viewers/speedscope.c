@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * speedscope's own format (file-format-schema.json of its npm package): a profile for each cost of
- * each class, and one for each kind of wait. The list of frames follows the profiles that refer to
- * it, because the order of JSON members does not matter.
+ * Writes speedscope's own format (file-format-schema.json of its npm package): a profile for each
+ * cost of each class, and a profile for each kind of wait. The list of frames follows the profiles
+ * that refer to it, which is valid because the order of JSON members does not matter.
  */
 #include <stdio.h>
 
@@ -71,8 +71,8 @@ static void end_profile(struct speedscope *file, uint64_t sum)
 }
 
 /*
- * Writes the weights of the samples. Returns their sum, which the format requires at the end of the
- * profile.
+ * Writes the weights of the samples. Returns the sum of the weights, which the format requires at
+ * the end of the profile.
  */
 static uint64_t put_weights(struct speedscope *file, uint32_t class, enum view view)
 {
@@ -166,7 +166,7 @@ static int speedscope_print(void *state, struct out *out, struct error *err)
 	profile_expect(state);
 	json_begin(json, '{');
 	json_add_text(json, "$schema", SCHEMA);
-	/* the viewer shows no other text, so the note on sampling is appended to the name */
+	/* the viewer shows only this name, so append the note on sampling to it */
 	summary_say_samples(file.profile->run->summary, samples);
 	snprintf(name, sizeof(name), "%.250s%s%s",
 		 viewer_command(summary_process_at(file.profile->run->summary, 0)),

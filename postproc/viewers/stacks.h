@@ -3,8 +3,8 @@
 #define VIEWERS_STACKS_H
 
 /*
- * Numbers the functions, frames and backtraces of a run, for files of viewers in which each of them
- * is written once and then referred to by number. Memory grows with the number of distinct frames.
+ * Numbers the functions and frames of a run, for file formats that write each function or frame
+ * once and then refer to it by number. Memory use grows with the number of distinct frames.
  */
 
 #include <stddef.h>
@@ -54,15 +54,15 @@ void stacks_init(struct stacks *stacks, struct naming *naming);
 void stacks_free(struct stacks *stacks);
 
 /*
- * Writes the frames of a backtrace to stacks->stack, innermost first; they are valid until the next
- * call. called: the function to show if the backtrace has no frames. Returns the number of frames,
- * at least 1.
+ * Writes the frames of a backtrace to stacks->stack, innermost first, where they are valid until
+ * the next call. called: the function to show if the backtrace has no frames. Returns the number of
+ * frames, at least 1.
  */
 size_t stacks_of(struct stacks *stacks, const struct trace_node *backtrace, const char *called);
 
 /*
- * Returns the functions of a backtrace, outermost first, as "main;serve;take"; valid until the next
- * call.
+ * Returns the functions of a backtrace, outermost first, as "main;serve;take". The text is valid
+ * until the next call.
  */
 const char *stacks_line(struct stacks *stacks, const struct trace_node *backtrace,
 			const char *called);

@@ -3,14 +3,14 @@
 #define VIEWERS_VIEWERS_H
 
 /*
- * Files for the viewers of other tools. Each viewer has a row in formats.def, and a source file
- * that defines viewer_NAME, a report of the whole run that prints itself. The numbers come from
- * folds that reports use, too; a viewer only chooses the names and fields.
+ * Writes files for the viewers of other tools. Each format has a row in formats.def, and a source
+ * file that defines viewer_NAME, a report on the whole run that prints itself. Its numbers come
+ * from the same sums as those of other reports; it chooses only the names and fields.
  */
 
 #include "postproc/report/report.h"
 
-/* Returns the viewer for a format. NULL: no viewer writes the format. */
+/* Returns the report that writes a format for a viewer, or NULL if the format has none. */
 const struct report *viewer_find(const char *format);
 
 /* Returns the command line of a process, or its name; "" if both are unknown or `process` is NULL.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of the report `waits` on a core file (--core): which threads wait for locks, and which
- * threads hold these locks. The core file shows which threads wait and where, the memory of the
- * lock or the trace shows the holder, and the trace shows where the holder locked the lock.
+ * The part of the report `waits` about a core file (--core): which threads wait for locks, and
+ * which threads hold these locks. The core file shows the waiting threads and their backtraces. The
+ * holder comes from the lock's memory or from the trace, the holder's call site from the trace.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -26,13 +26,13 @@ struct blocked_state {
 	struct report_run *run;
 	ARRAY_OF(struct blocked) list;
 	struct map by_thread; /* key: thread; value: index + 1 in `list` */
-	uint64_t others;      /* number of threads that wait for another futex than a held lock */
+	uint64_t others;      /* number of threads whose futex is not a lock with a known holder */
 	bool has_core, is_unknown;
 };
 
 /*
- * Finds the holder of the lock at an address, according to the trace; of several holders, `wanted`
- * or else the newest one. Returns false if no thread is known to hold such a lock.
+ * Finds the holder of the lock at address `object` in the trace, and stores it in `blocked`.
+ * wanted: tid of the holder; 0: the newest holder. Returns false if the trace has no such holder.
  */
 static bool find_holder(const struct blocked_state *state, struct blocked *blocked, uint64_t object,
 			uint32_t wanted, uint64_t index)
@@ -61,7 +61,7 @@ static void add_blocked(struct blocked_state *state, const struct event *note)
 				   .thread = (uint32_t)event_number(note, "thread"),
 				   .holder = holder,
 				   .object = futex };
-	/* the futex of a lock is its first word, or one of two words of glibc's rwlock */
+	/* a lock's futex is its first word or, in glibc's rwlock, one of two other words */
 	static const unsigned offsets[] = { 0, 8, 12 };
 	const char *at = event_argument(note, "frames");
 	uint64_t frames[FRAMES_MAX];
@@ -107,7 +107,7 @@ static const struct blocked *find_wait(const struct blocked_state *state, uint32
 	return number ? &state->list.items[number - 1] : NULL;
 }
 
-/* Whether the chain from a thread to its holder, to the holder's holder and so on is a cycle. */
+/* Whether the thread waits, directly or through other waiting threads, for itself. */
 static bool is_deadlock(const struct blocked_state *state, const struct blocked *first)
 {
 	const struct blocked *at = find_wait(state, first->holder);

@@ -29,7 +29,7 @@ void chains_free(struct chains *chains)
 
 /* ---- links ---- */
 
-/* Returns the number of a call site; 0 if `backtrace` is NULL. */
+/* Returns the number of a call site, or 0 if `backtrace` is NULL. */
 static uint32_t place_of(struct chains *chains, const struct trace_node *backtrace)
 {
 	struct map_entry *entry =
@@ -42,7 +42,7 @@ static uint32_t place_of(struct chains *chains, const struct trace_node *backtra
 	return entry->value;
 }
 
-/* The key of a link is the number of its pair of call sites, and the number of the next link. */
+/* Finds or adds a link. Its key: the number of its pair of call sites, and of the next link. */
 static uint32_t add_link(struct chains *chains, const struct chains_link *wanted)
 {
 	uint32_t kind = (uint32_t)wanted->kind << 1 | wanted->is_cycle, number;
@@ -59,12 +59,12 @@ static uint32_t add_link(struct chains *chains, const struct chains_link *wanted
 	number = ARRAY_NUMBER(&chains->links);
 	map_set(&chains->index, kind, key, number);
 	chains->links.items[number] = *wanted;
-	/* copy the name, because it is freed with its process */
+	/* copy the name, because it is freed at the end of the process */
 	chains->links.items[number].function = pool_copy(&chains->names, wanted->function);
 	return number;
 }
 
-/* Finds or makes the link for a wait. next: the link of the following step; 0: none. */
+/* Finds or adds the link for a wait. next: the link of the next step of the chain; 0: no step. */
 static uint32_t link_of(struct chains *chains, const struct lane_wait *wait, uint32_t next,
 			bool is_cycle)
 {
@@ -117,8 +117,8 @@ static struct chains_thread *make_thread(struct chains *chains, uint32_t tid)
 /* ---- waits ---- */
 
 /*
- * Adds a part of a wait. next: the chain of the wait in which the waker itself was during this
- * part; 0: the waker did not wait.
+ * Adds a part of a wait. next: first link of the chain of the waker's own wait during this part; 0:
+ * the waker did not wait.
  */
 static void put_part(struct chains *chains, const struct lane_wait *wait, uint32_t pid,
 		     struct chains_part part, uint32_t next)
@@ -152,8 +152,8 @@ static void put_part(struct chains *chains, const struct lane_wait *wait, uint32
 }
 
 /*
- * Divides a wait into parts by the waits of the waker (`other`). The waits of the waker are sorted
- * by their ends; where two overlap, the earlier one is used.
+ * Divides a wait into parts, according to the waits of the waker (`other`) during it. The waits of
+ * the waker are sorted by their ends; where two of them overlap, the one that ended first is used.
  */
 static void split(struct chains *chains, const struct lane_wait *wait, uint32_t pid,
 		  const struct chains_thread *other)
@@ -206,7 +206,7 @@ void chains_add(struct chains *chains, const struct lane_wait *wait, uint32_t pi
 		return;
 	}
 	/*
-	 * store the wait until all waits that have not ended are known, because its chain may lead
+	 * store this wait, which has not ended, until all such waits are known: its chain may lead
 	 * through several of them
 	 */
 	*ARRAY_ADD(&chains->open) = *wait;
@@ -217,7 +217,7 @@ void chains_add(struct chains *chains, const struct lane_wait *wait, uint32_t pi
 
 /*
  * Adds open waits that form a cycle: each thread waits for the next thread, and the last thread for
- * the first one. While all of these threads wait, each wait is attributed to the next thread.
+ * the first thread. While all these threads wait, each wait is attributed to the next thread.
  */
 static void take_cycle(struct chains *chains, const size_t *way, size_t count, uint32_t pid)
 {
@@ -240,8 +240,8 @@ static void take_cycle(struct chains *chains, const size_t *way, size_t count, u
 }
 
 /*
- * Adds the open wait with index `first`. First adds the open wait of its waker, before that the
- * open wait of the waker's waker, and so on.
+ * Adds the open wait with index `first`. Before it, adds the open wait of its waker, before that
+ * the open wait of the waker's waker, and so on.
  */
 static void take_open(struct chains *chains, size_t first, uint32_t pid, size_t *way)
 {
@@ -260,7 +260,10 @@ static void take_open(struct chains *chains, size_t first, uint32_t pid, size_t 
 		/* continue with the waker's open wait, if it was not added yet */
 		at = waker ? waker->open : 0;
 	}
-	/* if the last thread waits for one of these threads, the threads form a cycle */
+	/*
+	 * if the last thread waits for a thread in `way`, that thread and those after it form a
+	 * cycle
+	 */
 	cycle = count;
 	at = count ? chains->open.items[way[count - 1]].waker_thread : 0;
 	while (cycle && chains->open.items[way[cycle - 1]].thread != at)

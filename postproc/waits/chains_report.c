@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on chains of waits: the call sites that waits are attributed to, the longest chains,
- * the critical path of each process, and which call sites ended which waits.
+ * The report on chains of waits: the call sites that caused waits, the longest chains, the critical
+ * path of each process, and which call sites ended which waits.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +16,11 @@
 #include "postproc/report/report.h"
 
 /*
- * The critical path of a process. The path is followed back in time, beginning with the thread of
- * the last call. At a wait with a known waker, the path continues in the thread of the waker.
- * Speeding up code outside this path does not make the process faster. There are no gaps between
- * the steps, so they add up to the total time. Only the last CRITICAL_WAITS waits of a process are
- * kept; the path begins after those that were overwritten.
+ * The critical path of a process: speeding up code outside this path does not make the process
+ * faster. The path is followed back in time, beginning with the thread of the last call. At a wait
+ * with a known waker, it continues in the thread of the waker. The steps have no gaps, so they add
+ * up to the total time. Only the last CRITICAL_WAITS waits of a process are stored; the path begins
+ * after the waits that were overwritten.
  */
 
 #define CRITICAL_WAITS (1u << 18)
@@ -28,7 +28,7 @@
 enum critical_step {
 	CRITICAL_RAN,	 /* the thread ran, as far as is known */
 	CRITICAL_WAITED, /* the thread waited, and it is unknown which thread ended the wait */
-	/* another thread had ended the wait, but the waiting thread did not run yet */
+	/* another thread had ended the wait, but the waiting thread did not run again yet */
 	CRITICAL_WOKEN,
 };
 
@@ -37,8 +37,8 @@ struct critical_part {
 	uint32_t thread;
 	uint64_t since_ns, until_ns;
 	/*
-	 * CRITICAL_RAN: call site at which the thread woke the next thread of the path; NULL: the
-	 * thread ran to the end, or created the next thread. Other steps: call site of the wait.
+	 * for CRITICAL_RAN: call site where the thread woke the next thread of the path; NULL: the
+	 * thread ran to the end, or created the next thread. For other steps: call site of the wait
 	 */
 	const struct trace_node *backtrace;
 	const char *function; /* for CRITICAL_WAITED: the function in which the thread waited */
@@ -52,7 +52,7 @@ struct critical {
 	uint32_t last_thread;
 };
 
-#define CALL_LEAST 10000u /* in ns: shorter calls of LANE_OTHER are ignored */
+#define CALL_LEAST 10000u /* in ns: shorter waits of the kind LANE_OTHER are ignored */
 
 #define CHAINS_SHOWN 20u /* number of chains that are shown without --top */
 
@@ -61,7 +61,7 @@ struct wakers {
 	const struct trace_node *waiter, *waker;
 	const char *function; /* the function in which the thread waited */
 	enum lane_kind kind;
-	bool is_first; /* only waits of first threads */
+	bool is_first; /* the sums have only waits of first threads (tid is pid) */
 	uint64_t count, ns, longest_ns;
 };
 
@@ -73,7 +73,7 @@ struct step {
 	uint64_t count, ns, first_ns;
 };
 
-/* The waiting time that is attributed to a call site. */
+/* The waiting time that a call site caused. */
 struct owed {
 	const struct trace_node *backtrace;
 	bool is_unseen;	 /* the call site of the holder is unknown */
@@ -90,7 +90,7 @@ struct chains_state {
 	struct chains chains;
 	struct critical critical;
 	uint32_t pid;
-	/* copies of names of functions, because the names in waits are freed with their process */
+	/* copies of function names, because the names in waits are freed at the end of a process */
 	struct pool names;
 	/*
 	 * key: see the enum below; value: number of a backtrace or thread, or index in `wakers`,
@@ -160,11 +160,11 @@ static void add_part(struct chains_state *state, const struct critical_part *par
 
 struct walk {
 	struct chains_state *state;
-	/* the part at the current position of the walk; its start is not known yet */
+	/* the part in which the walk now is; its start is not known yet */
 	struct critical_part ran;
 };
 
-/* Completes the part in which the thread ran: it began at since_ns. */
+/* Adds the part in which the thread ran, which began at since_ns. */
 static void ran_since(struct walk *walk, uint64_t since_ns)
 {
 	walk->ran.since_ns = since_ns;
@@ -181,8 +181,8 @@ static void go_on(struct walk *walk, uint32_t thread, uint64_t until_ns,
 }
 
 /*
- * Returns the time at which the waker ended the wait; 0: unknown. For a join, the joined thread is
- * assumed to end when the wait ends.
+ * Returns the time at which the waker ended the wait, or 0 if it is unknown. A joined thread is
+ * assumed to end when the wait for it ends.
  */
 static uint64_t woken_at(const struct lane_wait *wait)
 {
@@ -215,8 +215,8 @@ static void pass_wait(struct walk *walk, const struct lane_wait *wait)
 }
 
 /*
- * Returns the thread that created the current one; NULL: unknown, or the path does not include the
- * creation. *born_ns: time of the creation.
+ * Returns the thread that created the current thread, and sets *born_ns to the time of the
+ * creation. Returns NULL if the creator is unknown, or the path does not include the creation.
  */
 static const struct thread_life *maker_of(const struct walk *walk, uint64_t *born_ns)
 {
@@ -234,8 +234,8 @@ static const struct thread_life *maker_of(const struct walk *walk, uint64_t *bor
 }
 
 /*
- * Goes back to the thread's last wait or, if it has none, to the thread that created it. Returns
- * false at the start of the path.
+ * Goes back to the last wait of the current thread or, if there is none, to the thread that created
+ * it. Returns false at the start of the path.
  */
 static bool step_back(struct walk *walk)
 {
@@ -265,13 +265,13 @@ static void critical_process(struct chains_state *state)
 {
 	struct critical *critical = &state->critical;
 	struct walk walk = { .state = state };
-	/* in a damaged trace, the walk may pass a wait twice; this limit then ends the loop */
+	/* a limit on the loop: in a damaged trace, the walk may pass the same wait again */
 	size_t steps = critical->waits.count + state->lanes.threads.list.count + 1;
 	uint64_t first_ns = UINT64_MAX;
 
 	/*
 	 * if waits were overwritten in the ring buffer, the path begins at the end of the earliest
-	 * remaining one
+	 * remaining wait
 	 */
 	for (size_t i = 0; critical->next && i < critical->waits.count; i++)
 		if (critical->waits.items[i].until_ns < first_ns)
@@ -293,8 +293,8 @@ static void critical_process(struct chains_state *state)
 /* ---- waits ---- */
 
 /*
- * Finds or adds the row for waits of this kind with these call sites. is_first: of the waits of the
- * first thread alone. Returns its index.
+ * Finds or adds the row for waits of the same kind and call sites. is_first: the row has only waits
+ * of the first thread. Returns the index of the row.
  */
 static uint32_t wakers_of(struct chains_state *state, const struct lane_wait *wait, bool is_first)
 {
@@ -472,8 +472,8 @@ static void put_chain(struct chains_state *state, struct table *table,
 }
 
 /*
- * Adds the chains that took the longest. Leaves out chains with one step, because the table
- * lock_waits has them.
+ * Adds the chains with the longest waits. Leaves out chains with one step, which the table
+ * lock_waits has.
  */
 static void put_chains(struct chains_state *state, struct tables *tables)
 {

@@ -24,8 +24,8 @@ static void tell(const struct lanes *lanes, const struct lane_wait *wait)
 }
 
 /*
- * Returns the backtrace of a site, or NULL if index is 0. function: receives the name of the
- * function; may be NULL.
+ * Returns the backtrace of a site, or NULL if `index` is 0. If `function` is not NULL, sets
+ * *function to the name of the site's function.
  */
 static const struct trace_node *backtrace_of(const struct lanes *lanes, const struct sites *sites,
 					     uint32_t index, const char **function)
@@ -113,7 +113,7 @@ static void on_wake(void *user, const struct wakes_wait *found)
 		.is_open = found->end == WAKES_ASLEEP,
 	};
 
-	/* tell_call() reports the waits in calls that block */
+	/* tell_call() reports these waits later, with the call's event */
 	if (class->kind == LANE_OTHER) {
 		lanes->call = *found;
 		return;

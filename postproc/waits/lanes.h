@@ -3,10 +3,10 @@
 #define WAITS_LANES_H
 
 /*
- * Calls a listener for every wait of a thread, with the thread that ended the wait, and for every
- * time for which a lock was held. The top-level component waits/ and totals/threads.h decide which
- * calls are waits, so that the sums equal those of the reports on waits and threads; struct lanes
- * contains only their state.
+ * Calls a listener for every wait of a thread, with the thread that ended the wait. Also calls the
+ * listener for every period in which a thread held a lock. The top-level component waits/ and
+ * totals/threads.h decide which calls are waits, so sums of these waits equal those of the reports
+ * on waits and threads.
  */
 
 #include "postproc/report/report.h"
@@ -16,15 +16,15 @@
 
 enum lane_kind {
 	LANE_LOCK,	/* waits for contended locks */
-	LANE_CONDITION, /* all waits for conditions, since all of them sleep */
+	LANE_CONDITION, /* all waits for conditions: each of them sleeps */
 	LANE_SEMAPHORE, /* waits for semaphores that were not free, if the call did not fail */
-	LANE_FUTEX,	/* all waits for futexes, since all of them sleep */
+	LANE_FUTEX,	/* all waits for futexes: each of them sleeps */
 	LANE_JOIN,	/* waits for threads and processes, and in barriers */
 	LANE_OTHER,	/* waits in calls that block: poll, read, sleep, open, accept ... */
 	LANE_KINDS
 };
 
-/* Returns a word for the object of a wait of this kind: "lock", "condition" ... */
+/* Returns a word for what a wait of this kind waits for: "lock", "condition" ... */
 const char *lane_word(enum lane_kind kind);
 
 /* A wait of a thread of the current process. */
@@ -33,9 +33,9 @@ struct lane_wait {
 	const char *function; /* the function in which the thread waited; NULL: unknown */
 	const char *end;      /* how the wait ended: "timed out", "spurious"; "": unknown */
 	uint64_t object, since_ns, until_ns;
-	uint32_t thread, waker_thread;		 /* tids; 0: unknown */
-	uint64_t woken_ns;			 /* when the waker woke the thread; 0: unknown */
-	bool is_open;				 /* the wait had not ended when the process ended */
+	uint32_t thread, waker_thread; /* tids; 0: unknown */
+	uint64_t woken_ns;	       /* time when the waker woke the thread; 0: unknown */
+	bool is_open;		       /* the wait had not ended when the process ended */
 	const struct trace_node *waiter, *waker; /* call sites; waker NULL: unknown */
 };
 
@@ -47,14 +47,14 @@ struct lane_hold {
 	const struct trace_node *holder;
 };
 
-/* Callbacks. A member that is NULL is not called. */
+/* Callbacks, each of which may be NULL. */
 struct lanes_listener {
 	void (*wait)(void *user, const struct lane_wait *wait);
 	void (*hold)(void *user, const struct lane_hold *hold);
 	void *user;
 };
 
-/* LANES_CALLS: index of the calls that block, which lanes_process() does not finish. */
+/* LANES_CALLS: index of the class of calls that block; lanes_process() does not finish it. */
 enum { LANES_CALLS = 3, LANES_CLASSES };
 
 /* The waits for the objects of one class. */
@@ -67,16 +67,16 @@ struct lanes_class {
 struct lanes {
 	struct report_run *run;
 	struct lanes_listener listener;
-	struct locks_listener next; /* the listener before this one; it is called, too */
+	struct locks_listener next; /* the previous listener, which is called, too */
 	struct lanes_class classes[LANES_CLASSES];
-	/* facts about the current event, if it is a call that blocks; waker 0: none */
+	/* the wait of the current event, if it is a call that blocks; waker 0: no such wait */
 	struct wakes_wait call;
 	struct threads threads; /* threads of the current process */
 };
 
 /*
- * Call these functions from begin(), event(), note() and process() of a fold with wants_summary.
- * Several folds of a run may have lanes.
+ * Call these functions, and lanes_process(), from begin(), event(), note() and process() of a
+ * report with wants_summary. Several reports on a run may have lanes.
  */
 void lanes_begin(struct lanes *lanes, struct report_run *run,
 		 const struct lanes_listener *listener);
@@ -84,8 +84,8 @@ void lanes_event(struct lanes *lanes, const struct event *event);
 void lanes_note(struct lanes *lanes, const struct event *event);
 
 /*
- * Reports the waits that had not ended when the process ended. The threads remain until
- * lanes_clear().
+ * Calls the listener for the waits that had not ended when the process ended. lanes.threads remain
+ * valid until lanes_clear().
  */
 void lanes_process(struct lanes *lanes);
 void lanes_clear(struct lanes *lanes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The report on locks: where threads wait, which threads hold the locks, and which locks can
- * deadlock. The summary's struct locks (view) has the locks of the current process; this file adds
- * up the call sites of all processes.
+ * deadlock. The summary's struct locks (`view`) has the locks of the current process; this file
+ * adds up its sums over all processes, by call site.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct place {
 	uint32_t pid, thread;
 	/* call site of the release; NULL: the lock was never released */
 	const struct trace_node *released;
-	/* number and times of destroyed locks that were first acquired at this call site */
+	/* number and times of destroyed locks whose first acquisition was at this call site */
 	uint64_t gone;
 	bool gone_are_rwlocks;
 	struct locks_times gone_times[2];
@@ -37,7 +37,7 @@ struct pair {
 	uint32_t pid;
 };
 
-/* A lock that existed when its process ended. */
+/* A lock that was not destroyed before its process ended. */
 struct lock {
 	uint32_t pid, born; /* born: index of the place where the lock was first acquired */
 	uint64_t object;
@@ -52,10 +52,9 @@ struct cycle {
 };
 
 /*
- * A misuse: a thread released a mutex or spin lock that it did not hold. Another thread held the
- * lock, or no thread held it; the call may have failed with EPERM. Reader-writer locks are not
- * checked, because several threads may hold one. Misuses with the same call sites share an entry,
- * even in different processes of the run.
+ * A misuse: a thread released a mutex or spin lock that another thread or no thread held. The call
+ * may have failed with EPERM. Reader-writer locks are not checked, because several threads may hold
+ * one at a time. Misuses with the same call sites share an entry, even in different processes.
  */
 struct unlock {
 	uint64_t count;
@@ -124,8 +123,8 @@ static void on_move(void *user, const struct ledger_move *move)
 	struct locks_state *state = user;
 
 	/*
-	 * check only unlock calls: a wait for a condition also releases the mutex, but fails if the
-	 * thread does not hold it
+	 * check only unlock calls. A wait for a condition also releases a mutex, but fails if the
+	 * thread does not hold the mutex
 	 */
 	if (move->is_acquisition || move->item->thread == move->thread ||
 	    move->event->operation != OPERATION_RELEASE || move->event->flags & CALL_OF_CHILD ||
@@ -154,7 +153,7 @@ static const struct trace_node *backtrace_of(struct locks_state *state, uint32_t
 	return report_site(state->run, site);
 }
 
-/* Finds or adds the place of a site. Invalidates earlier pointers to places. */
+/* Finds or adds the place (sums over all processes) of a site. Invalidates pointers to places. */
 static uint32_t place_of(struct locks_state *state, uint32_t site)
 {
 	const struct trace_node *backtrace = backtrace_of(state, site);
@@ -170,8 +169,8 @@ static uint32_t place_of(struct locks_state *state, uint32_t site)
 }
 
 /*
- * Whether calls used the lock. `contended` also counts calls that have not returned, which waited
- * without acquiring the lock.
+ * Whether calls used the lock. `contended` must be tested, too: it also counts calls that waited
+ * but have not returned.
  */
 static bool was_used(const struct locks_times *times)
 {
@@ -321,8 +320,8 @@ static void put_cycle(struct table *table, const struct cycle *cycle, uint32_t r
 }
 
 /*
- * Adds the cycles: first those of several threads, then those of one thread, each with the shortest
- * cycles first.
+ * Adds the cycles of several threads, then those of one thread; in each group the shortest cycles
+ * come first.
  */
 static void put_cycles(struct locks_state *state, struct tables *tables)
 {
@@ -396,8 +395,8 @@ static void put_pair(struct locks_state *state, struct table *table, const struc
 }
 
 /*
- * Fills the columns that the tables `locks` and `lock_sites` have in common. taken: the cell of the
- * first of these columns, "locked".
+ * Fills the columns that the tables `locks` and `lock_sites` share. taken: the cell of the first
+ * shared column, "locked".
  */
 static void put_times(struct table_cell *taken, const struct locks_times *times)
 {
@@ -422,7 +421,7 @@ static void put_times(struct table_cell *taken, const struct locks_times *times)
 	}
 }
 
-/* Adds a row for the use of a lock. shared: the use by readers; otherwise the exclusive use. */
+/* Adds a row for the use of a lock: by readers if `shared`, otherwise exclusive. */
 static struct table_cell *put_lock_row(struct table *table, const struct place *born,
 				       bool is_rwlock, unsigned shared,
 				       const struct locks_times *times)
@@ -436,7 +435,7 @@ static struct table_cell *put_lock_row(struct table *table, const struct place *
 	return row;
 }
 
-/* Sorts places by the time for which locks were held; tables keep this order for equal waits. */
+/* Sorts places by hold time, longest first. Tables keep this order for rows with equal waits. */
 static int compare_places(const void *left, const void *right, void *state)
 {
 	const struct place *places = ((const struct locks_state *)state)->places.items;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reports on conditions, semaphores, futexes and calls that block: the call sites where threads
- * wait, where conditions are signalled, semaphores posted and threads woken, and the signals and
- * posts that had no waiter. The sums are over all processes of the run, by call site.
+ * The reports on conditions, semaphores, futexes and calls that block. They list call sites that
+ * wait, call sites that signal, post and wake, and the signals and posts that had no waiter. Sums
+ * are over all processes of the run, by call site.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 /* Sums of a call site of waits or wakes, over all processes. */
 struct wakes_place {
 	const struct trace_node *backtrace;
-	const char *function; /* the hooked function of the first call */
+	const char *function; /* name of the hooked function that was called */
 	const struct hook *hook;
 	struct wakes_site wakes;
 };
@@ -74,7 +74,7 @@ static void wakes_report_event(void *user, const struct event *event)
 
 /* ---- a process ends ---- */
 
-/* Finds or adds the place of a site. Invalidates earlier pointers to places. */
+/* Finds or adds the place (sums over all processes) of a site. Invalidates pointers to places. */
 static uint32_t place_of(struct wakes_report *state, uint32_t index)
 {
 	const struct site *site = sites_at(&state->view.sites, index);
@@ -155,8 +155,8 @@ static void wakes_report_process(void *user)
 /* ---- tables ---- */
 
 /*
- * Begins a row, with the kind of the object. The kind follows from the functions of the backtrace;
- * if they are unknown, the class is used.
+ * Adds a row with the kind of the object. The functions of the backtrace show the kind; if they are
+ * unknown, uses the name of the class.
  */
 static struct table_cell *add_row(const struct report_run *run, enum resource resource,
 				  struct table *table, const struct trace_node *backtrace)
@@ -226,8 +226,8 @@ static void end_conds(void *user, struct tables *tables)
 }
 
 /*
- * Adds the waits for objects of the class that had not ended when their process ended. `view` does
- * not contain these calls.
+ * Adds the waits for objects of a class that had not ended when their process ended. `view` does
+ * not contain these waits.
  */
 static void put_asleep(const struct report_run *run, enum resource resource, struct table *table)
 {
@@ -349,7 +349,7 @@ static void end_calls(void *user, struct tables *tables)
 	_Static_assert(COLUMN_call_waits_backtrace - FIRST_call_waits ==
 			       COLUMN_idle_waits_backtrace - FIRST_idle_waits,
 		       "call_waits and idle_waits must begin with the same columns");
-	/* join the idle waits of an event loop: those that no thread of the process ended */
+	/* merge the idle waits of each event loop: waits that no thread of the process ended */
 	for (size_t i = 1, count = state->pairs.count; i < count; i++) {
 		const struct wakes_ends ends = state->pairs.items[i];
 		const struct wakes_place *place = &state->places.items[ends.waiter];
@@ -367,8 +367,8 @@ static void end_calls(void *user, struct tables *tables)
 }
 
 /*
- * Defines the report on waits for objects of a class. The summary has the calls that had not
- * returned at the end, and describes descriptors.
+ * Defines the report on waits for objects of a class. Except for conditions, the report needs the
+ * summary, which has the calls that had not returned at the end, and describes descriptors.
  */
 #define REPORT_OF_WAKES(name, class)                                                   \
 	static int begin_##name(void *user, struct report_run *run, struct error *err) \
