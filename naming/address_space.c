@@ -10,8 +10,8 @@
 #include "terms.h"
 
 /*
- * The address map begins above all addresses of processes. An address outside of all mappings is
- * not converted, so it is never inside a module of the map.
+ * The modules of the address map begin here, above all addresses of processes and of generated
+ * code. So an address outside of all mappings is never inside a module of the map.
  */
 #define SPACE_BASE	  (1ull << 62)
 #define SPACE_MODULES_MAX (1u << 20)
@@ -167,8 +167,8 @@ const char *space_code_name(const struct address_space *space, uint64_t address)
 }
 
 /*
- * The address in the map of an address outside of all mappings. In a trace without mappings, equal
- * addresses of two processes remain equal: they are likely to be of one program.
+ * Converts an address outside of all mappings to the map. If the trace has no mappings, returns the
+ * address unchanged: equal addresses of two processes then probably belong to one program.
  */
 static uint64_t code_address(struct address_space *space, uint64_t address)
 {
@@ -183,7 +183,7 @@ static uint64_t code_address(struct address_space *space, uint64_t address)
 	return space->code_base + address;
 }
 
-/* Adds the name of the code before the end of the mapping. Returns 0 or -ENOMEM. */
+/* Adds the name of the generated code that ends at mapping->to. Returns 0 or -ENOMEM. */
 static int add_code(struct address_space *space, const struct trace_mapping *mapping)
 {
 	const char *name = mapping->path + strlen(CODE_MODULE);
@@ -251,9 +251,9 @@ int space_map(struct address_space *space, const struct trace_mapping *mapping)
 
 /*
  * Converts an address of the process to the address map. Uses the newest mapping that was made
- * before the call or, if there is none, the oldest mapping that was made after it. Sets *is_certain
- * (if not NULL) to false if several mappings contain the address, because another call may then
- * need a different one.
+ * before call number `index`; if there is none, the oldest later mapping. Sets *is_certain (if not
+ * NULL) to false if several mappings contain the address, because another call may then need
+ * another mapping.
  */
 static uint64_t map_address(const struct address_space *space, uint64_t address, uint64_t index,
 			    bool *is_certain)
@@ -285,8 +285,7 @@ static uint64_t map_address(const struct address_space *space, uint64_t address,
 	return found ? address + found->move : address;
 }
 
-/* Like map_address(), for a frame: an address outside of all mappings gets the area of its process.
- */
+/* Like map_address(), but moves an address outside of all mappings to the process's own area. */
 static uint64_t map_frame(struct address_space *space, uint64_t address, uint64_t index,
 			  bool *is_certain)
 {
@@ -296,7 +295,7 @@ static uint64_t map_frame(struct address_space *space, uint64_t address, uint64_
 }
 
 /*
- * Returns the memo's entry for a frame: the number of the converted frame, or 0. NULL: no memory.
+ * Returns the cache's entry for a frame: its number after conversion; 0: unknown. NULL: no memory.
  */
 static uint32_t *memo_of(struct address_space *space, const struct trace_node *node)
 {
@@ -313,7 +312,7 @@ static uint32_t *memo_of(struct address_space *space, const struct trace_node *n
 
 /*
  * Lists in space->pending the frames from `node` outwards, up to the first frame that is in the
- * memo. Returns the converted node of this frame, or the empty node if no frame is in the memo.
+ * cache. Returns the converted node of this frame, or the empty node if no frame is in the cache.
  * NULL: no memory.
  */
 static const struct trace_node *look_for(struct address_space *space, const struct trace_node *node)

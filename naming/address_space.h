@@ -45,7 +45,7 @@ struct space_mapping {
  * converted differently for later calls.
  */
 struct space_memo {
-	/* address in memory of the first of these frames, which identifies the tree of the trace */
+	/* in-memory address of the first of these frames; identifies their trace */
 	uintptr_t from;
 	uint32_t age;
 	uint32_t to[SPACE_MEMO]; /* indexed by frame: number of the converted node; 0: unknown */
@@ -64,11 +64,11 @@ struct address_space {
 	 */
 	ARRAY_OF(uint64_t) python;
 	/*
-	 * names of code that the processes made at run time (struct space_code), by the address in
-	 * the map, which space_code_address() makes of the process address
+	 * names of the code that processes generated at run time (struct space_code); key: the
+	 * address in the map, from code_address()
 	 */
 	struct hash_table codes;
-	uint64_t code_base; /* of the current process; 0: no address of it is outside of mappings */
+	uint64_t code_base; /* the current process's area for generated code; 0: none yet */
 	uint32_t code_processes;
 	/* frames of the backtrace being converted that are not in the memo */
 	ARRAY_OF(const struct trace_node *) pending;
@@ -77,9 +77,9 @@ struct address_space {
 };
 
 /*
- * Addresses outside of all mappings are those of code that a process made at run time. Each process
- * has an area of its own for them, since its names follow when it has ended. SPACE_CODE_MASK: the
- * address in the process.
+ * Addresses outside of all mappings belong to code that a process generated at run time. In the
+ * map, each process has an area of its own for such code, because its names are known only when the
+ * process has ended. SPACE_CODE_MASK: the bits of the address in the process.
  */
 #define SPACE_CODE_BITS 47
 #define SPACE_CODE_BASE (1ull << 61)
@@ -90,13 +90,13 @@ static inline bool space_is_code(uint64_t address)
 	return address - SPACE_CODE_BASE < SPACE_CODE_BASE;
 }
 
-/* The name of the code at an address of the map, or NULL. */
+/* Returns the name of the generated code at an address of the map, or NULL. */
 const char *space_code_name(const struct address_space *space, uint64_t address);
 
 void space_init(struct address_space *space);
 void space_free(struct address_space *space);
 
-/* Starts the next process, which has no mappings yet. */
+/* Makes the trace's next process the current process. It has no mappings yet. */
 void space_begin_process(struct address_space *space);
 
 /*
@@ -117,26 +117,24 @@ bool space_is_program(const struct address_space *space, const char *path);
 /* Whether the file is in the same directory as a process's program. */
 bool space_is_beside_program(const struct address_space *space, const char *path);
 
-/*
- * Adds a mapping of the current process. Ignores a mapping that cannot exist. Returns 0 or -ENOMEM.
- */
+/* Adds a mapping of the current process. Ignores an impossible mapping. Returns 0 or -ENOMEM. */
 int space_map(struct address_space *space, const struct trace_mapping *mapping);
 
 /*
  * Converts a backtrace of the current process. index: number of the call; if an address was mapped
- * several times, `index` selects the mapping. A frame outside of all mappings keeps its address.
- * Returns NULL if there is no memory.
+ * several times, `index` selects the mapping. A frame outside of all mappings gets an address in
+ * the process's area for generated code. Returns NULL if there is no memory.
  */
 const struct trace_node *space_backtrace(struct address_space *space,
 					 const struct backtrace *backtrace, uint64_t index);
 
-/* Like space_backtrace(), for frames that are not part of a trace's tree. */
+/* Like space_backtrace(), for an array of frames, innermost first. */
 const struct trace_node *space_frames(struct address_space *space, const uint64_t *frames,
 				      size_t count, uint64_t index);
 
 /*
- * Returns the module that contained an address of the current process when the call with number
- * `index` was made, or NULL.
+ * Returns the module that contained an address of the current process at the time of call number
+ * `index`, or NULL.
  */
 const struct space_module *space_module_of(const struct address_space *space, uint64_t address,
 					   uint64_t index);

@@ -28,14 +28,14 @@ struct naming_frame {
 	/* a function of the C library; only names without a leading underscore are public there */
 	bool is_c_library;
 	/*
-	 * a function of Python (its module is a PYTHON_MODULE), or of a program that a JIT compiler
-	 * compiled: the call sites of such programs consist of these frames
+	 * a Python function (its module is a PYTHON_MODULE), or a function that a JIT compiler
+	 * compiled; the call sites of Python and JIT programs consist of these frames
 	 */
 	bool is_script;
 	/* a function of libholdtrace.so; after an attach, a trace has no names for it */
 	bool is_own;
 	/*
-	 * the name alone shows that the frame is between the start of the program or thread and
+	 * the name alone shows that the function only starts the program or thread: it runs before
 	 * main() or the thread's function
 	 */
 	bool is_start;
@@ -59,14 +59,13 @@ struct naming {
 	struct resolve *resolve;
 	bool is_kept; /* whether the resolver is kept after naming_destroy() */
 	/*
-	 * indexed by module of the address map: number of frames that were shown, and of those
-	 * without a name
+	 * indexed by module of the address map: numbers of frames shown, and shown without a name
 	 */
 	ARRAY_OF(struct naming_counts) modules;
 	struct pool pool;
 	/* the functions that were found so far (struct naming_found); key: address */
 	struct hash_table found;
-	uint32_t ids; /* the last id that a symbol got */
+	uint32_t ids; /* the last id that was given to a symbol */
 	/*
 	 * one bit for each node of the address map: set if naming_expect() was called for the node
 	 */
@@ -114,11 +113,10 @@ static bool is_module(const struct naming_frame *frame, const char *start)
 }
 
 /*
- * Returns the number of frames, not counting the outermost ones, which lead from the start of the
- * program or thread to its own code. These frames have no names in a stripped C library, and main()
- * has none in a stripped program, so the modules of the surrounding frames decide. *main: index of
- * the unnamed frame that must be main(), or `count`. glibc calls main() through two of its own
- * functions, and constructors through only one.
+ * Returns the number of frames without the outermost ones that only start the program or thread.
+ * Those frames have no names in a stripped C library, and main() has none in a stripped program, so
+ * their modules show where they begin. *main: index of the unnamed frame that must be main(), or
+ * `count`. glibc calls main() through two of its own functions, and constructors through only one.
  */
 static size_t fold_start(const struct naming_frame *const *frames, size_t count, size_t *main)
 {
@@ -152,7 +150,7 @@ static unsigned parse_build_id(const char *text, uint8_t *bytes, unsigned max)
 	return count;
 }
 
-/* Maps modules that were added to the address map since the last call. Returns 0 or -ENOMEM. */
+/* Gives the resolver the modules added to the map since the last call. Returns 0 or -ENOMEM. */
 static int map_modules(struct naming *naming)
 {
 	const struct address_space *space = naming->space;
@@ -300,8 +298,9 @@ static const struct naming_found *find_python(struct naming *naming, uint64_t ad
 }
 
 /*
- * Splits the name that a JIT compiler gave a function: V8 writes "JS:*name file:line:column", where
- * the character before the name is the tier; HotSpot writes "type package.Class.method(types)".
+ * Splits the name that a JIT compiler gave a function into its parts. V8 writes "JS:*name
+ * file:line:column" (the character before the name is the tier); HotSpot writes "type
+ * package.Class.method(types)".
  */
 static bool split_code_name(struct naming *naming, const char *name, struct symbol *symbol)
 {
@@ -338,7 +337,7 @@ static bool split_code_name(struct naming *naming, const char *name, struct symb
 	return symbol->function;
 }
 
-/* Returns the function of code that a process made at run time, if it has a name. */
+/* Returns the function of generated code, perhaps without a name. NULL: no memory. */
 static const struct naming_found *find_code(struct naming *naming, uint64_t address)
 {
 	const char *name = space_code_name(naming->space, address);
@@ -357,8 +356,8 @@ static const struct naming_found *find_code(struct naming *naming, uint64_t addr
 }
 
 /*
- * Looks up, only once, the functions at a return address: the function that contains it, and the
- * calls that are inlined there. NULL: no memory.
+ * Returns the functions at a return address: the function that contains it, and the calls that are
+ * inlined there. Looks up each address only once. NULL: no memory.
  */
 static const struct naming_found *find_functions(struct naming *naming, uint64_t address)
 {
@@ -415,9 +414,9 @@ void naming_expect(struct naming *naming, const struct trace_node *backtrace)
 
 /*
  * Looks up the frames of a backtrace, innermost first. Fills at most `max` frames and returns their
- * number. *end: number of frames without the outermost ones, which lead from the start of the
- * program or thread to its own code. *main: index of the unnamed frame that must be main(); if
- * there is none, equal to the returned number.
+ * number. *end: number of frames without the outermost ones that only start the program or thread.
+ * *main: index of the unnamed frame that must be main(); if there is none, equal to the returned
+ * number.
  */
 static size_t look_up_backtrace(struct naming *naming, const struct trace_node *backtrace,
 				const struct naming_frame **frames, size_t max, size_t *end,
@@ -445,7 +444,7 @@ static size_t look_up_backtrace(struct naming *naming, const struct trace_node *
 		for (uint32_t i = 0; found && i < found->count && count < max; i++)
 			frames[count++] = &found->frames[i];
 	}
-	/* only in a complete backtrace do the outermost frames start the program or thread */
+	/* if the backtrace is complete, its outermost frames start the program or thread */
 	*end = *main = count;
 	if (!at->count)
 		*end = fold_start(frames, count, main);
@@ -613,8 +612,8 @@ static void show_runtime(struct naming *naming, struct shown *shown,
 }
 
 /*
- * Returns the index of the first frame that belongs to neither the language's runtime nor, with
- * skips_libraries, a library.
+ * Returns the index of the innermost frame outside of the language's runtime and, if
+ * skips_libraries is set, outside of system libraries.
  */
 static size_t skip_runtime(const struct naming_frame *const *frames, size_t end,
 			   bool skips_libraries)
@@ -842,7 +841,7 @@ size_t naming_missing(const struct naming *naming, struct naming_missing *list, 
 			continue;
 		strncat(missing.build_id, missing.module->build_id, sizeof(missing.build_id) - 1);
 		add_reason(naming, &missing);
-		/* inserts the module in order; if the list is full, its last entry is removed */
+		/* insert the module in order; if the list is full, remove its last entry */
 		while (place && (list[place - 1].is_exhausted != missing.is_exhausted
 					 ? list[place - 1].is_exhausted
 					 : list[place - 1].unnamed < missing.unnamed)) {

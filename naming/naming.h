@@ -3,10 +3,10 @@
 #define NAMING_H
 
 /*
- * Converts addresses to text for people. A backtrace of an address map becomes a list of functions,
- * with files and lines, or a few short lines of text. These lines begin with the program's own
- * functions, and leave out the functions that start every program and thread and the internals of
- * the language's runtime. Only addresses that a caller requests are looked up, each of them once.
+ * Converts addresses to text for people. A backtrace of the address map (address_space.h) becomes a
+ * list of functions, with files and lines, or a few short lines of text. These lines begin with the
+ * program's own functions, and leave out the functions that start every program and thread and the
+ * internals of the language's runtime. Each address is looked up once, and only on request.
  */
 
 #include <stdbool.h>
@@ -30,16 +30,16 @@ struct naming_files {
 	const char *const *maps;
 	size_t map_count;
 	/*
-	 * For callers that read several runs one after the other: naming_create() stores the
-	 * resolver here, and the next naming_create() uses it again, with the files that it has
-	 * open. NULL: the resolver is not kept.
+	 * for callers that read several runs one after the other: naming_create() stores the
+	 * resolver here, and the next naming_create() uses this resolver again, with the files that
+	 * it has open. NULL: naming_destroy() destroys the resolver
 	 */
 	struct resolve **kept;
 };
 
 /*
- * `space` and the strings in `files` must outlive *naming; modules may be added to `space` later.
- * `files` may be NULL. Returns 0 or -ENOMEM.
+ * Creates *naming. `space` and the strings in `files` must outlive it; modules may be added to
+ * `space` later. `files` may be NULL. Returns 0 or -ENOMEM.
  */
 int naming_create(struct naming **naming, const struct address_space *space,
 		  const struct naming_files *files, struct error *err);
@@ -58,8 +58,8 @@ struct naming_symbol {
 	const char *function, *file, *module; /* NULL: unknown */
 	unsigned line;			      /* 0: unknown, or several lines */
 	/*
-	 * number of the function, from 1; 0: the function was not looked up, or was named only
-	 * because of its position in the backtrace
+	 * number of the function, from 1; 0: the function was not looked up, or its name was
+	 * inferred from its position in the backtrace
 	 */
 	uint32_t id;
 	bool is_inlined; /* whether the function is inlined into the function of the next symbol */
@@ -67,15 +67,15 @@ struct naming_symbol {
 			    program */
 	bool is_library; /* whether the function belongs to a system library, not to the program */
 	/*
-	 * whether the function is called between the start of the program or thread and its own
-	 * code
+	 * whether the function only starts the program or thread: it runs before main() or the
+	 * thread's own function
 	 */
 	bool is_start;
 };
 
 /*
- * Queues a backtrace whose names will be requested; ignores NULL. All backtraces that are queued
- * before the first request are looked up together, several modules in parallel.
+ * Queues a backtrace whose names the caller will request; ignores NULL. All backtraces that are
+ * queued before the first request are looked up together, several modules in parallel.
  */
 void naming_expect(struct naming *naming, const struct trace_node *backtrace);
 
@@ -87,8 +87,8 @@ size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 		      struct naming_symbol *symbols, size_t max);
 
 /*
- * Returns the type of the object that the call before a return address allocates, if the debug
- * information shows it; else NULL. The text is valid until naming_destroy().
+ * Returns the type of the object that the call before the return address `address` allocates, if
+ * the debug information shows the type; else NULL. The text is valid until naming_destroy().
  */
 const char *naming_allocated(struct naming *naming, uint64_t address);
 
@@ -99,8 +99,8 @@ struct naming_line {
 	char text[NAMING_TEXT_MAX];
 	uint32_t times; /* number of equal consecutive lines that this line replaces (recursion) */
 	/*
-	 * whether this is a function of another module that the program called; the lines after it
-	 * are the program's own code
+	 * whether the line is a function outside of the program (in a library or the runtime) that
+	 * the program called; the lines after it are the program's own code
 	 */
 	bool is_called;
 };
@@ -113,17 +113,17 @@ size_t naming_lines(struct naming *naming, const struct trace_node *backtrace,
 		    struct naming_line *lines, size_t max);
 
 /*
- * Like naming_lines(), but starts at the program's own code: of the inner frames in system
- * libraries, only the function that the program called is listed. The first *length lines are the
- * call site, which is the function that the program called and the innermost functions of the
- * program; tables merge rows that have equal call sites.
+ * Like naming_lines(), but starts at the program's own code. If that code called a system library,
+ * the line before it is the function that it called; inner frames are left out. The first *length
+ * lines are the call site: that function and the program's innermost functions. Tables merge rows
+ * that have equal call sites.
  */
 size_t naming_site(struct naming *naming, const struct trace_node *backtrace,
 		   struct naming_line *lines, size_t max, size_t *length);
 
 /*
- * Writes the call site as a string that can be used to compare call sites. Returns false if the
- * string is longer than `size` bytes.
+ * Writes the call site to `text`, as a string for comparing call sites. Returns false if the string
+ * is longer than `size` bytes.
  */
 #define NAMING_SITE_MAX 768
 bool naming_read_site(struct naming *naming, const struct trace_node *backtrace, char *text,
@@ -142,8 +142,8 @@ void naming_cut(char *text, size_t columns);
 void naming_fit(struct naming_line *line, bool has_times, size_t columns);
 
 /*
- * Returns the file name of a module; "" if `module` is NULL or the program of a traced process. So
- * two builds of a program, which have different paths, get the same name.
+ * Returns the file name of a module; "" if `module` is NULL or the path of a traced program. So two
+ * builds of a program, which have different paths, get the same name.
  */
 const char *naming_program(const struct naming *naming, const char *module);
 
@@ -156,7 +156,7 @@ void naming_text(struct naming *naming, const struct naming_symbol *symbol, char
 struct naming_missing {
 	const struct space_module *module;
 	char build_id[17];	   /* first 16 digits of the build-id; "": unknown */
-	uint64_t shown, unnamed;   /* number of frames shown, and of those without a name */
+	uint64_t shown, unnamed;   /* numbers of frames shown, and shown without a name */
 	const char *text, *advice; /* the reason, and what the user can do; NULL: unknown */
 	/* whether the module has all its symbols, so that no other file would add names */
 	bool is_exhausted;

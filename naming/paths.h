@@ -3,11 +3,11 @@
 #define PATHS_H
 
 /*
- * Backtraces as lists of functions, without addresses, so that two builds of a program, and two
- * calls in one function, have the same path. A path does not contain the functions that start every
- * program. From the language's runtime, it contains only the function that the program called.
- * Recursion is removed: if a function calls itself, directly or through others, the path continues
- * after the function's first occurrence.
+ * A path is a backtrace as a list of functions, without addresses. So two builds of a program, and
+ * two calls in one function, have the same path. A path does not contain the functions that start
+ * every program. From the language's runtime, it contains only the function that the program
+ * called. Recursion is removed: if a function calls itself, directly or through others, the path
+ * continues after the function's first occurrence.
  */
 
 #include <stddef.h>

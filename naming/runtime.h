@@ -3,8 +3,8 @@
 #define RUNTIME_H
 
 /*
- * Frames that belong to a language's runtime or to a system library rather than to the program:
- * rows of runtime.def.
+ * Recognizes frames that belong to a language's runtime or to a system library, not to the program.
+ * The rows of runtime.def list them.
  */
 
 #include <stdbool.h>
@@ -18,12 +18,12 @@ enum runtime_kind {
 	RUNTIME_PROGRAM,  /* path of a system program */
 	RUNTIME_PYTHON,	  /* file of Python's standard library */
 	RUNTIME_CODE,	  /* function or file of the libraries of a language with a JIT compiler */
-	RUNTIME_STUB,	  /* function that is part of such a language's runtime */
+	RUNTIME_STUB,	  /* function of the runtime of a language with a JIT compiler */
 	RUNTIME_SCRIPTS,  /* file name of an interpreter of scripts, which is treated as the
 			     program's own code */
 	/*
-	 * file name of a language runtime whose locks are made from conditions or semaphores, so
-	 * that calls for these locks are not recorded as calls for locks
+	 * file name of a language runtime that makes its locks from conditions or semaphores, so
+	 * that the trace has no lock calls for these locks
 	 */
 	RUNTIME_LOCKS,
 };

@@ -51,7 +51,7 @@ static int bracket_at(const char *name, const char *at)
 
 	if (*at != '<' && *at != '>')
 		return 0;
-	/* part of an operator's name (operator<, operator->), so it does not enclose parameters */
+	/* a bracket in an operator's name (operator<, operator->) does not enclose parameters */
 	for (int i = 0; i < 3 && before > name && strchr("<>-=(", before[-1]); i++)
 		before--;
 	if (before - name >= 8 && !strncmp(before - 8, "operator", 8))
@@ -87,7 +87,7 @@ static void remove_parameters(char *name)
 	*to = '\0';
 }
 
-/* Returns the end of the bracket with which the name begins, or NULL. */
+/* Returns the bracket that closes the bracket at the start of the name, or NULL. */
 static char *closing_of(char *name)
 {
 	for (char *at = name + 1; *name == '<' && *at; at++)

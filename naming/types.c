@@ -34,8 +34,8 @@ static bool begins(const char *text, const char *start)
 }
 
 /*
- * Returns the end of the first template argument. *rest: the text after all arguments. Returns NULL
- * if the brackets do not match. In parentheses, < and > may be operators; -> is an arrow.
+ * Returns the end of the first template argument in `text`. *rest: the text after all arguments.
+ * NULL: the brackets do not match. Inside parentheses, < and > may be operators; -> is an arrow.
  */
 static const char *argument_end(const char *text, const char **rest)
 {
@@ -71,11 +71,11 @@ static bool is_parameter(const char *text, size_t length)
 
 /* Template arguments in a name. */
 struct arguments {
-	const char *from, *to; /* all of them, without the brackets */
-	const char *first_to;  /* end of the first one */
+	const char *from, *to; /* all arguments, without the brackets */
+	const char *first_to;  /* end of the first argument */
 };
 
-/* Finds the arguments of the function that the row selects. */
+/* Finds the template arguments, in the name of a function, that the row of types.def selects. */
 static bool find_arguments(const char *function, const struct type_row *row,
 			   struct arguments *arguments)
 {
@@ -101,9 +101,7 @@ static bool find_arguments(const char *function, const struct type_row *row,
 	return false;
 }
 
-/*
- * Copies a part of a name; strings get the name that programs use. Returns false if it is too long.
- */
+/* Appends a part of a name; std::basic_string<char ...> becomes std::string. False: too long. */
 static bool add_part(char *text, size_t size, const char *from, const char *to)
 {
 	static const char *const strings[] = {
@@ -142,7 +140,7 @@ static bool take_type(const struct naming_symbol *symbol, const struct type_row 
 	    !find_arguments(symbol->function, row, &arguments))
 		return false;
 	length = (size_t)(arguments.first_to - arguments.from);
-	/* an array has elements of the type: Foo [] */
+	/* for an array, Foo [], use the type of its elements */
 	if (length > 2 && !strncmp(arguments.first_to - 2, "[]", 2))
 		length -= 2;
 	while (length && arguments.from[length - 1] == ' ')
@@ -161,18 +159,18 @@ static bool take_type(const struct naming_symbol *symbol, const struct type_row 
 	return true;
 }
 
-/* What the rows say about a function. */
+/* What the rows of types.def say about a function. */
 enum row_result { ROW_NONE, ROW_STEP, ROW_TYPE, ROW_UNKNOWN };
 
-/* Whether a function called operator new itself. */
+/* Whether a function called operator new directly. */
 static bool calls_new(const struct naming_symbol *symbols, size_t at)
 {
 	return at && begins(symbols[at - 1].function, "operator new");
 }
 
 /*
- * Applies the rows for a function. is_caller: a function that it called has determined the type, so
- * only rows that make this type more exact are applied.
+ * Applies the rows of types.def for a function. is_caller: a function that it called has determined
+ * the type, so only rows that make this type more exact are applied.
  */
 static enum row_result apply_rows(const struct naming_symbol *symbols, size_t at, bool is_caller,
 				  char *text, size_t size)

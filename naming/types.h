@@ -5,10 +5,10 @@
 /*
  * Finds the type of the objects in a block. Containers and smart pointers of C++ and Rust allocate
  * through functions whose names contain the type. Such a name is used only if the function
- * allocates nothing else, and if types.def lists all functions between that function and the hook.
- * Of other calls, the debug information may show which object they allocate (naming_allocated()).
- * Otherwise the type is unknown. If LTO or the linker has merged functions with equal code, a name
- * is that of any of them, and so is the type.
+ * allocates nothing else, and if types.def lists all functions between it and the recorded function
+ * (malloc). For other calls, debug information may show which object they allocate
+ * (naming_allocated()). Else the type is unknown. If LTO or the linker has merged functions with
+ * equal code, the name, and so the type, may be that of any of them.
  */
 
 #include <stdbool.h>

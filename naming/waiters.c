@@ -45,8 +45,8 @@ enum waiter_kind waiters_find(const char *function)
 }
 
 /*
- * Returns the kind of a function without a name. callee: name of the function that it calls; ""
- * means syscall().
+ * Returns what kind of object a function without a name waits for. callee: name of the function
+ * that it calls; "" means syscall().
  */
 static enum waiter_kind kind_of_unnamed(const struct naming_symbol *symbol, const char *callee)
 {
@@ -61,8 +61,8 @@ static enum waiter_kind kind_of_unnamed(const struct naming_symbol *symbol, cons
 }
 
 /*
- * Returns the kind of a wait for a lock of Python, by the innermost function of Python: a condition
- * waits for a lock of its own, and a thread that is joined has a lock.
+ * Returns the kind of object behind a wait for a Python lock, by the innermost Python function. A
+ * condition, or the join of a thread, waits for a lock, too, but counts as a condition.
  */
 static enum waiter_kind kind_of_python(const struct naming_symbol *symbols, size_t count)
 {

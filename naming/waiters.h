@@ -22,12 +22,12 @@ enum waiter_kind {
 	WAITER_PYTHON,	/* a lock of Python, for which threading.Condition waits, too */
 };
 
-/* Returns the kind of the first row that matches the demangled name of a function. */
+/* Returns the kind of the first row of waiters.def that matches a function's demangled name. */
 enum waiter_kind waiters_find(const char *function);
 
 /*
- * Returns the kind as a word: "mutex", "condition" ...; "futex" if it is unknown. backtrace: the
- * backtrace of the wait.
+ * Returns the kind of object that a thread waits for, as a word: "mutex", "condition" ...; "futex"
+ * if it is unknown. backtrace: the backtrace of the wait.
  */
 const char *waiters_kind(struct naming *naming, const struct trace_node *backtrace);
 

@@ -163,7 +163,7 @@ struct note {
 	bool is_gnu; /* the owner of the note is GNU */
 };
 
-/* Returns false at the end of the notes, or if the next one is damaged. */
+/* Reads the note at *at, and advances *at. Returns false at the end, or if the note is damaged. */
 static bool next_note(const uint8_t *notes, uint64_t size, uint64_t *at, struct note *note)
 {
 	Elf64_Nhdr header;
@@ -276,7 +276,7 @@ static bool can_be_code(const struct subject *subject, const struct module_start
 		if (subject_get(subject, module->address + header.e_phoff + i * sizeof(segment),
 				&segment, sizeof(segment)))
 			return true;
-		/* of two segments that share a page, the later one begins a mapping there */
+		/* if two segments share a page, the mapping of the later one begins there */
 		if (segment.p_type == PT_LOAD && offset + page_size > segment.p_offset &&
 		    offset < segment.p_offset + segment.p_filesz)
 			is_code = segment.p_flags & PF_X;
@@ -295,7 +295,7 @@ static void take_files(const struct subject *subject, struct maps *maps, const s
 	uint64_t head[2], entry[3], inode = 0;
 	const char *path, *end = (const char *)note->bytes + note->size, *last = "";
 	struct module_start module = { 0 };
-	/* number of mappings that are in order; added mappings follow */
+	/* number of mappings that are sorted by address; the mappings added below follow them */
 	size_t count = maps->count;
 
 	if (note->size < sizeof(head))
@@ -326,10 +326,10 @@ static void take_files(const struct subject *subject, struct maps *maps, const s
 			module = (struct module_start){ path, like.from };
 		first = ARRAY_SEARCH(count, at, maps->items[at].to <= like.from);
 		/*
-		 * A mapping that gcore omitted because the program had not changed the memory. The
-		 * core file does not state its access rights. A mapping that can be code is taken
-		 * for code; any other mapping is taken for constants if it belongs to a module,
-		 * else for memory that the program may write.
+		 * If no segment has this mapping, gcore omitted it because the program had not
+		 * changed it. Its access rights are unknown. If it can be code, take it for code;
+		 * else for constants if it belongs to a module; else for memory that the program
+		 * may write.
 		 */
 		if (like.from < like.to && (first == count || maps->items[first].from >= like.to)) {
 			bool is_module = module.path && !strcmp(module.path, path);
@@ -386,7 +386,7 @@ static uint64_t find_start(const struct subject *subject, uint64_t from, uint64_
 		return 0;
 	found = memmem(bytes, size, auxv->bytes, auxv->size);
 	at = found ? (uint64_t)(found - bytes) & ~7ull : 0;
-	/* two lists, each of which ends with a zero: step back over the zero and the list */
+	/* the environment, then the arguments: step back over a list's final zero and its words */
 	for (int list = 0; list < 2; list++) {
 		if (at < 16)
 			return 0;

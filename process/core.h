@@ -3,10 +3,10 @@
 #define PROCESS_CORE_H
 
 /*
- * The core file of a process as a subject: its mappings, its memory and its threads, as the kernel
- * or gcore(1) wrote them (core(5)). The file is not trusted: each offset and length is checked
- * against the file, and a part that is missing is memory that cannot be read. The functions end the
- * program if there is no memory (base/memory.h).
+ * Reads the core file of a process as a subject (subject.h): its mappings, memory and threads, as
+ * the kernel or gcore(1) wrote them (core(5)). The file is not trusted: each offset and length is
+ * checked against the file's size. Memory that is missing in the file cannot be read. The functions
+ * end the program if there is no memory (base/memory.h).
  */
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 #include "process/registers.h"
 #include "process/subject.h"
 
-/* A range of memory. Its first `kept` bytes are in the file, at `offset`. */
+/* A range of the process's memory. Its first `kept` bytes are in the file, at `offset`. */
 struct core_segment {
 	uint64_t from, to, offset, kept;
 };
@@ -47,22 +47,22 @@ struct core {
 
 /*
  * Reads the core file that is open as `fd`, and makes it the subject. The caller still owns `fd`.
- * Mappings get the names that proc_pid_maps(5) has for them, as far as the file has these names. A
- * core file has no inode numbers, so equal paths get equal numbers. Returns 0, -EBADMSG (not a core
- * file of this processor, or damaged), or -ENODATA (no threads or no memory). Call core_close()
- * also after an error.
+ * Mappings get the names that proc_pid_maps(5) would show, if the file has these names. A core file
+ * has no inode numbers, so mappings get numbers that are equal for equal paths. Returns 0, -EBADMSG
+ * (not a core file of this processor, or damaged), or -ENODATA (no threads or no memory). Call
+ * core_close() also after an error.
  */
 int core_open(struct core *core, int fd, struct subject *subject, struct error *err);
 void core_close(struct core *core, struct subject *subject);
 
-/* The segment that contains the address, or NULL. */
+/* Returns the segment that contains the address, or NULL. */
 const struct core_segment *core_segment_at(const struct core *core, uint64_t address);
 
 #define CORE_BUILD_ID_MAX 64u
 
 /*
- * Copies the GNU build-id of the ELF file whose start is at an address of the subject, or at the
- * start of the file `fd` if that is not -1. Returns its size in bytes; 0: no build-id can be read.
+ * Copies the GNU build-id of the ELF file that is open as `fd` or, if `fd` is -1, mapped at
+ * `address` in the subject. Returns the build-id's size in bytes; 0: no build-id can be read.
  */
 uint32_t core_build_id(const struct subject *subject, int fd, uint64_t address,
 		       uint8_t id[CORE_BUILD_ID_MAX]);

@@ -16,7 +16,7 @@
 struct frames {
 	const struct subject *subject;
 	Dwfl *dwfl;
-	int *files; /* a descriptor for each mapping at the time of frames_open(); -1: no file */
+	int *files; /* indexed by mapping: descriptor of its file; -1: none */
 	size_t file_count;
 	bool is_attached;
 	/* the thread whose stack is being walked */
@@ -39,7 +39,7 @@ static int copy_vdso(const struct subject *subject, const struct mapping *mappin
 	return -1;
 }
 
-/* Opens the module's file at the path that the core file has, if the build-ids are equal. */
+/* Opens the module's file at the path in the core file, if the build-ids are equal. */
 static int open_of_core(const struct subject *subject, const struct mapping *mapping)
 {
 	uint8_t id[CORE_BUILD_ID_MAX], found[CORE_BUILD_ID_MAX];
@@ -86,7 +86,7 @@ static int find_no_elf(Dwfl_Module *module, void **user, const char *name, Dwarf
 	return -1;
 }
 
-/* Finds no debug files, since the unwinding rules are in the files themselves. */
+/* Finds no debug files, because the mapped files themselves contain the unwinding rules. */
 static int find_no_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
 			     const char *file, const char *link, GElf_Word crc, char **path)
 {

@@ -4,9 +4,9 @@
 
 /*
  * Walks the stacks of threads by the unwinding rules in the files that a process has mapped.
- * frames_open() opens the files. The first walk reads them; because they may be hostile, it should
- * be in a sandbox. These functions end the program if there is no memory (base/memory.h). The
- * stacks are copies, or are read from the subject while its threads are stopped.
+ * frames_open() opens the files. The first walk reads the files, which may be hostile, so the
+ * caller should be in a sandbox by then. A stack is a copy, or is read from the subject while its
+ * threads are stopped. These functions end the program if there is no memory (base/memory.h).
  */
 
 #include <elfutils/libdwfl.h>
@@ -35,8 +35,8 @@ struct frames *frames_open(const struct subject *subject);
 void frames_close(struct frames *frames);
 
 /*
- * Returns the modules of libdw, for other uses. The first call reads the mapped files. NULL: libdw
- * failed.
+ * Returns libdw's list of the mapped modules, for uses other than walks. The first call reads the
+ * mapped files. NULL: libdw failed.
  */
 Dwfl *frames_modules(struct frames *frames);
 

@@ -17,7 +17,7 @@
 #include "process/pagemap.h"
 #include "process/proc.h"
 
-#define GUARDS 64 /* regions that one request returns */
+#define GUARDS 64 /* maximum number of regions that one request returns */
 
 int maps_read(struct maps *maps, int32_t pid)
 {
@@ -87,7 +87,7 @@ static int add_part(struct maps *split, const struct mapping *of, uint64_t from,
 	return 0;
 }
 
-/* Adds a mapping, or its parts. */
+/* Adds a mapping to `split`; or its parts, if it contains guard pages. */
 static int split_mapping(struct maps *split, const struct mapping *mapping, int pagemap)
 {
 	struct pagemap_region guards[GUARDS];

@@ -41,11 +41,11 @@ int maps_read(struct maps *maps, int32_t pid);
 void maps_free(struct maps *maps);
 
 /*
- * Splits private memory without a name at the pages that MADV_GUARD_INSTALL made unreadable. Since
- * glibc 2.43 these are the guards of stacks, and one mapping may contain several stacks. Afterwards
- * the list is as with older versions: a guard is a mapping without access. All parts of a mapping
- * that was split have MAPPING_SPLIT. pagemap: a descriptor of /proc/PID/pagemap. If the kernel
- * cannot list such pages, or the descriptor is -1, nothing is split. Returns 0 or -ENOMEM.
+ * Splits private unnamed mappings at the pages that MADV_GUARD_INSTALL made unreadable. Since glibc
+ * 2.43, these pages are the guards of thread stacks, and one mapping may contain several stacks.
+ * The list then looks as with an older glibc: each guard is a mapping without access rights. All
+ * parts of a mapping that was split have MAPPING_SPLIT. pagemap: a descriptor of /proc/PID/pagemap.
+ * If it is -1, or if the kernel cannot list such pages, nothing is split. Returns 0 or -ENOMEM.
  */
 int maps_split(struct maps *maps, int pagemap);
 
@@ -56,8 +56,8 @@ const struct mapping *maps_at(const struct maps *maps, uint64_t address);
 const struct mapping *maps_named(const struct maps *maps, const char *name);
 
 /*
- * Whether this mapping is the start of a file, and is followed by executable memory of this file or
- * without a file.
+ * Whether a module begins with this mapping: it maps the start of a file, and it or one of the next
+ * mappings is executable memory of this file or without a file.
  */
 bool maps_begins_module(const struct maps *maps, const struct mapping *mapping);
 

@@ -2,8 +2,7 @@
 #ifndef PROCESS_PAGEMAP_H
 #define PROCESS_PAGEMAP_H
 
-/* The request PAGEMAP_SCAN of /proc/PID/pagemap (Linux 6.7, linux/fs.h), which older headers lack.
- */
+/* The request PAGEMAP_SCAN of /proc/PID/pagemap (Linux 6.7, linux/fs.h); older headers lack it. */
 
 #include <stdint.h>
 #include <sys/ioctl.h>
@@ -22,8 +21,7 @@ struct pagemap_scan {
 #define PAGEMAP_PRESENT (1u << 3)
 #define PAGEMAP_SWAPPED (1u << 4)
 #define PAGEMAP_ZERO	(1u << 5)
-/* a page that MADV_GUARD_INSTALL made unreadable; the request fails if the kernel cannot list these
- */
+/* a page that MADV_GUARD_INSTALL made unreadable; some kernels refuse a request with this flag */
 #define PAGEMAP_GUARD (1u << 8)
 
 #endif

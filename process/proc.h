@@ -46,7 +46,7 @@ int32_t *proc_numbers(const char *path, size_t *count);
  */
 int32_t *proc_threads(int32_t pid, size_t *count);
 
-/* Returns the stat file from its third field on, which is the state. NULL: it cannot be read. */
+/* Returns the stat file's text from its third field (the state) on. NULL: it cannot be read. */
 const char *proc_stat(int32_t pid, int32_t thread, char text[PROC_STAT_SIZE]);
 
 /*

@@ -67,8 +67,9 @@ static bool has_name(const char *names, size_t size, const char *name)
 }
 
 /*
- * If gcc compiles a sanitizer into the program (-static-libasan), the program has no entry point
- * among its names, but functions that users may define, and those that the sanitizer replaces.
+ * If gcc compiles a sanitizer into the program (-static-libasan), the program's names lack the
+ * entry point. They do have functions that users may define, and functions that the sanitizer
+ * replaces.
  */
 const char *program_sanitizer(int fd, const Elf64_Ehdr *header)
 {

@@ -2,7 +2,7 @@
 #ifndef PROCESS_PROGRAM_H
 #define PROCESS_PROGRAM_H
 
-/* Facts from the file of a program. The file may be hostile. */
+/* Reads facts about a program from its ELF file, which may be hostile. */
 
 #include <elf.h>
 #include <stdbool.h>
@@ -20,7 +20,7 @@ unsigned program_headers(int fd, const Elf64_Ehdr *header, Elf64_Phdr *headers);
  */
 const char *program_sanitizer(int fd, const Elf64_Ehdr *header);
 
-/* Whether a text, such as a value of LD_PRELOAD, names the library of such a sanitizer. */
+/* Whether a text, such as a value of LD_PRELOAD, names the library of one of these sanitizers. */
 bool program_names_sanitizer(const char *text);
 
 #endif

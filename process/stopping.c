@@ -62,9 +62,9 @@ static const struct call *find_call(int64_t number)
 
 /*
  * Returns for how long a thread has slept, in ns, or 0 if that is unknown. The clocks of processors
- * differ, since each lacks the time that interrupts and other virtual machines took. So the calling
- * thread moves to the processor of the sleeping thread and reads the same clock. This clock also
- * lacks such time during the sleep, so the result may be too short, but never too long.
+ * differ, because each clock omits the time that interrupts and other virtual machines took. So the
+ * calling thread moves to the sleeping thread's processor and reads the same clock. During the
+ * sleep, this clock omits such time, too, so the result may be too short, but never too long.
  */
 static uint64_t asleep_ns(pid_t pid, pid_t tid)
 {
@@ -110,8 +110,8 @@ static enum stopping_effect judge_ms(struct stopping *stopping, int64_t ms,
 	if (!stopping->asleep_ns)
 		return other;
 	/*
-	 * libc's wrapper returns after the system call and does not use the registers of the
-	 * arguments again, so the register with the limit may be changed.
+	 * If the call is in libc's wrapper: the wrapper does not use the registers of the arguments
+	 * after the call, so the tracer may change the register with the limit.
 	 */
 	code = maps_read(&maps, stopping->pid) ? NULL : maps_at(&maps, stopping->call.pc);
 	if (code && mapping_is_libc(code, false))
@@ -123,7 +123,8 @@ static enum stopping_effect judge_ms(struct stopping *stopping, int64_t ms,
 /* ---- descriptors ---- */
 
 /*
- * Queries a copy of the socket: whether it has a time limit, and whether a transfer may be partial.
+ * Returns the effect on a call for a socket. Queries a copy of the socket's descriptor for a time
+ * limit, and for whether a transfer may be partial.
  */
 static enum stopping_effect judge_socket(pid_t pid, int fd, bool sends, bool waits_for_all)
 {
@@ -183,9 +184,9 @@ static enum stopping_effect judge_file(const struct stopping *stopping, bool sen
 /* ---- calls ---- */
 
 /*
- * Returns the effect on a call that the kernel continues by restart_syscall(2). If the limit and
- * the remaining time are the same memory, the kernel writes the remaining time where the repeated
- * call reads its limit.
+ * Returns the effect on a call that the kernel continues by restart_syscall(2). If the program
+ * passed one buffer for the limit and for the remaining time, the kernel writes the remaining time
+ * where the repeated call reads its limit.
  */
 static enum stopping_effect judge_block(struct stopping *stopping)
 {

@@ -7,8 +7,8 @@
  * the stop. A stop interrupts the system call in which a thread sleeps. The kernel repeats most
  * calls. Some calls end with EINTR; some continue by restart_syscall(2), for which a seccomp filter
  * may kill the program; some would sleep too long. Therefore a tracer examines a thread before the
- * stop, does not stop it if there is an objection, and corrects the thread's registers before the
- * thread continues.
+ * stop, and does not stop it if stopping_objection() returns a reason. It corrects the thread's
+ * registers before the thread continues.
  */
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 #include "process/proc.h"
 #include "process/registers.h"
 
-/* The effect of a stop on a system call with its time limit. */
+/* The effect of a stop on the thread's system call and on the call's time limit. */
 enum stopping_effect {
 	/* no effect: the thread is in no call, or in a call that the kernel repeats */
 	STOPPING_NONE,
@@ -29,8 +29,8 @@ enum stopping_effect {
 	/* the call can be repeated with the remaining time, which is in a register */
 	STOPPING_REMAINING,
 	/*
-	 * only the kernel knows when the sleep ends; the kernel continues the sleep if it is
-	 * allowed to
+	 * only the kernel knows when the sleep ends; it continues the sleep by restart_syscall(2),
+	 * unless a seccomp filter forbids that
 	 */
 	STOPPING_KEPT,
 	STOPPING_TIMED, /* the time limit would start again, or the call would end */
@@ -46,7 +46,7 @@ struct stopping {
 	struct proc_call call;
 	enum stopping_effect effect;
 	bool is_filtered;   /* a seccomp filter may forbid restart_syscall(2) */
-	bool is_young;	    /* the call has slept for less than 2 ms, and may be started anew */
+	bool is_young;	    /* the call has slept less than 2 ms; its limit may start again */
 	bool is_fresh;	    /* the interrupted call began after stopping_look() */
 	uint64_t looked_ns; /* time of stopping_look(), in CLOCK_MONOTONIC */
 	/* for how long the thread had slept at looked_ns; 0: unknown or not needed */
@@ -57,7 +57,7 @@ struct stopping {
 	uint64_t stopped_ns; /* when the thread stopped */
 };
 
-/* Examines a thread through /proc, without stopping it. */
+/* Examines a thread through /proc, without stopping it. Fills *stopping. */
 void stopping_look(struct stopping *stopping, pid_t pid, pid_t tid);
 
 /*
@@ -88,8 +88,8 @@ enum stopping_use {
 
 /*
  * Changes the registers that the thread had when it stopped, so that the thread continues as if it
- * had not been stopped. Returns whether they were changed; the caller must then set them in a stop
- * of PTRACE_INTERRUPT.
+ * had not been stopped. Returns whether it changed them; the caller must then set the thread's
+ * registers while PTRACE_INTERRUPT stops the thread.
  */
 bool stopping_settle(const struct stopping *stopping, registers_native *registers,
 		     enum stopping_use use);

@@ -3,8 +3,8 @@
 #define PROCESS_SUBJECT_H
 
 /*
- * The subject: the process whose mappings and memory are read. subject_begin() makes it a running
- * or stopped process, core_open() a core file.
+ * The subject: the process whose mappings and memory are read. It is a running or stopped process
+ * (subject_begin()) or the core file of one (core_open()).
  */
 
 #include <stdbool.h>
@@ -34,8 +34,8 @@ struct subject {
 void subject_begin(struct subject *subject, int32_t pid);
 
 /*
- * Opens /proc/PID/mem. Then subject_read() also reads pages that the process itself must not read.
- * mode: O_RDONLY or O_RDWR. Returns 0 or a negative errno.
+ * Opens /proc/PID/mem, so that subject_read() also reads pages that the process itself may not
+ * read. mode: O_RDONLY or O_RDWR. Returns 0 or a negative errno.
  */
 int subject_open_memory(struct subject *subject, int mode);
 void subject_end(struct subject *subject);

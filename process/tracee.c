@@ -13,8 +13,8 @@
 #include <time.h>
 
 /*
- * Time limit for a thread that may not stop: the parent in a vfork, or a thread that waits for a
- * dead disk.
+ * Time limit for a thread that may be unable to stop: the parent in a vfork, or a thread that waits
+ * for a dead disk.
  */
 #define STUCK_NS 200000000ull
 /* Time limit for other threads. Another tracer may hold a thread, and must release it first. */

@@ -3,9 +3,9 @@
 #define PROCESS_TRACEE_H
 
 /*
- * A thread that is stopped by ptrace and read, and then continues as if it had not been stopped:
- * the thread gets all signals, and its system calls do not return early (process/stopping.h). If
- * the tracer dies, the kernel lets the thread continue (ptrace(2)), and nothing has to be undone.
+ * Stops a thread by ptrace, reads it, and lets it continue as if it had not been stopped: the
+ * thread gets all signals, and its system calls do not return early (process/stopping.h). If the
+ * tracer dies, the kernel lets the thread continue (ptrace(2)), and nothing has to be undone.
  */
 
 #include <stdbool.h>
@@ -36,8 +36,8 @@ int tracee_ask(struct tracee *tracee, const struct stopping *stopping);
 int tracee_await(struct tracee *tracee);
 
 /*
- * Reads the vector registers as words. Returns the number of words; 0 if the registers have no
- * meaning.
+ * Reads the vector registers as 64-bit words. Returns the number of words; 0 if the registers have
+ * no meaning.
  */
 unsigned tracee_vectors(const struct tracee *tracee, uint64_t *words, unsigned max);
 
@@ -45,10 +45,10 @@ unsigned tracee_vectors(const struct tracee *tracee, uint64_t *words, unsigned m
 void tracee_release(struct tracee *tracee);
 
 /*
- * Calls a function that stops and releases threads, in a new thread, for programs that continue to
- * run. A tracer cannot release a thread that did not stop in time (-EBUSY), but the kernel releases
- * it when its tracer, the new thread, ends. Returns 0, or a negative errno if no thread can be
- * created.
+ * Calls `work`, which stops and releases threads, in a new thread, and waits for its end. Programs
+ * that continue to run need this: a tracer cannot release a thread that did not stop in time
+ * (-EBUSY), but the kernel releases it when the tracer (here the new thread) ends. Returns 0, or a
+ * negative errno if no thread can be created.
  */
 int tracee_apart(void *(*work)(void *), void *argument);
 

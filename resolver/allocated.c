@@ -14,29 +14,27 @@
 #include "resolver/demangle.h"
 
 #define NESTING_MAX 64u	    /* limit of nested blocks and inlined calls */
-#define STEPS_MAX   200000u /* limit of DIEs of a function; in larger ones, classes are unknown */
-#define CODE_MAX    256u    /* bytes of code after operator new in which a call is searched */
-#define LINKS_MAX   8u	    /* limit of DIEs that refer to one another: pointers, declarations */
-/* with clang, operator new has the position of `new`, and the constructor that of the type */
+#define STEPS_MAX   200000u /* limit of DIEs in a function; beyond it, classes are unknown */
+#define CODE_MAX    256u    /* bytes of code after the call of operator new to search for calls */
+#define LINKS_MAX   8u	    /* limit of references to follow: pointers, declarations */
+/* with clang, operator new has the column of `new`, and the constructor that of the type */
 #define NEW_LENGTH 4
 
 /* A constructor that is called. */
 struct constructor {
 	const char *linkage, *name;
-	uint64_t size; /* of its class, in bytes; 0: the unit only declares the class */
+	uint64_t size; /* size of its class in bytes; 0: the unit only declares the class */
 };
 
 struct allocated_search {
 	struct debuginfo *debuginfo;
-	struct debug_scope scope; /* of the call of operator new */
-	uint64_t after;		  /* return address of the call */
+	struct debug_scope scope; /* where operator new is called */
+	uint64_t after;		  /* return address of operator new */
 	uint64_t budget;
-	/*
-	 * the call: whether it was found, whether it is of operator new[], and the size; 0: unknown
-	 */
+	/* the call of operator new: was it found, is it operator new[], its size (0: unknown) */
 	bool is_new, is_array;
 	uint64_t size;
-	struct constructor found; /* linkage NULL: none */
+	struct constructor found; /* its linkage is NULL until one is found */
 	bool is_ambiguous;	  /* several classes were found */
 };
 
@@ -76,9 +74,7 @@ static bool find_class(const Dwarf_Die *parameter, Dwarf_Die *class)
 	return false;
 }
 
-/*
- * Finds the class of a member function, by the hidden parameter of the function or its declaration.
- */
+/* Finds the class of a member function by the parameter `this`, in it or in its declaration. */
 static bool find_class_of(Dwarf_Die function, Dwarf_Die *class)
 {
 	Dwarf_Die parameter;
@@ -96,7 +92,7 @@ static bool find_class_of(Dwarf_Die function, Dwarf_Die *class)
 	return false;
 }
 
-/* Whether the function is a constructor. */
+/* Reads the function's name and class. Returns false if the function is not a constructor. */
 static bool read_constructor(Dwarf_Die *function, struct constructor *constructor)
 {
 	const char *name = text_of(function, DW_AT_name), *class_name;
@@ -111,14 +107,14 @@ static bool read_constructor(Dwarf_Die *function, struct constructor *constructo
 	class_name = dwarf_diename(&class);
 	size = dwarf_bytesize(&class);
 	constructor->size = size > 0 ? (uint64_t)size : 0;
-	/* a class template has arguments after its name, its constructor has none */
+	/* the name of a class template has arguments, the name of its constructor has none */
 	return class_name && !strncmp(class_name, name, length) &&
 	       (!class_name[length] || class_name[length] == '<');
 }
 
 /*
- * Whether the parameter `this` of an inlined constructor is the result of the call: it is in the
- * register of results when the call returns.
+ * Whether the parameter `this` of an inlined constructor is the result of operator new: it is in
+ * the register for results when operator new returns.
  */
 static bool takes_result(const struct allocated_search *search, Dwarf_Die *inlined)
 {
@@ -136,7 +132,10 @@ static bool takes_result(const struct allocated_search *search, Dwarf_Die *inlin
 		dwarf_haspc(inlined, search->after) == 1);
 }
 
-/* line, column: of the call of the constructor. inlined: NULL if the call is not inlined. */
+/*
+ * Stores the constructor if its call, at this line and column, belongs to the new-expression.
+ * inlined: the DIE of that call, or NULL if the call is not inlined.
+ */
 static void take_constructor(struct allocated_search *search, Dwarf_Die *function, int64_t line,
 			     int64_t column, Dwarf_Die *inlined)
 {
@@ -148,7 +147,7 @@ static void take_constructor(struct allocated_search *search, Dwarf_Die *functio
 	     !(inlined && takes_result(search, inlined))) ||
 	    !read_constructor(function, &constructor))
 		return;
-	/* the unwinding of an exception may call the same constructor once more in the code */
+	/* code that unwinds an exception may contain a second call of the same constructor */
 	search->is_ambiguous |=
 		search->found.linkage && (search->found.size != constructor.size ||
 					  strcmp(search->found.name, constructor.name) != 0);
@@ -157,7 +156,7 @@ static void take_constructor(struct allocated_search *search, Dwarf_Die *functio
 
 /* ---- calls ---- */
 
-/* Reads the value of an expression that is a constant. */
+/* Reads an attribute that is a constant expression. Returns false for other expressions. */
 static bool read_constant(Dwarf_Die *die, unsigned attribute, uint64_t *value)
 {
 	Dwarf_Attribute found;
@@ -176,7 +175,7 @@ static bool read_constant(Dwarf_Die *die, unsigned attribute, uint64_t *value)
 	return true;
 }
 
-/* Whether an address is on the same line of the same inlined call, and sets its position. */
+/* Whether an address is on the line and in the inlined call of operator new. Sets *scope. */
 static bool is_in_scope(const struct allocated_search *search, uint64_t address,
 			struct debug_scope *scope)
 {
@@ -184,13 +183,13 @@ static bool is_in_scope(const struct allocated_search *search, uint64_t address,
 	Dwarf_Line *line = dwarf_getsrc_die(&unit, address);
 	int number;
 
-	/* look up the scope last, which takes long in a large function */
+	/* look up the scope last, because that takes long in a large function */
 	return line && dwarf_lineno(line, &number) == 0 && number == search->scope.line &&
 	       debuginfo_scope(search->debuginfo, address, scope) &&
 	       dwarf_dieoffset(&scope->innermost) == dwarf_dieoffset(&other);
 }
 
-/* Takes a call that is not inlined. The names of version 4 of DWARF are extensions of GNU. */
+/* Handles a call that is not inlined. In DWARF 4, the tags of calls are extensions of GNU. */
 static void take_call(struct allocated_search *search, Dwarf_Die *call)
 {
 	unsigned machine = search->scope.machine;
@@ -229,8 +228,9 @@ static void take_call(struct allocated_search *search, Dwarf_Die *call)
 }
 
 /*
- * Without optimisation, compilers do not describe calls. Searches the code for calls on x86-64:
- * 0xe8 and the distance. Other bytes may look like such a call, but not like one of a constructor.
+ * Searches the code for calls, because without optimisation, compilers do not describe them. On
+ * x86-64, a call is 0xe8 and a distance. Other bytes may look like a call, but not like one of a
+ * constructor.
  */
 static void take_code(struct allocated_search *search)
 {
@@ -267,7 +267,7 @@ static int64_t number_of(Dwarf_Die *die, unsigned attribute)
 		       : -1;
 }
 
-/* Walks a function. is_inside: the scope of the call of operator new is the innermost one. */
+/* Walks the DIEs in `parent`. is_inside: `parent` and operator new are in the same inlined call. */
 static void walk(struct allocated_search *search, Dwarf_Die *parent, bool is_inside,
 		 unsigned nesting)
 {
@@ -306,7 +306,7 @@ static void walk(struct allocated_search *search, Dwarf_Die *parent, bool is_ins
 
 /*
  * A class is often defined only in the unit that has its virtual functions. The index has the sizes
- * of all classes in namespaces, by a hash of the complete name.
+ * of all classes that are not inside other classes, by a hash of the complete name.
  */
 struct class_size {
 	uint64_t hash, size; /* size 0: several classes have the name */
@@ -318,7 +318,7 @@ struct class_index {
 
 ORDER_FUNCTION(by_hash, struct class_size, ORDER(a->hash, b->hash) ?: ORDER(a->size, b->size))
 
-/* Adds the classes of a unit or a namespace. name: buffer with the namespaces' names. */
+/* Adds the classes of a unit or namespace. name: the enclosing namespaces, `length` bytes. */
 static void add_classes(struct class_index *index, Dwarf_Die *parent, char name[ALLOCATED_MAX],
 			size_t length, uint64_t *budget, unsigned nesting)
 {
@@ -394,8 +394,8 @@ bool allocated_type(struct debuginfo *debuginfo, uint64_t address, char type[ALL
 	     dwarf_dieoffset(&search.scope.function) == dwarf_dieoffset(&search.scope.innermost),
 	     0);
 	/*
-	 * clang does not describe calls of functions without a declaration, such as operator new:
-	 * reads the size from the code, on x86-64 mov $SIZE,%edi (0xbf) before the call (5 bytes)
+	 * clang does not describe calls of functions without a declaration, such as operator new.
+	 * On x86-64, read the size from the code before the call (5 bytes): mov $SIZE,%edi (0xbf).
 	 */
 	if (!search.size && search.scope.machine == EM_X86_64 &&
 	    debuginfo_code(debuginfo, search.after - sizeof(code), code, sizeof(code)) &&
@@ -405,7 +405,7 @@ bool allocated_type(struct debuginfo *debuginfo, uint64_t address, char type[ALL
 		take_code(&search);
 	if (!search.budget || !search.found.linkage || search.is_ambiguous)
 		return false;
-	/* the name of a constructor is that of the class, "::" and the name in the source */
+	/* the name of a constructor is its class, "::" and its name in the source */
 	name = demangle(search.found.linkage, DEMANGLE_SHORT, &ignored);
 	length = name ? strlen(name) : 0;
 	own = strlen(search.found.name) + 2;
@@ -424,10 +424,10 @@ bool allocated_type(struct debuginfo *debuginfo, uint64_t address, char type[ALL
 					    ? index->items.items[i].size
 					    : 0;
 	}
-	/* the call passes the size of an object of the class, or of an array of them */
+	/* the size in the call must be that of the class, or of an array of its objects */
 	if (!search.is_array || !search.found.size)
 		return search.found.size && search.size == search.found.size;
-	/* the number of elements may precede them */
+	/* the number of elements (8 bytes) may precede the elements */
 	return !search.size || search.size % search.found.size == 0 ||
 	       (search.size - 8) % search.found.size == 0;
 }

@@ -89,7 +89,7 @@ void ranges_free(struct ranges *ranges)
 
 struct function {
 	Dwarf_Die die;
-	/* linker name or source name, and arguments of its types; valid if is_named is set */
+	/* linker or source name, and type arguments (Rust); valid if is_named is set */
 	const char *name, *generics;
 	uint64_t entry;
 	bool is_named, is_linkage;
@@ -101,10 +101,7 @@ struct unit {
 	/* the DIE that contains the functions: `die`, or the unit's DIE in its .dwo file */
 	Dwarf_Die tree;
 	bool is_scanned, is_deep, is_mangling, is_rust;
-	/*
-	 * size in bytes. It limits the walk of a hostile tree, because a unit has fewer DIEs than
-	 * bytes
-	 */
+	/* size in bytes, the limit for walks of a hostile tree: a unit has fewer DIEs than bytes */
 	uint64_t size;
 	struct ranges ranges; /* items are indices in `functions` */
 	ARRAY_OF(struct function) functions;
@@ -289,7 +286,7 @@ static struct dwp_skeleton skeleton_of(Dwarf_Die *die)
 }
 
 /*
- * The next sibling may be any DIE if a hostile file has a wrong DW_AT_sibling. The budget,
+ * If a hostile file has a wrong DW_AT_sibling, the next sibling may be any DIE. The budget,
  * initially the size of the unit, ends the walk of a cyclic tree.
  */
 bool debuginfo_next(uint64_t *budget, Dwarf_Die *die)
@@ -438,7 +435,7 @@ static void scan_functions(struct unit *unit)
 
 /*
  * Reads the functions of a unit. is_deep: also reads functions inside functions, where gcc puts
- * lambdas. A deep scan visits every DIE, so it is made only if an address was not found without it.
+ * lambdas. A deep scan visits every DIE, so it is made only if the normal scan misses an address.
  */
 static void scan_unit(struct debuginfo *debuginfo, struct unit *unit, bool is_deep)
 {
@@ -536,8 +533,8 @@ static void search_scope(struct chain_search *search, Dwarf_Die *scope, unsigned
 }
 
 /*
- * Returns a string attribute of the DIE or its origin. An empty string occurs in damaged files and
- * is treated as a missing attribute.
+ * Returns a string attribute of the DIE or of its abstract origin. Damaged files may have an empty
+ * string, which counts as a missing attribute.
  */
 static const char *integrated_string(Dwarf_Die *die, unsigned attribute)
 {
@@ -562,7 +559,7 @@ static const char *name_of(const struct unit *unit, Dwarf_Die *die, bool *is_lin
 	return name ? name : source;
 }
 
-/* Sets the file and line of the inlined call. */
+/* Sets the frame's file and line to the place of the inlined call. */
 static void find_call(struct unit *unit, Dwarf_Die *inlined, struct debug_frame *frame)
 {
 	Dwarf_Attribute attribute;
@@ -582,7 +579,7 @@ static void find_call(struct unit *unit, Dwarf_Die *inlined, struct debug_frame 
 		frame->file = dwarf_filesrc(files, value, NULL, NULL);
 }
 
-/* The code at an address. */
+/* What the debug information says about one address. */
 struct position {
 	struct unit *unit;
 	struct function *function;  /* NULL: unknown */

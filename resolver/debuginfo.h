@@ -44,7 +44,7 @@ void ranges_sort(struct ranges *ranges);
 
 /*
  * Of all ranges that contain the address, returns the one that begins last; if several begin there,
- * the smallest. NULL: no range contains it.
+ * the smallest of them. NULL: no range contains the address.
  */
 const struct range *ranges_find(const struct ranges *ranges, uint64_t address);
 
@@ -65,19 +65,19 @@ struct debug_frame {
 	const char *name;
 	bool is_linkage;
 	/*
-	 * the arguments of the types of a generic function of Rust, "<u8, Global>", which linker
-	 * names of the older mangling lack; NULL: none
+	 * the type arguments of a generic function of Rust, "<u8, Global>", if the linker name
+	 * lacks them, as in Rust's older mangling; else NULL
 	 */
 	const char *generics;
-	/* whether the language mangles names, so that the name in the source is incomplete */
+	/* whether the language mangles names; then the name in the source is incomplete */
 	bool is_mangling;
 	const char *file; /* path of the source file; may be NULL */
 	unsigned line;
 };
 
 /*
- * file: the file with .debug_info; code: the file whose segments contain the code; opener: opens
- * .dwo and .dwp files. All three must outlive the debuginfo. Returns 0 or -ENOEXEC.
+ * Opens the debug information in `file`. code: the file whose segments contain the code; opener:
+ * opens .dwo and .dwp files. All three must outlive the debuginfo. Returns 0 or -ENOEXEC.
  */
 int debuginfo_create(struct debuginfo **debuginfo, const struct elffile *file,
 		     const struct elffile *code, const struct file_opener *opener,
@@ -93,15 +93,15 @@ bool debuginfo_needs_alternate(struct debuginfo *debuginfo, const char **name,
 			       const uint8_t **build_id, size_t *size);
 
 /*
- * Adds the file of debuginfo_needs_alternate(), which must outlive the debuginfo. Call it before
- * the first debuginfo_find().
+ * Adds the file that debuginfo_needs_alternate() named; it must outlive the debuginfo. Call this
+ * before the first debuginfo_find().
  */
 int debuginfo_set_alternate(struct debuginfo *debuginfo, const struct elffile *file);
 
 /*
  * Looks up an address. Fills at most `max` frames, innermost inlined call first. Returns the number
  * of frames, or 0 if no unit covers the address. A frame may have a line but no function. *entry:
- * start of the function that is not inlined; 0: unknown.
+ * start of the last frame's function, which is not inlined; 0: unknown.
  */
 unsigned debuginfo_find(struct debuginfo *debuginfo, uint64_t address, struct debug_frame *frames,
 			unsigned max, uint64_t *entry);
@@ -113,57 +113,57 @@ struct debug_scope {
 	int line, column;
 	unsigned machine; /* EM_X86_64 ... */
 	bool is_gnu;	  /* gcc made the unit */
-	uint64_t size;	  /* size of the unit in bytes, which limits a walk of a hostile tree */
+	uint64_t size;	  /* size of the unit in bytes, the limit for walks of a hostile tree */
 };
 
-/* Returns false if no function, line or column is known at the address. */
+/* Finds the scope of an address. Returns false if its function, line or column is unknown. */
 bool debuginfo_scope(struct debuginfo *debuginfo, uint64_t address, struct debug_scope *scope);
 
-/* Sets the DIE of the index-th unit. Returns false after the last one. */
+/* Sets *die to the index-th unit's first DIE; *size: its bytes. False: there are no more units. */
 bool debuginfo_unit(struct debuginfo *debuginfo, size_t index, Dwarf_Die *die, uint64_t *size);
 
-/* Returns the sizes of the classes of all units. */
+/* Returns the index of the sizes of all units' classes, which the first call builds. */
 struct class_index;
 const struct class_index *debuginfo_classes(struct debuginfo *debuginfo);
 
-/* Finds the function that begins at an address. */
+/* Finds the function that begins at the address `entry`. Returns false if there is none. */
 bool debuginfo_function(struct debuginfo *debuginfo, uint64_t entry, Dwarf_Die *function);
 
-/* Copies code from the file. Returns false if the file does not have it. */
+/* Copies `size` bytes of code. Returns false if the file does not contain the address. */
 bool debuginfo_code(const struct debuginfo *debuginfo, uint64_t address, void *bytes, size_t size);
 
-/* Like dwarf_siblingof(): moves to the next sibling. *budget: number of further steps. */
+/* Moves *die to its next sibling and decrements *budget. False: no sibling, or no budget left. */
 bool debuginfo_next(uint64_t *budget, Dwarf_Die *die);
 
 /* ---- classes of allocated objects ---- */
 
 /*
- * Finds the class of the object that a call of operator new allocates, from debug information. The
- * constructor that the same new-expression calls names the class. Its call is on the same line of
- * the same function and inlined calls; and it has the same position there, or its `this` is the
- * result of the call. The class must have the size that the call passes.
+ * Finds, in debug information, the class of the object that a call of operator new allocates. It is
+ * the class of the constructor that the same new-expression calls: the constructor's call is on the
+ * same line of the same function and inlined call. It also has the same position there, or its
+ * `this` is the result of operator new. The class must have the size that operator new gets.
  */
 
 #define ALLOCATED_MAX 1024u
 
 /*
- * Writes the class of the object that the call at an address allocates; returns false if it is
- * unknown. address: an address inside the call.
+ * Sets `type` to the class of the object that a call of operator new allocates; returns false if
+ * the class is unknown. address: an address inside the call.
  */
 bool allocated_type(struct debuginfo *debuginfo, uint64_t address, char type[ALLOCATED_MAX]);
 
-/* The sizes of the classes of all units. debuginfo_classes() makes the index, once. */
+/* Builds the index for debuginfo_classes(), which calls this once. */
 struct class_index *allocated_index(struct debuginfo *debuginfo);
 void allocated_index_free(struct class_index *index);
 
 /* ---- split units ---- */
 
 /*
- * Reads split units. Most of their DWARF is in a .dwo file, or in a .dwp package of all .dwo files
- * of a program, where .debug_cu_index locates a unit by its id (version 2 by GNU, version 5 in
- * DWARF 5). In both cases the unit is copied to a .dwo file in memory, which libdw opens like a
- * file on disk: libdw before 0.191 cannot read packages, and this process must not open other
- * files. Every byte of the input may be hostile.
+ * Reads split units (-gsplit-dwarf). Most of their DWARF is in a .dwo file, or in a .dwp package of
+ * all .dwo files of a program. The package's .debug_cu_index locates a unit by its id (version 2 is
+ * GNU's, version 5 that of DWARF 5). This code copies the unit to a .dwo file in memory, which
+ * libdw opens like a file on disk: libdw before 0.191 cannot read packages, and this process must
+ * not open other files. Every byte of the input may be hostile.
  */
 
 struct dwp;
@@ -179,9 +179,9 @@ struct dwp_skeleton {
 };
 
 /*
- * package: the .dwp file, or NULL; program: the file with the skeletons, which libdw has opened
- * before. Both must outlive the result. A package that cannot be used is ignored. Returns NULL on
- * failure.
+ * Creates a reader. package: the .dwp file, or NULL (a damaged package is ignored); program: the
+ * file with the skeletons, which libdw has already opened. Both must outlive the result. Returns
+ * NULL on failure.
  */
 struct dwp *dwp_create(const struct elffile *package, const struct elffile *program,
 		       const struct dwp_skeleton *skeletons, size_t count);
@@ -189,13 +189,13 @@ struct dwp *dwp_create(const struct elffile *package, const struct elffile *prog
 void dwp_destroy(struct dwp *dwp);
 
 /*
- * Finds the unit of the index-th skeleton in the package. *unit: the unit's first DIE; *size: the
+ * Finds, in the package, the unit of the index-th skeleton. *unit: the unit's first DIE; *size: the
  * unit's size in bytes. Returns false if the package does not have the unit.
  */
 bool dwp_find(struct dwp *dwp, size_t index, Dwarf_Die *unit, uint64_t *size);
 
 /*
- * Like dwp_find(), but for the unit in a .dwo file. Closes `file`, the descriptor of that file.
+ * Like dwp_find(), but finds the unit in a .dwo file, and closes `file`, that file's descriptor.
  * Call it at most once for each skeleton.
  */
 bool dwp_take(struct dwp *dwp, size_t index, int file, Dwarf_Die *unit, uint64_t *size);

@@ -15,16 +15,16 @@
 #include <unistd.h>
 
 /*
- * Limits in bytes of one unit and of all units. Without them, a hostile index could refer to the
- * same bytes any number of times.
+ * Limits in bytes of one unit and of all units together. Without these limits, a hostile index
+ * could refer to the same bytes any number of times.
  */
 #define UNIT_SIZE_MAX  (64u << 20)
 #define UNITS_SIZE_MAX (UINT64_C(1) << 30)
 
-/* Size of the largest skeleton that put_skeleton() writes: 36 bytes and two names. */
+/* Maximum size in bytes of a skeleton from put_skeleton(): 36 bytes and two names. */
 #define SKELETON_SIZE_MAX 96
 
-/* The sections of a .dwo file, each with the index column that has its position in the package. */
+/* The sections of a .dwo file, each with the column of .debug_cu_index that has its position. */
 static const struct {
 	const char *name;
 	uint32_t column; /* 0: there is no column, because all units share the section */
@@ -48,7 +48,7 @@ struct piece {
 	uint64_t size;
 };
 
-/* The parsed index. Its tables are adjacent in memory. */
+/* The parsed .debug_cu_index. Its tables are adjacent in memory. */
 struct index {
 	uint32_t version, columns, units, slots;
 	const uint8_t *ids, *rows, *names, *offsets, *sizes;
@@ -60,7 +60,7 @@ struct dwp {
 	struct index index;
 	struct piece sections[PARTS];
 	uint64_t *ids; /* the ids of the skeletons */
-	/* offset, for each skeleton, of its first DIE in the file that write_skeletons() made */
+	/* for each skeleton, the offset of its first DIE in the file that write_skeletons() made */
 	Dwarf_Off *places;
 	int fd; /* descriptor of the file that write_skeletons() made */
 	/* libdw opens the .dwo file as /proc/self/fd/N, where N is this descriptor */
@@ -97,9 +97,7 @@ static bool read_index(struct dwp *dwp, const Elf_Data *data)
 
 	if (!at || data->d_size < 16)
 		return false;
-	/*
-	 * the version has four bytes; in DWARF 5, it has two bytes, and two bytes of padding follow
-	 */
+	/* GNU's version (2) has four bytes; DWARF 5's has two, and two bytes of padding follow */
 	index->version = (uint32_t)read_number(dwp, at, 4);
 	if (index->version != 2)
 		index->version = (uint32_t)read_number(dwp, at, 2);
@@ -140,8 +138,8 @@ static uint32_t find_row(const struct dwp *dwp, uint64_t id)
 }
 
 /*
- * Returns the part of a section that belongs to the row's unit; empty if the row has no such part,
- * or if the part exceeds the section.
+ * Returns the part of a section that belongs to the unit in the row; empty if the unit has none, or
+ * if the part exceeds the section.
  */
 static struct piece part_of_unit(const struct dwp *dwp, uint32_t row, unsigned part)
 {
@@ -175,9 +173,7 @@ static void free_strings(struct strings *strings)
 	free(strings->text);
 }
 
-/*
- * Copies the strings that the unit uses: the strings of the whole package may be many times larger.
- */
+/* Copies only the strings that the unit uses, because the package may have many times more. */
 static void copy_strings(const struct dwp *dwp, const struct piece *offsets,
 			 struct strings *strings)
 {
@@ -294,8 +290,8 @@ static int write_file(const struct dwp *dwp, const struct section *sections, uns
 /* ---- skeletons ---- */
 
 /*
- * The abbreviations of skeletons in DWARF 5 and in GNU's older form. In both, the last attributes
- * are the names of the file and its directory.
+ * The abbreviations of skeletons in DWARF 5 and in GNU's older form. The last two attributes of
+ * each are the name and the directory of the .dwo file.
  */
 static const uint8_t abbreviations[] = {
 	/* clang-format off */
@@ -313,7 +309,7 @@ static const uint8_t abbreviations[] = {
 
 /*
  * Writes a skeleton that names the descriptor dwp->shown as its .dwo file. Sets *die to the address
- * of its DIE. Returns the address after the skeleton.
+ * of the skeleton's DIE. Returns the address after the skeleton.
  */
 static uint8_t *put_skeleton(const struct dwp *dwp, uint8_t *start,
 			     const struct dwp_skeleton *skeleton, uint8_t **die)
@@ -423,7 +419,7 @@ void dwp_destroy(struct dwp *dwp)
 
 /* ---- units ---- */
 
-/* Moves the .dwo file to the descriptor that the skeleton names, and has libdw read the file. */
+/* Duplicates the .dwo file to the descriptor that the skeletons name; libdw then reads it. */
 static bool show_file(struct dwp *dwp, size_t index, int file, uint64_t size, Dwarf_Die *unit)
 {
 	Dwarf_Die skeleton;

@@ -100,7 +100,7 @@ Elf_Data *elffile_section(const struct elffile *file, const char *name)
 	return section ? elf_rawdata(section, NULL) : NULL;
 }
 
-/* Computes the CRC-32 of the whole file, as .gnu_debuglink has it. Returns 0 or -EIO. */
+/* Computes the CRC-32 of the whole file, the checksum in .gnu_debuglink. Returns 0 or -EIO. */
 static int sum_up(const struct elffile *file, uint32_t *crc)
 {
 	static uint32_t table[256];
@@ -131,8 +131,8 @@ static int sum_up(const struct elffile *file, uint32_t *crc)
 }
 
 /*
- * Whether this is the requested file. Compares the build-id, or the checksum if the file or the
- * request has no build-id.
+ * Whether `file` is the file that `want` requests. Compares the build-id, or the checksum
+ * `expected` if the file or the request has no build-id.
  */
 static bool is_wanted(const struct elffile *file, const struct file_want *want,
 		      const uint32_t *expected)

@@ -3,8 +3,8 @@
 #define ELFFILE_H
 
 /*
- * One ELF file, which may be hostile: only a process that may crash opens it (resolver/worker.h).
- * If memory runs out, the process ends.
+ * Reads one ELF file. The file may be hostile, so only a child process that may crash opens it
+ * (resolver/worker.h). If memory runs out, the process ends.
  */
 
 #include <gelf.h>
@@ -31,16 +31,13 @@ struct elffile {
  */
 int elffile_open(struct elffile **file, int fd, struct error *err);
 
-/*
- * Makes a request for the file with this build-id. Ignores a build-id of a size that no linker
- * makes.
- */
+/* Returns a request for the file with this build-id. Leaves out a build-id that is too large. */
 struct file_want elffile_want(enum file_kind kind, const uint8_t *build_id, size_t size);
 
 /*
- * Tries the possible places of a file, in order, until the file is found. crc: checksum from
- * .gnu_debuglink, or NULL. Returns NULL if no place has the file. *is_harmful (if not NULL): set to
- * true if a place has a file that must not be opened.
+ * Tries the places where a file may be, in order, until the file is found. crc: checksum from
+ * .gnu_debuglink, or NULL. Returns NULL if no place has the file. If is_harmful is not NULL, sets
+ * *is_harmful to true if a place has a file that must not be opened.
  */
 struct elffile *elffile_find(const struct file_opener *opener, struct file_want *want,
 			     const uint32_t *crc, bool *is_harmful);
@@ -53,10 +50,10 @@ void elffile_close(struct elffile *file);
 /* Whether the file has exactly this build-id. */
 bool elffile_has_build_id(const struct elffile *file, const uint8_t *build_id, size_t size);
 
-/* Whether the file has a section of this name with contents. */
+/* Whether the file has a section of this name that has contents (is not SHT_NOBITS). */
 bool elffile_has_section(const struct elffile *file, const char *name);
 
-/* Returns the contents of the section of this name, which the file owns, or NULL. */
+/* Returns the contents of the section of this name, or NULL. `file` owns the contents. */
 Elf_Data *elffile_section(const struct elffile *file, const char *name);
 
 #endif

@@ -41,8 +41,8 @@ static int look_in_root(const char *root, const char *path)
 		return -1;
 	fd = (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
 	/*
-	 * Without openat2() (before Linux 5.6, or in a container that filters it), absolute
-	 * symbolic links lead outside of root.
+	 * Without openat2() (before Linux 5.6, or in a container that filters it), open `path`
+	 * below root like any path; then an absolute symbolic link leads outside of root.
 	 */
 	if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
 		return fd;
@@ -75,8 +75,8 @@ static int open_regular(const char *root, const char *path, struct error *err)
 int files_open_module(const struct resolve_options *options, const char *path, struct error *err)
 {
 	/*
-	 * all processes have the vdso of the running kernel; the build-id proves that the traced
-	 * program ran on this kernel
+	 * copy this process's own vdso, which is the same in all processes of a kernel; an equal
+	 * build-id proves that the traced program ran on this kernel
 	 */
 	if (strcmp(path, "[vdso]") == 0) {
 		const ElfW(Ehdr) *header = (const void *)getauxval(AT_SYSINFO_EHDR);
@@ -128,8 +128,8 @@ static char *named_path(const struct file_want *want)
 }
 
 /*
- * Returns the path of the package at place want->number: next to the program (0), next to its debug
- * file (1), or in the directory of debug files (2 to 4).
+ * Returns the path of the .dwp file at place want->number: next to the program (0), next to its
+ * debug file (1), or in the directory of debug files (2 to 4).
  */
 static char *package_path(const char *directory, const char *path, const char *digits,
 			  const struct file_want *want)
@@ -291,8 +291,7 @@ int files_open(const struct resolve_options *options, const char *path,
 	if (!found)
 		return -ERANGE;
 	/*
-	 * the path at this place contains the build-id, but the build-id is unknown or has an
-	 * impossible size
+	 * the path at this place is made of the build-id, but the build-id is unknown or too short
 	 */
 	if (want->kind != FILE_SPLIT && number == (want->kind == FILE_PACKAGE ? 2 : 0) &&
 	    strlen(digits) < 4)

@@ -3,9 +3,9 @@
 #define FILES_H
 
 /*
- * Opens the files of a module at all places where they may be, for the sandboxed process that reads
- * them. The author of the trace controls the paths. So only regular files of at most 4 GiB are
- * accepted, opening a file must not block, and devices, FIFOs and terminals are not opened.
+ * Opens the files of a module, at each place (path) where they may be, for the sandboxed process
+ * that reads them. The paths come from the trace, which may be hostile. So only regular files of at
+ * most 4 GiB are accepted, opening never blocks, and devices, FIFOs and terminals are not opened.
  */
 
 #include <limits.h>
@@ -22,17 +22,17 @@ enum file_kind {
 	FILE_DEBUG,
 	/* the file to which dwz moved common parts; directory: directory of the referring file */
 	FILE_ALTERNATE,
-	FILE_PACKAGE, /* the .dwp file; name: path of the file with the skeletons */
+	FILE_PACKAGE, /* the .dwp file; name: path of the file that refers to it */
 	FILE_SPLIT,   /* a .dwo file; name: its path, relative to directory */
-	/* the module's own or debug file from debuginfod servers, if an option allows it */
+	/* the module's own file or debug file, from debuginfod servers, if an option allows it */
 	FILE_EXECUTABLE_FETCHED,
 	FILE_DEBUG_FETCHED,
 };
 
-/* The requested file. The request comes from the sandboxed process, so it is not trusted. */
+/* A request for a file. The sandboxed process makes it, so it is not trusted. */
 struct file_want {
 	uint32_t kind;
-	uint32_t number; /* number of the place to try, from 0 */
+	uint32_t number; /* which of the possible paths of the file to try, from 0 */
 	uint32_t build_id_size;
 	uint8_t build_id[FILES_BUILD_ID_MAX];
 	char name[PATH_MAX], directory[PATH_MAX];
@@ -45,9 +45,9 @@ struct file_opener {
 };
 
 /*
- * Opens the requested file of the module with this path, at place want->number. Returns a
- * descriptor; -ERANGE: there are fewer places; -ENOEXEC: not a regular file; or another negative
- * errno.
+ * Opens the file that `want` requests of the module at `path`. want->number selects one of the
+ * places (paths) where the file may be. Returns a descriptor; -ERANGE: no place has that number;
+ * -ENOEXEC: not a regular file; or another negative errno.
  */
 int files_open(const struct resolve_options *options, const char *path,
 	       const struct file_want *want);

@@ -43,12 +43,12 @@ struct filter {
 		size_t size, capacity;
 	} in;
 	ARRAY_OF(struct line) lines;
-	uint64_t calls;	   /* number of events whose common backtrace was not read yet */
+	uint64_t calls;	   /* number of events whose common backtrace is still to be read */
 	bool is_backtrace; /* the previous line was a frame */
 	bool is_begun;	   /* the first line was read */
 	bool is_passing;   /* whether the input is inside a line that is too long */
 	bool is_known;	   /* whether a line of sp-rtrace text was read */
-	size_t passed;	   /* number of bytes of a too long line that were read so far */
+	size_t passed;	   /* number of bytes read so far of a line that is too long */
 	uint64_t line;	   /* number of complete lines */
 	char *path;	   /* path of the current mapping */
 };
@@ -460,7 +460,7 @@ static void put_line(struct filter *filter, const struct line *line)
 	bool is_frame = line->kind == LINE_FRAME;
 	unsigned count;
 
-	/* counts the events that share the next backtrace: all calls since the previous one */
+	/* count the events that share the next backtrace: all calls since the previous backtrace */
 	if (line->kind != LINE_PASSES && line->kind != LINE_HEADER &&
 	    !(is_frame && filter->is_backtrace)) {
 		if (!filter->is_backtrace && line->kind != LINE_CALL &&

@@ -26,8 +26,8 @@
 #define STATUS_USAGE   2
 
 /*
- * Defaults of libdebuginfod's time limits, in seconds: for a server that sends no data, and for the
- * download of a file.
+ * Default time limits of libdebuginfod, in seconds: how long a server may send no data, and how
+ * long the download of a file may take.
  */
 #define SERVER_TIMEOUT "10"
 #define SERVER_MAXTIME "600"
@@ -70,8 +70,8 @@ static void complain(const char *format, ...)
 }
 
 /*
- * Sets the environment variable with the servers, which libdebuginfod reads. asked: argument of
- * --debuginfod; known: the value of DEBUGINFOD_URLS before main() removed it.
+ * Sets DEBUGINFOD_URLS, which names the servers of libdebuginfod. asked: argument of --debuginfod;
+ * known: the value of DEBUGINFOD_URLS before main() removed it.
  */
 static int take_servers(const char *asked, const char *known, struct error *err)
 {
@@ -111,8 +111,8 @@ static void say_wall(void *context, const char *line)
 }
 
 /*
- * Opens the file. If `path` is NULL or "-", returns the descriptor `standard`. On failure, prints
- * the error and returns -1.
+ * Opens the file `path`. If `path` is NULL or "-", returns the descriptor `standard`. On failure,
+ * prints the error and returns -1.
  */
 static int open_or(const char *path, int flags, int standard)
 {
@@ -155,7 +155,7 @@ static void put_escaped(struct out *out, const char *before, const char *text)
 	out_name(out, text, strlen(text), ESCAPE_ALL);
 }
 
-/* Prints the line about a module. events: number of events in the whole run. */
+/* Prints a line about a module without names or lines. events: number of events in the run. */
 static void put_module(struct out *out, const struct resolve_state *state, uint64_t events)
 {
 	uint64_t permille = (uint64_t)(events ? (double)state->events * 1000 / (double)events : 0);
@@ -305,8 +305,8 @@ int main(int argc, char **argv)
 	int at, output, status;
 
 	/*
-	 * use the network only with --debuginfod: libraries would always use the servers of this
-	 * variable
+	 * use the network only with --debuginfod: if this variable were set, elfutils would always
+	 * use the servers in it
 	 */
 	unsetenv("DEBUGINFOD_URLS");
 	at = options_read(&table, asked, argc, argv, &err);

@@ -38,9 +38,9 @@ static uint64_t round_down(uint64_t value, uint64_t page)
 }
 
 /*
- * Whether `from` in a trace may be the start of a segment that was loaded with this bias. Writers
- * of traces differ: `from` is the bias itself (holdtrace), the address of the start of the file
- * (older holdtrace), or the address of the code or of its first page (sp-rtrace).
+ * Whether `from` in a trace may be the start of a segment that was loaded with this bias. Programs
+ * that write traces differ: `from` is the bias itself (holdtrace), the address of the start of the
+ * file (older holdtrace), or the address of the code or of its first page (sp-rtrace).
  */
 static bool bias_fits(const struct layout *layout, const struct segment *segment, uint64_t from,
 		      uint64_t bias, uint64_t page)
@@ -148,7 +148,7 @@ int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 	int failure = 0;
 	uint64_t hash;
 
-	/* clears the padding, too, because places are compared and hashed as bytes */
+	/* clear the padding, too, because places are compared and hashed as bytes */
 	memset(&place, 0, sizeof(place));
 	place.entry = entry;
 	place.start = module->from;
@@ -173,7 +173,7 @@ int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 		}
 	}
 	to--;
-	/* removes the parts of earlier mappings that it overlaps; their other parts remain */
+	/* remove the parts of earlier mappings that the new one overlaps; keep the other parts */
 	while (!failure && (old = find_overlap(mappings, from, to)) != NULL) {
 		const struct mapping before = *old;
 

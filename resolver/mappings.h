@@ -21,8 +21,7 @@ struct segment {
 struct layout {
 	uint32_t count;
 	/*
-	 * whether the segments are those of a debug file, whose offsets differ from those of the
-	 * module
+	 * whether the segments are those of a debug file; then the offsets differ from the module's
 	 */
 	uint32_t is_debug;
 	struct segment segments[LAYOUT_SEGMENTS_MAX]; /* only executable segments */
@@ -32,16 +31,16 @@ struct layout {
 bool layout_is_code(const struct layout *layout, uint64_t address);
 
 /*
- * Converts an offset in the file to an address in the file. Returns false if no segment contains
- * the offset, or if the offsets are those of a debug file.
+ * Converts an offset in the file to an address in the file (a virtual address of ELF). Returns
+ * false if no segment contains the offset, or if the segments are those of a debug file.
  */
 bool layout_offset_address(const struct layout *layout, uint64_t offset, uint64_t *address);
 
 /*
- * Finds the load bias (address in memory minus address in the file) of code for which a trace has
- * only this range. Writers of traces begin the range at different points, but all end it at the end
- * of the code or of its last page. So the file shows which rule the writer used. Returns false if
- * no rule fits, which means that another file was mapped.
+ * Finds the load bias (address in memory minus address in the file) of code from its range in a
+ * trace. Programs that write traces have different rules for the start of the range, but all end it
+ * at the end of the code or of its last page. So the file shows which rule was used. Returns false
+ * if no rule fits, which means that another file was mapped.
  */
 bool layout_bias(const struct layout *layout, uint64_t from, uint64_t to, uint64_t *bias);
 
@@ -75,7 +74,7 @@ int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 const struct place *mappings_find(const struct mappings *mappings, uint64_t address);
 
 /*
- * Whether the file can have been mapped as `place` has it. If not, the program used another file.
+ * Whether a file with this layout fits the mapping. If not, the traced program mapped another file.
  */
 bool place_fits(const struct place *place, const struct layout *layout);
 

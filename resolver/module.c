@@ -25,7 +25,7 @@ static bool find_section(const struct elffile *file, const GElf_Sym *symbol, GEl
 }
 
 /*
- * Whether the symbol is in code. gcc's LTO leaves labels in .debug_info (`json.c.0bdbb24f`), whose
+ * Whether the symbol is in code. gcc's LTO puts labels into .debug_info (`json.c.0bdbb24f`), whose
  * values look like addresses of code.
  */
 static bool is_function(const struct elffile *file, const GElf_Sym *symbol)
@@ -51,8 +51,8 @@ static void add_symbol(struct symtab *symtab, const struct elffile *file, const 
 	uint32_t rank;
 
 	/*
-	 * ranks the names of one address: functions before labels, global before weak before local
-	 * names, then the name with the fewest leading underscores, which is the public one
+	 * ranks the symbols of one address: functions before labels, then global before weak before
+	 * local symbols, then the name with the fewest leading underscores, which is the public one
 	 */
 	rank = (GELF_ST_TYPE(symbol->st_info) != STT_NOTYPE) << 8 |
 	       (binding == STB_GLOBAL ? 2u : binding == STB_WEAK) << 4 |
@@ -67,7 +67,7 @@ static void add_symbol(struct symtab *symtab, const struct elffile *file, const 
 }
 
 /*
- * Adds the functions in the symbol tables of `file` that have this type (SHT_SYMTAB or SHT_DYNSYM).
+ * Adds the functions in the symbol tables of type `type` (SHT_SYMTAB or SHT_DYNSYM) in `file`.
  * code: the file whose segments contain the code (the segments of a debug file may be wrong).
  */
 static void symtab_add(struct symtab *symtab, const struct elffile *file, unsigned type,
@@ -104,9 +104,9 @@ static void symtab_add(struct symtab *symtab, const struct elffile *file, unsign
 }
 
 /*
- * Returns the name of the function that contains the address, or of the preceding label without a
- * size (in assembly code), or NULL. The name may end with @ and a version. *entry: start of the
- * function.
+ * Returns the name of the function that contains the address, or NULL. Labels in assembly code have
+ * no size: if no function fits, returns the preceding label. The name may end with @ and a version.
+ * *entry: start of the function.
  */
 static const char *symtab_find(const struct symtab *symtab, uint64_t address, uint64_t *entry)
 {
@@ -146,9 +146,9 @@ static bool has_debug_info(const struct elffile *file)
 }
 
 /*
- * Adds the file to which dwz moved common parts; without it, some names are missing. Returns false
- * if the debug information must not be used: if the file is missing, libdw itself searches for it,
- * and would open any file with that path, even a FIFO.
+ * Opens the file to which dwz moved common parts; without it, some names are missing. Returns false
+ * if the caller must not use the debug information: libdw itself searches for a missing file, and
+ * would open any file with that path, even a FIFO.
  */
 static bool add_alternate(struct module *module, const struct elffile *debug)
 {
@@ -196,7 +196,7 @@ static int take_file(struct module *module, enum resolve_reason *reason, struct 
 	} else if (wanted != EM_NONE && found != wanted &&
 		   !(wanted == EM_X86_64 && found == EM_386) &&
 		   !(wanted == EM_AARCH64 && found == EM_ARM)) {
-		/* 32-bit programs run on 64-bit machines, too */
+		/* a 64-bit machine may have run a 32-bit program */
 		*reason = RESOLVE_WRONG_MACHINE;
 		failure =
 			error_set(err, EMEDIUMTYPE,
@@ -283,7 +283,7 @@ const struct elffile *module_file(const struct module *module)
 	return module->file ? module->file : module->debug;
 }
 
-/* Reading the tables is slow, so this is done only when the first address is looked up. */
+/* Reads the debug information and the symbols. This is slow, so it is done at the first lookup. */
 static void load(struct module *module)
 {
 	const struct elffile *code = module_file(module);
@@ -309,7 +309,7 @@ static void load(struct module *module)
 		symtab_add(&module->symtab, module->file, SHT_DYNSYM, code);
 		data = elffile_section(module->file, ".gnu_debugdata");
 	}
-	/* a small ELF file compressed with xz, which libdw decompresses */
+	/* .gnu_debugdata is a small ELF file compressed with xz, which libdw decompresses */
 	if (data && data->d_size != 0 && data->d_size <= PACKED_MAX) {
 		small = module->small = memory_zalloc(1, sizeof(*small));
 		small->fd = memfd_create("symbols", MFD_CLOEXEC);
@@ -319,7 +319,6 @@ static void load(struct module *module)
 		if (small->elf && elf_kind(small->elf) == ELF_K_ELF)
 			symtab_add(&module->symtab, small, SHT_SYMTAB, module->file);
 	}
-	/* all functions have been added */
 	ranges_sort(&module->symtab.sized);
 	ranges_sort(&module->symtab.unsized);
 }
@@ -363,7 +362,7 @@ unsigned module_find(struct module *module, uint64_t address, struct debug_frame
 
 /* ---- the child ---- */
 
-/* Answers are sent in groups: at the latest after this many nanoseconds or bytes. */
+/* The child sends its answers in groups: after this many nanoseconds or bytes at the latest. */
 #define SEND_NS	  200000000
 #define SEND_SIZE (32 << 10)
 
@@ -395,8 +394,8 @@ static uint64_t now_ns(void)
 }
 
 /*
- * Sends the answers. If the parent has closed the socket, it needs no more answers, and this
- * function ends the process.
+ * Sends the buffered answers. If the parent has closed the socket because it needs no more answers,
+ * ends the process.
  */
 static void send_out(struct lookup *lookup)
 {
@@ -515,7 +514,7 @@ void lookup_run(int socket, int file, const void *job)
 	} else {
 		const struct elffile *elf = module_file(lookup.module);
 
-		/* other than dynamic ones */
+		/* whether the file has more than its dynamic symbols */
 		facts.has_symbols = lookup.module->debug || has_debug_info(elf) ||
 				    elffile_has_section(elf, ".symtab");
 		facts.layout = elf->layout;

@@ -4,8 +4,8 @@
 
 /*
  * One module of a trace, which consists of several files: its ELF file, its debug file (found by
- * build-id or .gnu_debuglink), the file to which dwz moved common parts, and its symbols. All
- * addresses are addresses in the file; resolver/mappings.h converts addresses in memory to these.
+ * build-id or .gnu_debuglink), the file to which dwz moved common parts, and its symbols. Addresses
+ * are addresses in the file; resolver/mappings.h converts addresses in memory to file addresses.
  */
 
 #include <stdbool.h>
@@ -50,9 +50,9 @@ struct module_request {
 };
 
 /*
- * Opens the module's other files. Takes ownership of request->file. *request must outlive the
- * module. On failure, sets *reason to the reason and err to its text. Returns 0 or a negative errno
- * value.
+ * Opens a module: its own file, from the descriptor request->file, and its other files. Takes
+ * ownership of the descriptor. *request must outlive the module. On failure, sets *reason, and err
+ * to a text for the user. Returns 0 or a negative errno value.
  */
 int module_open(struct module **module, const struct module_request *request,
 		enum resolve_reason *reason, struct error *err);
@@ -69,13 +69,13 @@ const struct elffile *module_file(const struct module *module);
 unsigned module_find(struct module *module, uint64_t address, struct debug_frame *frames,
 		     unsigned max);
 
-/* Writes the type of the object that the call at an address allocates. False: unknown. */
+/* Sets `type` to the type of the object that the call at an address allocates. False: unknown. */
 bool module_allocated(struct module *module, uint64_t address, char type[ALLOCATED_MAX]);
 
 /*
- * A worker_run function, the child's side of a lookup: opens the files of one module, sends facts
- * about them, then answers requests for addresses until the parent closes the socket. job: a struct
- * module_request, whose member `file` is replaced by the parameter `file`.
+ * The worker_run function that a child process of the resolver runs. Opens the files of one module,
+ * sends facts about them, then answers requests for addresses until the parent closes the socket.
+ * job: a struct module_request; the parameter `file` replaces its member `file`.
  */
 void lookup_run(int socket, int file, const void *job);
 

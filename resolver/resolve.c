@@ -19,7 +19,7 @@
 
 /* ---- the Debian package of a file, from the lists of dpkg; no program is run ---- */
 
-/* Whether a line of the list equals one of the paths. */
+/* Whether a line of this dpkg list (the paths of a package's files) equals one of the paths. */
 static bool list_has(int directory, const char *name, const char *const *paths)
 {
 	cleanup_fd int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -51,7 +51,7 @@ static char *find_package(DIR *lists, const char *path)
 {
 	bool is_in_usr = strncmp(path, "/usr/", 5) == 0;
 	cleanup_free char *merged = is_in_usr ? NULL : memory_format("/usr%s", path);
-	/* if /lib is a symbolic link to /usr/lib, a list may contain either path */
+	/* if /lib is a symbolic link to /usr/lib, a list may have the path with or without /usr */
 	const char *paths[] = { path, is_in_usr ? path + 4 : merged, NULL };
 	struct dirent *file;
 
@@ -236,7 +236,7 @@ const char *resolve_debug_dir(const char *const *maps, size_t count)
 	return NULL;
 }
 
-/* Returns the path at which a module's file is opened: the last --map that matches is applied. */
+/* Returns the path at which to open a module's file: the last --map that matches is applied. */
 static char *file_path_of(const struct resolve_options *options, const char *path)
 {
 	for (size_t i = options->map_count; i > 0; i--) {
@@ -276,7 +276,7 @@ static struct entry *find_entry(struct resolve *resolve, const struct resolve_mo
 	entry->build_id_size = module->build_id_size;
 	/*
 	 * [vdso] and similar mappings have no file; but if the trace has a build-id of the vdso,
-	 * the vdso of this process may have the same build-id
+	 * this process's own vdso is read if it has the same build-id
 	 */
 	if (entry->path[0] == '[' && !(entry->build_id_size && !strcmp(entry->path, "[vdso]")))
 		entry->facts = (struct facts){ .is_known = true, .reason = RESOLVE_SPECIAL };
@@ -346,7 +346,7 @@ static enum resolve_reason reason_of(const struct entry *entry)
 {
 	if (entry->is_given_up)
 		return RESOLVE_BROKEN;
-	/* the traced program had the vdso of another kernel than this process */
+	/* the traced program ran on another kernel, whose vdso differs from that of this process */
 	if (entry->path[0] == '[' && entry->facts.reason != RESOLVE_FINE)
 		return RESOLVE_SPECIAL;
 	return entry->facts.reason;

@@ -17,7 +17,7 @@
 
 struct resolve;
 
-/* The result for a module of which at least one address was looked up. */
+/* The results for a module in which at least one address was looked up. */
 struct resolve_state {
 	const char *module;
 	/* build-id from the trace or, if the trace has none, from the file */
@@ -68,9 +68,9 @@ void resolve_expect_machine(struct resolve *resolve, unsigned machine);
 int resolve_map(struct resolve *resolve, const struct resolve_module *module);
 
 /*
- * Queues an address under the current mappings, to be looked up together with others. is_exact: the
- * address itself is looked up; otherwise it is a return address, and the call before it is looked
- * up. Pass the result to resolve_take(); it is valid as long as the resolver. NULL: no memory.
+ * Queues an address for the next resolve_wait(), and finds its module by the current mappings. If
+ * `is_exact` is false, `address` is a return address, and the call before it is looked up. The
+ * result is for resolve_take(), and valid until resolve_destroy(). NULL: no memory.
  */
 struct resolve_ask;
 const struct resolve_ask *resolve_ask(struct resolve *resolve, uint64_t address, bool is_exact);
@@ -97,13 +97,13 @@ unsigned resolve_address(struct resolve *resolve, uint64_t address, bool is_exac
 			 struct symbol *symbols, unsigned max);
 
 /*
- * Returns the type of the object that the call before a return address allocates, if the debug
- * information shows it; else NULL. The text is valid as long as the resolver.
+ * Returns the type of the object that the call before the return address `address` allocates, if
+ * the debug information shows the type; else NULL. The text is valid until resolve_destroy().
  */
 const char *resolve_allocated(struct resolve *resolve, uint64_t address);
 
 /*
- * Sets *state to the result for the index-th module of which an address was looked up. Returns
+ * Sets *state to the results for the index-th module in which an address was looked up. Returns
  * false after the last module.
  */
 bool resolve_state(struct resolve *resolve, unsigned index, struct resolve_state *state);

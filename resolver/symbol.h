@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Limit of the frames that are listed for one address; further inlined calls are left out. */
+/* Maximum number of frames for one address; further inlined calls are left out. */
 #define RESOLVE_FRAMES_MAX 64
 
 enum demangle {
@@ -32,8 +32,8 @@ struct resolve_options {
 	/* directory to use instead of /usr/lib/debug; not below root; or NULL */
 	const char *debug_dir;
 	/*
-	 * OLD=NEW: a path in the trace that is OLD or below OLD is opened below NEW; the last map
-	 * that matches is used
+	 * each "OLD=NEW": if a path in the trace is OLD or below OLD, replace OLD by NEW to open
+	 * the file; the last map that matches is used
 	 */
 	const char *const *maps;
 	size_t map_count;
@@ -53,13 +53,13 @@ struct symbol {
 	const char *module;   /* path in the mapping; NULL: the address is in no mapping */
 	/* whether `function` ends with a parameter list, as C++ signatures do */
 	bool has_parameters;
-	bool is_missing; /* whether the module's file could not be used (resolve_state()) */
+	bool is_missing; /* the module's file could not be used; resolve_state() says why */
 };
 
 /*
  * A mapped file. `from` may be the load bias, the start of the executable mapping, or that start
- * minus the mapping's file offset. Writers of traces differ; the file shows which one it is
- * (layout_bias()).
+ * minus the mapping's file offset: programs that write traces differ. layout_bias() infers from the
+ * file which of the three `from` is.
  */
 struct resolve_module {
 	const char *path;

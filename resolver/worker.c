@@ -36,8 +36,7 @@ struct header {
 };
 
 /*
- * The start of an answer's body. After it come a number for each symbol, and then the symbols'
- * strings.
+ * The start of an answer's body. A number for each symbol follows, and then the symbols' strings.
  */
 struct answer_head {
 	uint64_t address, count;
@@ -199,8 +198,8 @@ static void end_without_memory(void)
 }
 
 /*
- * Closes inherited descriptors except the socket and the file, because a process that reads the
- * parent's output to its end must not wait for a child. Returns false on failure.
+ * Closes the inherited descriptors except the socket and the file. Otherwise a process that reads
+ * the parent's output to its end would wait for the child, too. Returns false on failure.
  */
 static bool drop_descriptors(int *socket, int *file)
 {
@@ -229,7 +228,7 @@ __attribute__((noreturn)) static void be_child(pid_t parent, int socket, worker_
 	const struct rlimit memory = { WORKER_MEMORY_MAX, WORKER_MEMORY_MAX };
 	sigset_t none;
 
-	/* resets all signal actions, because a child must not run the handlers of the parent */
+	/* reset all signal actions, because a child must not run the handlers of the parent */
 	sigemptyset(&none);
 	for (int number = 1; number < 32; number++) {
 		/* keep a sanitizer's handlers for the signals that it reports */
@@ -363,8 +362,8 @@ int worker_next(struct worker *worker, struct message *message)
 			worker->capacity *= 2;
 		}
 		/*
-		 * a stop signal interrupts recv(); the next recv() restarts the time limit, which
-		 * is right, because the child was stopped, too
+		 * a stop signal interrupts recv(). The next recv() restarts the time limit, because
+		 * the child was stopped, too
 		 */
 		do
 			size = recv(worker->socket, worker->in + worker->count, READ_SIZE, 0);

@@ -75,7 +75,7 @@ void message_put_answer(FILE *to, uint64_t address, const struct symbol *symbols
  */
 int message_next(const char *bytes, size_t count, size_t *used, struct message *message);
 
-/* Read the contents of a message. They return 0 or -EBADMSG. */
+/* These functions read the contents of a message. They return 0 or -EBADMSG. */
 int message_get_facts(const struct message *message, struct facts *facts);
 int message_get_want(const struct message *message, struct file_want *want);
 
@@ -103,8 +103,8 @@ int message_get_answer(const struct message *message, struct answer **answer);
 #define WORKER_BATCH_MAX 2048
 
 /*
- * Flag of an address in a request: not the names are wanted, but the type of the object that the
- * call at the address allocates. The answer has one symbol, whose function is the type.
+ * Flag of an address in a request: asks not for names but for the type of the object that the call
+ * at the address allocates. The answer has one symbol; its `function` is the type.
  */
 #define WORKER_TYPE (UINT64_C(1) << 63)
 
@@ -133,8 +133,8 @@ int worker_start(struct worker *worker, worker_run *run, int file, const void *j
 int worker_ask(struct worker *worker, const uint64_t *addresses, size_t count);
 
 /*
- * Sends the descriptor that the child requested or, if the file could not be opened, the negative
- * errno value.
+ * Sends the child the descriptor of the file that it requested, or the negative errno value if the
+ * file could not be opened.
  */
 int worker_give(struct worker *worker, int file);
 
@@ -156,7 +156,7 @@ void worker_end(struct worker *worker, char *why, size_t size);
  */
 size_t worker_question(int socket, uint64_t addresses[WORKER_BATCH_MAX]);
 
-/* Called in the child: waits for the requested descriptor. Returns it, or a negative errno. */
+/* Called in the child: waits for the requested file. Returns its descriptor or a negative errno. */
 int worker_take(int socket);
 
 /* Called in the child: restarts the time limit for one address. */

@@ -175,7 +175,7 @@ static char *read_whole(const char *path, size_t *size)
 	return bytes;
 }
 
-/* Adds the module's stored answers to the pool, if the module's build-id is known. */
+/* Loads the module's answers from the cache, if the module's build-id is known. */
 static void cache_load(struct workers *workers, struct entry *entry)
 {
 	cleanup_free char *path = path_of(workers, entry);
@@ -202,7 +202,7 @@ static void cache_load(struct workers *workers, struct entry *entry)
 			entry->facts = facts;
 }
 
-/* Replaces the file atomically, because other processes may use the cache at the same time. */
+/* Replaces the cache file atomically, because other processes may use it at the same time. */
 static void save_module(const struct workers *workers, const struct entry *entry, const char *path)
 {
 	cleanup_free char *fresh = memory_format("%s.XXXXXX", path);
@@ -263,9 +263,9 @@ static bool dismiss_oldest(struct workers *workers)
 static const char deleted[] = " (deleted)";
 
 /*
- * Opens the module's file. If the path ends with " (deleted)", the module was deleted or replaced
- * while the program ran; then opens the file at its former path, but only if a build-id can prove
- * that it is the mapped file.
+ * Opens the module's file. A path that ends with " (deleted)" means that the module was deleted or
+ * replaced while the program ran. Then this opens the file at its former path, but only if a
+ * build-id can prove that it is the mapped file.
  */
 static int open_module(const struct workers *workers, struct entry *entry, struct error *err)
 {
@@ -360,9 +360,9 @@ static void remove_settled(const struct workers *workers, struct entry *entry)
 }
 
 /*
- * Called if the child has died or has sent an invalid message. Marks the module as unreadable if
- * the child had not sent the facts yet, or already read only the symbol table. Otherwise the next
- * child reads only the symbol table.
+ * Called if the child has died or has sent an invalid message. Gives the module up if the child had
+ * not sent the facts yet, or already read only the symbol table. Otherwise the module's next child
+ * reads only the symbol table.
  */
 static void fall_back(struct workers *workers, struct entry *entry)
 {
@@ -379,7 +379,7 @@ static void fall_back(struct workers *workers, struct entry *entry)
 	entry->broken = memory_format("its debug information is not used: %s", why);
 }
 
-/* Waits for the next message, and answers requests for files that come before it. */
+/* Waits for the child's next message. Until then, answers the child's requests for files. */
 static int receive_message(const struct workers *workers, struct entry *entry,
 			   struct message *message)
 {
@@ -420,14 +420,14 @@ static void prepare_child(struct workers *workers, struct entry *entry, size_t o
 	do
 		failure = start_child(workers, entry);
 	while (failure && dismiss_oldest(workers));
-	/* limit the number of children to those that are working now */
+	/* from now on, start no more children than are working now */
 	if (failure && others)
 		workers->options.jobs = (unsigned)others;
 	else if (failure)
 		give_up(entry, "no process could be started to read it (see ulimit -u)");
 }
 
-/* The second step: receives the facts, and sends addresses. */
+/* The second step of a round: receives the child's facts, and sends it the addresses. */
 static void request_answers(struct workers *workers, struct entry *entry)
 {
 	struct message message;
@@ -478,7 +478,7 @@ static void request_answers(struct workers *workers, struct entry *entry)
 		give_up(entry, "reading it failed");
 }
 
-/* The third step: receives the answers. */
+/* The third step of a round: receives the child's answers. */
 static void receive_answers(struct workers *workers, struct entry *entry)
 {
 	struct message message;

@@ -19,7 +19,7 @@
 struct resolve_ask {
 	const struct place *place; /* NULL: no mapping covers the address */
 	uint64_t address;	   /* the address in memory that is looked up */
-	bool wants_type;	   /* the type of the object that the call there allocates */
+	bool wants_type;	   /* asks for the type that the call there allocates */
 	uint64_t found; /* the same address in the file; with WORKER_TYPE if wants_type */
 	const struct answer *answer;
 	struct resolve_ask *next; /* next unanswered address of the same module */
