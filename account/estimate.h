@@ -4,10 +4,10 @@
 
 /*
  * How many blocks and bytes a sampled block represents (--sample). A block of B bytes is recorded
- * with probability p = 1 - exp(-B / sample), independently of all others. A recorded block has the
+ * with probability p = 1 - exp(-B / sample), independently of others. A recorded block has the
  * weight w = 1 / p: it represents w blocks of its size. Sums of weights over any set of blocks are
- * unbiased (Horvitz and Thompson), and the sum of w (w - 1) bytes^2 is an unbiased estimate of
- * their variance. A call site has a sum only if at least one of its blocks was recorded.
+ * unbiased (Horvitz and Thompson), and the sum of w (w - 1) bytes^2 is an unbiased estimate of the
+ * variance of bytes. A call site has a sum only if at least one of its blocks was recorded.
  */
 
 #include <stdint.h>
@@ -25,25 +25,25 @@ struct estimate {
  */
 struct estimate estimate_block(uint64_t sample, uint64_t size, uint64_t index);
 
-/* Half of the 95 % confidence interval of a sum of bytes; 0: the sum is exact. */
+/* Half the width of the 95 % confidence interval of a sum of bytes; 0: the sum is exact. */
 uint64_t estimate_error(double variance);
 
 /*
- * Half of the 95 % confidence interval of a count of blocks. Also valid if there are only a few
- * samples.
+ * Half the width of the 95 % confidence interval of a count of blocks. Also valid if there are only
+ * a few samples.
  */
 uint64_t estimate_count_error(uint64_t count, double variance);
 
 /*
  * An upper bound on estimate_error() for a sum of bytes or blocks whose variance is unknown: a
- * sampled block of n bytes and weight w adds w * (w - 1) * n * n to the variance, which is
- * less than w * n * sample.
+ * sampled block of n bytes and weight w adds w * (w - 1) * n * n to the variance. This is less than
+ * w * n * sample.
  */
 uint64_t estimate_error_most(uint64_t sample, uint64_t amount);
 
 /*
- * An upper limit, with 95 % confidence, of the bytes that a call site or a process without any
- * sample has allocated. The same limit applies to the number of its blocks.
+ * An upper bound, with 95 % confidence, on the bytes that a call site or a process without any
+ * sample has allocated. The same bound applies to the number of its blocks.
  */
 uint64_t estimate_unseen(uint64_t sample);
 

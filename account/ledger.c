@@ -78,7 +78,7 @@ struct ledger {
 	struct ledger_class classes[LEDGER_CLASSES];
 	uint32_t class_count;
 	ARRAY_OF(uint8_t)
-	class_of; /* by the class's id: index in `classes`, plus 1; 0: unknown */
+	class_of; /* indexed by class id of the trace: index in `classes` + 1; 0: unknown */
 	const struct resource_class *memory; /* class of plain calls, see is_plain(); NULL: none */
 	uint32_t memory_class;		     /* index of that class in `classes` */
 	struct listener listeners[LEDGER_LISTENERS];
@@ -245,8 +245,8 @@ static inline bool is_acquired_again(struct thread *thread, const struct event *
 }
 
 /*
- * True if the event repeats the thread's last release. Here the event of the outer call comes
- * first, and that of the inner call repeats the release.
+ * True if the event repeats the thread's last release. For releases, the event of the outer call
+ * comes first, so the event of the inner call is the repetition.
  */
 static inline bool is_lost_again(struct thread *thread, const struct event *event, uint32_t class)
 {
@@ -492,8 +492,8 @@ inline_ void acquisition(struct ledger *ledger, const struct call *call)
 		return;
 	}
 	/*
-	 * Counts a repeated acquisition. A lock that another thread held is not counted as acquired
-	 * again: it may be a robust mutex whose owner has ended.
+	 * Count a repeated acquisition, except of a lock that another thread held: it may be a
+	 * robust mutex whose owner has ended.
 	 */
 	if (before && !call->is_plain && ledger->classes[call->class].is_counted &&
 	    (ledger->classes[call->class].known != RESOURCE_LOCK ||
@@ -530,8 +530,8 @@ static bool disinherit(struct ledger *ledger, uint64_t fd)
 }
 
 /*
- * True if only some calls of the class were recorded. Then a release whose acquisition is missing
- * is not a stray.
+ * True if only some calls of the class were recorded. Then a release without a recorded acquisition
+ * does not count as a stray.
  */
 static inline bool is_sampled(const struct ledger *ledger, uint32_t class)
 {
@@ -593,9 +593,8 @@ static __attribute__((noinline)) void join_begins(struct ledger *ledger, uint32_
 }
 
 /*
- * Called when a thread unlocks a lock that no thread holds for writing. Returns the thread's own
- * entry of the lock or, if the thread does not hold the lock, that of the reader that locked it
- * last.
+ * Called when a thread unlocks a lock that no thread holds for writing. Returns the map entry of
+ * the thread's own read lock or, if it has none, the entry of the reader that locked the lock last.
  */
 static __attribute__((noinline)) struct map_entry *find_reader(const struct ledger *ledger,
 							       uint32_t thread, uint64_t object)
@@ -836,8 +835,8 @@ inline_ void acquire_or_release(struct ledger *ledger, struct call *call, struct
 
 /*
  * True if the event allocates or frees a block of memory, outside any other hooked call, in a
- * process whose memory is not sampled. Nearly all calls are plain, and for them most conditions are
- * constants.
+ * process whose memory is not sampled. Nearly all calls are plain, and for them the compiler can
+ * evaluate most conditions.
  */
 static inline bool is_plain(const struct ledger *ledger, const struct event *event)
 {
@@ -892,8 +891,8 @@ static __attribute__((noinline)) void on_plain_call(struct ledger *ledger,
 }
 
 /*
- * Handles a call that has not returned at the end of the trace. If the call is a join, the thread
- * that it waits for is live again, because the join did not release it.
+ * Handles a call that has not returned at the end of the trace. If the call is a join, the awaited
+ * thread is live again, because the join did not release it.
  */
 static void on_open(struct ledger *ledger, const struct event *event)
 {

@@ -50,7 +50,7 @@ struct ledger_item {
 	struct wire_value *arguments; /* arguments of that call, see keep_arguments(); NULL: none */
 	uint32_t site;		   /* index in ledger_sites(); in a free item: the next free item */
 	uint32_t thread;	   /* thread that acquired it, see ledger_thread() */
-	uint32_t turn;		   /* number of the thread's calls up to this call */
+	uint32_t turn;		   /* number of calls of that thread up to the acquisition */
 	uint32_t context, time_ms; /* context and time_ms of the call */
 	uint32_t count; /* number of acquisitions that were not yet released; 0: not live */
 };
@@ -82,7 +82,7 @@ struct ledger_move {
 	uint32_t site;	     /* the call site: index in ledger_sites() */
 	uint32_t class;	     /* index of the class, for ledger_class() */
 	bool is_acquisition; /* true: an acquisition; false: a release */
-	bool is_part;	     /* the object is part of another object, as a stream's descriptor is */
+	bool is_part; /* the object is part of another object, such as the descriptor of a FILE */
 	bool is_no_call; /* The move does not count as a call: a wait unlocks a mutex or locks it
 			    again, or a descriptor stayed open over an exec. */
 	/*
@@ -113,8 +113,8 @@ typedef void ledger_listener(void *user, const struct ledger_move *move);
 
 /*
  * keeps_all_arguments: also keep the arguments of calls that allocate blocks of memory. Without
- * listeners, the ledger delays each call by a few calls, until the memory that it needs is in the
- * cache. The functions that return results process the delayed calls first.
+ * listeners, the ledger processes each call a few calls later, when the memory that the call needs
+ * is in the processor's cache. The functions that return results process the delayed calls first.
  */
 struct ledger *ledger_create(bool keeps_all_arguments);
 void ledger_destroy(struct ledger *ledger);
@@ -122,7 +122,7 @@ void ledger_destroy(struct ledger *ledger);
 /* Adds a listener. Must precede the first event. */
 void ledger_listen(struct ledger *ledger, ledger_listener *listener, void *user);
 
-/* Processes an event, in the order of the stream. */
+/* Processes an event. Events must come in the order of the stream. */
 void ledger_event(struct ledger *ledger, const struct event *event);
 
 /* The number of inherited descriptors (~fd notes) that are still open. */
@@ -186,8 +186,8 @@ bool ledger_is_replaced(const struct ledger *ledger);
 
 /*
  * Like ledger_held(), but for the descriptors that the process had open when it executed another
- * program. The kernel then closed those with FD_CLOEXEC; the ~fd notes of the next program list the
- * other descriptors.
+ * program. The kernel then closed the descriptors with FD_CLOEXEC; the ~fd notes of the next
+ * program list the others.
  */
 bool ledger_passed(struct ledger *ledger, size_t *at, struct ledger_held *held);
 

@@ -4,7 +4,7 @@
 
 /*
  * Parses limits such as --fail-on=leak>0,peak>10MB, whose names are in limits.def. All commands use
- * this syntax. postproc/gate/checker.h decides whether a run exceeds them.
+ * this syntax. postproc/gate/checker.h decides whether a run exceeds the limits.
  */
 
 #include <stdbool.h>
@@ -35,7 +35,7 @@ struct limit {
 	const char *text; /* the limit as the user wrote it, `length` characters */
 	size_t length;
 	bool is_equal_enough; /* written with ">=": an equal value breaks the limit, too */
-	bool is_percent;      /* of the baseline's number: `value` is in hundredths of a percent */
+	bool is_percent;      /* `value` is in hundredths of a percent of the baseline's number */
 	uint64_t value;
 };
 
@@ -53,8 +53,8 @@ int limits_parse(struct limits *limits, const char *option, const char *text, bo
 		 struct error *err);
 
 /*
- * Returns the next of the other tables whose rows count for the limit, or NULL after the last one.
- * May return a table several times. *at: 0 before the first call.
+ * Iterates over the other tables whose rows count for the limit (ALSO in limits.def). Returns NULL
+ * after the last table. May return a table several times. *at: 0 before the first call.
  */
 const char *limit_also(const struct limit_row *row, size_t *at);
 

@@ -4,8 +4,8 @@
 
 /*
  * The ranges that a process has mapped now, ordered by address, without overlaps. Any address range
- * can be removed, even if it covers only parts of ranges. The remaining parts of a range keep its
- * item.
+ * can be removed, even if it covers only parts of ranges. The remaining parts of a mapped range
+ * keep the item (a number of the caller) of that range.
  */
 
 #include <stdbool.h>

@@ -3,8 +3,8 @@
 #define ACCOUNT_SITES_H
 
 /*
- * The call sites at which a process acquired objects, one for each class, function and backtrace.
- * They are found by the backtrace's id: an array access per event, without a hash.
+ * The call sites at which a process acquired objects, one for each class, function and backtrace. A
+ * site is found by the id of its backtrace: an array access per event, without a hash.
  */
 
 #include <stdbool.h>

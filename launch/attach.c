@@ -29,7 +29,7 @@
 #include <time.h>
 
 #define LOOK_MS	    100
-#define LIMIT_LEAST 1000 /* least time in ms between two checks of the limits */
+#define LIMIT_LEAST 1000 /* minimum time in ms between two checks of the limits */
 /* the time between two checks is LIMIT_LEAST plus this multiple of a check's duration */
 #define LIMIT_SHARE 10
 
@@ -364,7 +364,7 @@ static bool check_process(const char *text)
 	snprintf(what, sizeof(what), "process %s (%s) can be attached to", text, name);
 	if (!report_check(is_well, what, advice))
 		return false;
-	/* what the attach cannot record, for reasons that the user cannot change */
+	/* print what the attach cannot record, for reasons that the user cannot change */
 	if (proc_is_elsewhere(pid, "net") && geteuid() != 0)
 		puts("--  it is in another network namespace: only root can record it");
 	if (proc_is_elsewhere(pid, "pid"))

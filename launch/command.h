@@ -16,7 +16,7 @@
  */
 enum {
 	STATUS_USAGE = 2,
-	STATUS_UNKNOWN = 3, /* it is unknown whether a limit was kept */
+	STATUS_UNKNOWN = 3, /* it is unknown whether a limit is broken */
 	STATUS_OWN_FAILURE = 125,
 	STATUS_NOT_RUNNABLE = 126,
 	STATUS_NOT_FOUND = 127,

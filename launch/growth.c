@@ -58,7 +58,7 @@ static int record(const char *command, const char *units, char *path, struct err
 	if (!pid) {
 		struct error inner = { 0 };
 
-		/* the program writes to standard error: standard output is for the result */
+		/* send the program's output to standard error: standard output has the result */
 		signal(SIGINT, interrupt);
 		signal(SIGQUIT, quit);
 		dup2(STDERR_FILENO, STDOUT_FILENO);

@@ -17,9 +17,7 @@
 #define LABELS_BYTES_MAX 1000
 #define LABELS_MAX	 16
 
-/*
- * Returns the value of the first of these variables that is set, or NULL. The list ends with NULL.
- */
+/* names: environment variables, then NULL. Returns the value of the first that is set, or NULL. */
 static const char *first_of(const char *const *names)
 {
 	for (; *names; names++) {

@@ -130,7 +130,7 @@ int place_program(const char *word, char **path, struct error *err)
 
 /* ---- whether a program can be traced ---- */
 
-#define SCRIPTS_MAX 5 /* the kernel follows this number of #! lines (BINPRM_MAX_RECURSION) */
+#define SCRIPTS_MAX 5 /* number of #! lines that the kernel follows (BINPRM_MAX_RECURSION) */
 
 static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, bool *ignores,
 			struct error *err)
@@ -215,7 +215,7 @@ int inspect_program(const char *path, char **program, bool *ignores, struct erro
 			*program = memory_text(path);
 			memcpy(&header, buffer,
 			       (size_t)length < sizeof(header) ? (size_t)length : sizeof(header));
-			/* the dynamic loader then ignores LD_PRELOAD (ld.so(8), AT_SECURE) */
+			/* the loader ignores LD_PRELOAD of such programs (ld.so(8), AT_SECURE) */
 			*ignores = sets_user || sets_group ||
 				   (geteuid() != 0 &&
 				    getxattr(path, "security.capability", NULL, 0) > 0);

@@ -44,7 +44,7 @@ static const char *const prefixes[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-/* An ELF file in memory. Its headers have been checked, but not its symbols. */
+/* An ELF file in memory. Its headers have been checked, but its symbols have not. */
 struct file {
 	const uint8_t *data;
 	size_t size;
@@ -71,7 +71,7 @@ static bool needs_others(const struct file *file, const Elf64_Shdr *dynamic, con
 			 size_t size)
 {
 	static const char usual[] =
-		/* these libraries have no allocator but libc's, whose functions have stubs */
+		/* only libc among these libraries has an allocator, and its functions have stubs */
 		"@(lib@(c|m|pthread|dl|rt|gcc_s|stdc++)|ld-linux-*).so.*";
 	const Elf64_Dyn *entry = part_of(file, dynamic->sh_offset, dynamic->sh_size);
 
@@ -175,9 +175,9 @@ static void put_code(struct patch *patch, const void *bytes, uint8_t size)
 }
 
 /*
- * Adds a fix, which is made when the patch is applied. It writes the distance from offset `end`,
- * where the instruction ends, to `target` into the four bytes at offset `at`. end 0: it writes the
- * address `target` itself into eight bytes.
+ * Adds a fix: a value that is written into the moved code when the patch is applied. The value is
+ * the distance from offset `end`, where the instruction ends, to `target`, in the four bytes at
+ * offset `at`. end 0: the value is the address `target` itself, in eight bytes.
  */
 static void put_fix(struct patch *patch, uint8_t at, uint8_t end, uint64_t target)
 {
@@ -244,7 +244,7 @@ static bool move(struct patch *patch, const ZydisDecodedInstruction *insn, const
 	return !is_operand || (insn->raw.disp.size == 32 && insn->address_width == 64);
 }
 
-/* Whether the address is that of a replaced byte other than the first one. */
+/* Whether the address is in the replaced bytes, but not at the first one. */
 static bool is_inside(const struct patch *patch, uint64_t address)
 {
 	return address > patch->entry + patch->skip &&
@@ -294,7 +294,7 @@ static enum patch_reason plan_code(struct patch *patch, const uint8_t *code, uin
 
 /*
  * Whether the bytes before `end` are the opcode of a branch (call, jmp, jcc, xbegin), so that the
- * distance follows.
+ * branch's distance begins at `end`.
  */
 static bool is_branch(const uint8_t *end)
 {
@@ -333,9 +333,9 @@ static bool is_in_instruction(const struct file *file, uint64_t end)
 }
 
 /*
- * Refuses functions if other code of the file may branch into the replaced bytes. Every sequence of
- * bytes that looks like a branch counts, except inside a known instruction. Short branches do not
- * lead from one function to another.
+ * Refuses to patch functions if other code of the file may branch into the replaced bytes. Every
+ * sequence of bytes that looks like a branch counts, except inside a known instruction. Short
+ * branches do not lead from one function to another.
  */
 static void check_branches(const struct file *file, struct patch *patches, uint32_t count)
 {
@@ -431,8 +431,8 @@ static unsigned find_allocators(const struct file *file, bool *has_private)
 }
 
 /*
- * Finds the row of a function. may_match: the function is public, so rows with patterns apply to
- * it, too.
+ * Finds the row of allocators.def for a function. may_match: the function is public, so rows with
+ * patterns apply to it, too.
  */
 static const struct function *find_function(const char *name, bool may_match)
 {
@@ -485,7 +485,7 @@ static void add_function(struct patches *plan, const struct file *file, const El
 			: plan_code(patch, code, symbol->st_size < rest ? symbol->st_size : rest);
 }
 
-/* Adds the functions with this prefix or, if the prefix is "", only private or only public ones. */
+/* Adds the functions with this prefix; prefix "": only the private or only the public functions. */
 static void add_allocator(struct patches *plan, const struct file *file, const char *prefix,
 			  bool is_program, bool is_private)
 {
@@ -511,7 +511,7 @@ static void add_allocator(struct patches *plan, const struct file *file, const c
 	}
 }
 
-/* Splits NAME=FUNCTION. Returns the shape of FUNCTION, or NULL. */
+/* Splits NAME=FUNCTION. Returns the shape (the parameters) of FUNCTION, or NULL. */
 static const char *read_hook(const char *hook, char *name, size_t size)
 {
 	const char *equals = strchr(hook, '='), *function = equals ? equals + 1 : "";
@@ -529,7 +529,7 @@ static const char *read_hook(const char *hook, char *name, size_t size)
 
 /*
  * Plans the functions of one file. If the program needs libraries that may contain an allocator,
- * returns its loader, which the caller frees. Otherwise returns NULL.
+ * returns the path of the program's loader, which the caller frees. Otherwise returns NULL.
  */
 static char *plan_file(struct patches *plan, int fd, bool is_program, const char *const *hooks,
 		       size_t hook_count)
@@ -670,9 +670,9 @@ int patches_plan(struct patches *plan, const char *path, const char *const *hook
 
 /* ---- modules that are loaded later ---- */
 
-#define REQUEST_SECONDS 1 /* a process sends its request as soon as it is connected */
+#define REQUEST_SECONDS 1 /* time limit for a request after a process has connected */
 
-/* Returns the descriptor of the module's file, or -1. */
+/* Receives a request with the descriptor of a module's file. Returns the descriptor, or -1. */
 static int take_request(int connection, const uint64_t secret[2])
 {
 	const struct timeval limit = { .tv_sec = REQUEST_SECONDS };
@@ -690,7 +690,7 @@ static int take_request(int connection, const uint64_t secret[2])
 	socklen_t size = sizeof(peer);
 	int fd;
 
-	/* other users could let the run's own processes wait */
+	/* refuse other users, who could make the run's own processes wait */
 	if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) ||
 	    (peer.uid && peer.uid != geteuid()))
 		return -1;

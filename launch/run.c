@@ -80,7 +80,7 @@ static int take_setting(void *values, const struct option_row *row, const char *
 	struct settings *settings = &run->session.control->settings;
 	cleanup_free char *entry = memory_format("%s=%s", row->environment, text ? text : "1");
 
-	/* an option --label adds a label to those of earlier options */
+	/* --label adds a label to the labels of earlier options */
 	if (!strcmp(row->option, "label"))
 		return labels_add(settings, text ? text : "", err);
 	if (settings_take(settings, entry) == SETTINGS_TAKEN)
@@ -96,7 +96,7 @@ static int take_environment(struct run *run, struct error *err)
 		const char *value = rows[i].environment ? getenv(rows[i].environment) : NULL;
 		char old[40] = "";
 
-		/* the environment variable of a renamed option would have no effect */
+		/* refuse the variable of a renamed option, because it would have no effect */
 		if (rows[i].kind == OPTION_renamed)
 			snprintf(old, sizeof(old), "HOLDTRACE_%s", rows[i].option);
 		for (char *at = old; *at; at++)
@@ -237,8 +237,8 @@ static int check_result(const char *path, bool is_replaced, struct error *err)
 }
 
 /*
- * Sets the path of the screen and that of the HTML page from the --report options. Each of the two
- * may be given once.
+ * Sets the paths of the screen and of the HTML page from the --report options. Each path may be
+ * given once.
  */
 static int take_reports(struct run *run, struct error *err)
 {
@@ -290,7 +290,7 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 	return first;
 }
 
-/* Waits for a child to end. Returns its status in the form in which a shell reports it. */
+/* Waits for a child to end. Returns its status as a shell does: 128 + N for signal N. */
 static int wait_for_child(pid_t pid)
 {
 	int status = 0;
@@ -311,7 +311,7 @@ int run_part(enum part part, char **argv, int to, struct error *err)
 	if (!pid) {
 		dup2(to < 0 ? open("/dev/null", O_WRONLY | O_CLOEXEC) : to, STDOUT_FILENO);
 		execv(path, argv);
-		/* for example, a run in a directory can have too many traces for arguments */
+		/* execv() fails, for example, if a run has too many traces for the argument list */
 		say("cannot start %s: %s", path, strerror(errno));
 		_exit(STATUS_NOT_FOUND);
 	}
@@ -590,14 +590,14 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	if (run->node)
 		node_announce(&node, &run->session);
 	signals_hold();
-	/* a run that was joined has a planner, and its page cannot be written */
+	/* a joined run has a planner already, and this process cannot write to the run's page */
 	if (program && !run->is_untraced && !run->session.joined)
 		patches_serve(run->session.control, run->hooks.items, run->hooks.count);
 	pid = session_start(&run->session, path, argv, err);
 	if (pid < 0)
 		return status_of(pid);
 	if (run->session.joined) {
-		/* the process that created the file reports on it */
+		/* the rank that created the run reports on it */
 		signals_wait(pid, NULL);
 		return wait_for_child(pid);
 	}

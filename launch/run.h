@@ -30,12 +30,12 @@ struct run {
 	bool takes_process;
 	struct session session;
 	bool is_shown;	  /* print the screen at the end */
-	bool is_untraced; /* the program cannot be traced; its children perhaps can */
+	bool is_untraced; /* the program cannot be traced; perhaps its children can be */
 };
 
 /*
  * Reads the options into a run whose session was created. Returns the index of the first argument
- * after the options, 0 if help was printed and nothing else is to be done, or a negative errno.
+ * after the options, 0 if it printed help and the caller must do nothing else, or a negative errno.
  */
 int run_read_options(struct run *run, int argc, char **argv, struct error *err);
 
@@ -46,12 +46,12 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err);
 int run_tell(struct run *run, const char *program);
 
 /*
- * Runs a part of holdtrace. Its standard output is the descriptor `to`, or /dev/null if `to` is -1.
- * Returns the exit status of the part.
+ * Runs a part of holdtrace, which is a separate program, with its standard output on the descriptor
+ * `to`, or on /dev/null if `to` is -1. Returns the exit status of the part.
  */
 int run_part(enum part part, char **argv, int to, struct error *err);
 
-/* Executes a part of holdtrace in this process. Returns an exit status only if that fails. */
+/* Replaces this process by a part of holdtrace (exec). Returns an exit status only on failure. */
 int run_become(enum part part, char **argv, struct error *err);
 
 /* Checks the names and values of limits. Returns 0 if they are valid, else an exit status. */
@@ -68,9 +68,9 @@ extern const struct option_table attach_options;
 /* ---- allocators without a stub ---- */
 
 /*
- * Plans how to record the functions of allocators that have no stub (include/patches.h): allocators
- * in the program's file, in the libraries that the loader loads with the program, and in modules
- * that the processes of the run load later (dlopen).
+ * Plans how to record allocator functions for which the library has no stub (include/patches.h).
+ * They may be in the program's file, in libraries that the loader loads with the program, or in
+ * modules that the processes of the run load later (dlopen).
  */
 
 /*

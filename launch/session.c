@@ -21,11 +21,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SETTLE_STEPS 100 /* limit of waits for the collector, 20 ms each */
+#define SETTLE_STEPS 100 /* maximum number of waits for the collector, 20 ms each */
 
 /*
- * Moves a descriptor above 2. If the caller has closed 0, 1 or 2, that descriptor must be closed in
- * the traced program, too.
+ * Moves a descriptor above 2, because a standard descriptor that the caller has closed must stay
+ * closed in the traced program.
  */
 static int move_above_standard(int *fd, struct error *err)
 {
@@ -81,9 +81,9 @@ int session_collect(struct session *session, struct error *err)
 		return error_system(err, errno, "cannot start the collector");
 	if (!session->collector) {
 		/*
-		 * keep the descriptors at their present numbers, but drop the libraries that are
-		 * preloaded into the program: tcmalloc's libunwind closes descriptors that the
-		 * collector has opened
+		 * let the collector inherit the descriptors, at their present numbers; drop the
+		 * libraries that are preloaded into the program: tcmalloc's libunwind closes
+		 * descriptors that the collector has opened
 		 */
 		fcntl(session->fd, F_SETFD, 0);
 		fcntl(session->reports, F_SETFD, 0);
@@ -124,8 +124,8 @@ void session_name(const struct session *session, char text[SESSION_TEXT_MAX])
 }
 
 /*
- * Replaces the run by that of another process of this user, whose collector does not end as long as
- * the session exists. name: as session_name() wrote it. Returns false if that run has ended.
+ * Replaces the session's run by another run of this user, and keeps that run's collector from
+ * ending while the session exists. name: from session_name(). Returns false if that run has ended.
  */
 static bool join_run(struct session *session, const char *name)
 {
@@ -140,7 +140,7 @@ static bool join_run(struct session *session, const char *name)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)other.collector, other.fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	/* the collector ends only if it can lock the page exclusively */
+	/* take a shared lock: the collector ends only if it can lock the page exclusively */
 	if (fd < 0 || fstat(fd, &facts) || facts.st_size != (off_t)sizeof(*control) ||
 	    flock(fd, LOCK_SH | LOCK_NB) || move_above_standard(&fd, &(struct error){ 0 })) {
 		if (fd >= 0)
@@ -185,7 +185,7 @@ pid_t session_start(const struct session *session, const char *path, char **argv
 		signals_give_back();
 		if (session) {
 			session_name(session, run);
-			/* the name has the number of the collector's descriptor, not of ours */
+			/* the name of a joined run has the collector's descriptor, not ours */
 			if (session->joined)
 				snprintf(run, sizeof(run), "%s", session->joined);
 			setenv("LD_PRELOAD",
@@ -286,7 +286,7 @@ int session_wait(struct session *session, struct error *err)
 		int path = 0;
 
 		line[strcspn(line, "\n")] = '\0';
-		/* a bundle has all its streams in one file */
+		/* list a file only once: a bundle has all its streams in one file */
 		if (sscanf(line, "%u %d %n", &stream.number, &stream.pid, &path) < 2 || !path ||
 		    (*last && !strcmp(last, line + path)))
 			continue;

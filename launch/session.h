@@ -33,7 +33,7 @@ struct session {
 	char *library;
 	struct session_stream *streams;
 	size_t stream_count;
-	char *joined;	/* the run of another process, as session_name() writes it; NULL: our own */
+	char *joined;	/* name of the run that this session joined; NULL: our own run */
 	bool has_ended; /* whether the collector ended before the run */
 };
 
@@ -66,15 +66,15 @@ void session_name(const struct session *session, char text[SESSION_TEXT_MAX]);
 int session_wait(struct session *session, struct error *err);
 
 /*
- * Reports the program's pid and exit status to the collector; pid -1: unknown. After this call, the
- * counts below include every process that the program created.
+ * Reports the program's pid and exit status to the collector; pid -1: unknown. After this call,
+ * SESSION_COUNT() includes every process that the program created.
  */
 void session_tell(struct session *session, pid_t pid, int status);
 
 /*
- * Returns a number of the control page that the collector counts: attached; alive, the run's
- * processes that have not ended; left_out, processes that --follow excluded; left_unsaid, those of
- * them that no trace mentions.
+ * Returns a number that the collector stores in the control page: attached, streams begun so far;
+ * alive, processes of the run that have not ended; left_out, processes that --follow excluded;
+ * left_unsaid, excluded processes that no trace mentions.
  */
 #define SESSION_COUNT(session, number) \
 	__atomic_load_n(&(session)->control->number, __ATOMIC_ACQUIRE)
@@ -91,12 +91,12 @@ struct node {
 };
 
 /*
- * Waits for a rank that is creating the run, and joins its run. If there is none, the caller
- * creates it, while other ranks wait. Returns 0 or a negative errno.
+ * If another rank is creating the run, waits for that rank. Then joins the run; if there is none,
+ * the caller creates it, while other ranks wait. Returns 0 or a negative errno.
  */
 int node_enter(struct node *node, struct session *session, struct error *err);
 
-/* Lets other ranks join the run of this session, unless it has itself joined another one. */
+/* Lets other ranks join the run of this session, unless the session itself joined a run. */
 void node_announce(struct node *node, const struct session *session);
 
 /* Waits until no process of the run is running, and removes the file. */
@@ -112,18 +112,18 @@ void node_leave(struct node *node, struct session *session);
 /* Returns the run's rank in a parallel job, as digits; NULL: it has no rank. */
 const char *labels_rank(void);
 
-/* Returns the parallel job, as its launcher names it; "": unknown. */
+/* Returns the id of the parallel job, as set by the job's launcher; "": unknown. */
 const char *labels_job(void);
 
 /*
- * Adds labels, NAME=VALUE,NAME=VALUE, to the setting. A label replaces an earlier label of the same
- * name. Returns 0 or -EINVAL. err NULL: leaves out labels that are invalid or exceed the limits.
+ * Adds labels, NAME=VALUE,NAME=VALUE, to settings->labels. A label replaces an earlier one of the
+ * same name. Returns 0 or -EINVAL. err NULL: skips labels that are invalid or exceed the limits.
  */
 int labels_add(struct settings *settings, const char *list, struct error *err);
 
 /*
  * Adds the host, job and rank, if the run has a label or a rank. Does not replace labels of the
- * user. is_node: the run has several ranks, which the collector finds out; the label node says so.
+ * user. is_node: the run has several ranks, so adds the label node=all instead of the rank.
  */
 void labels_finish(struct settings *settings, bool is_node);
 
@@ -185,8 +185,8 @@ int inspect_program(const char *path, char **program, bool *ignores, struct erro
 
 /*
  * Called in a child that serves the launcher: blocks all signals, and replaces the process's name
- * and arguments. Otherwise pkill(1) would find the child by those of the launcher, and would send
- * the signal to both.
+ * and arguments. Otherwise pkill(1) would find the child by the name of the launcher, and would
+ * send the signal to both processes.
  */
 void signals_hide(const char *name);
 

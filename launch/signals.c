@@ -95,8 +95,8 @@ void signals_hold(void)
 	witness = fork();
 	if (!witness) {
 		/*
-		 * answer whether each signal whose number is read is pending, until the launcher
-		 * ends
+		 * for each signal number that the launcher sends, answer whether the signal is
+		 * pending, until the launcher ends
 		 */
 		signals_hide("signal-witness");
 		close(ends[0]);

@@ -47,7 +47,7 @@ static const struct {
 	{ SYS_futex, AWAIT_FUTEX },
 	{ CALL_FUTEX_WAIT, AWAIT_FUTEX },
 	{ CALL_FUTEX_WAITV, AWAIT_FUTEX },
-	{ SYS_restart_syscall, AWAIT_FUTEX }, /* may also be the rest of a sleep */
+	{ SYS_restart_syscall, AWAIT_FUTEX }, /* may also be the rest of a sleep or poll() */
 	{ SYS_read, AWAIT_FILE },
 	{ SYS_readv, AWAIT_FILE },
 	{ SYS_pread64, AWAIT_FILE },
@@ -111,7 +111,7 @@ static const struct {
 	{ "thrd_join", AWAIT_JOIN },
 	{ "pthread_once", AWAIT_ONCE },
 	{ "call_once", AWAIT_ONCE },
-	/* after a stop, these calls and futex(2) with a timeout all appear as restart_syscall(2) */
+	/* a stop turns these calls, and futex(2) with a timeout, into restart_syscall(2) */
 	{ "nanosleep", AWAIT_TIME },
 	{ "clock_nanosleep", AWAIT_TIME },
 	{ "poll", AWAIT_FILES },
@@ -157,9 +157,9 @@ static const struct live_thread *thread_by(const struct live_process *process, u
 
 /*
  * Returns the id of the thread whose struct pthread has this futex, or 0. pthread_join() waits
- * until the kernel clears the joined thread's id, with glibc 2.43 until another word of the
- * structure changes. On x86-64 the structure has its own address at offsets 0 and 16, and the
- * thread id at offset 720; it is aligned to 64 bytes.
+ * until the kernel clears the thread id in that structure; with glibc 2.43, until another word of
+ * the structure changes. On x86-64 the structure is aligned to 64 bytes, has its own address at
+ * offsets 0 and 16, and the thread id at offset 720.
  */
 static uint32_t joined_thread(const struct live_process *process, uint64_t futex)
 {
@@ -179,8 +179,8 @@ static uint32_t joined_thread(const struct live_process *process, uint64_t futex
 
 /*
  * Whether the thread is in pthread_join(), whose symbol is usually missing. pthread_join() uses a
- * futex without FUTEX_PRIVATE_FLAG. A word of the program may have the same value as a thread id,
- * especially if thread ids are small (in containers), so the word must be in a struct pthread.
+ * futex without FUTEX_PRIVATE_FLAG. Any word of the program may be equal to a thread id, especially
+ * if thread ids are small (in containers), so the futex must be in a struct pthread.
  */
 static bool is_join(const struct live_process *process, const struct live_thread *thread)
 {
@@ -205,11 +205,10 @@ static bool is_plain_wait(const struct live_thread *thread)
 }
 
 /*
- * Whether the futex is a mutex. The names of the frames are not enough: pthread_cond_wait() ends
- * with locking its mutex, and lock functions jump to functions without a symbol. So this function
- * looks at the memory of the mutex. While threads wait, the futex is 2; in a robust mutex it is the
- * owner's thread id with FUTEX_WAITERS. A locked mutex also has an owner, a number of users and a
- * kind.
+ * Whether the futex belongs to a mutex. Function names do not suffice: pthread_cond_wait() locks
+ * its mutex before it returns, and lock functions jump to functions without a symbol. So this
+ * function reads the mutex. While threads wait, the futex is 2; in a robust mutex it is the owner's
+ * thread id with FUTEX_WAITERS. A locked mutex also has an owner, a number of users and a kind.
  */
 static bool is_mutex(const struct live_process *process, const struct live_thread *thread)
 {
@@ -223,11 +222,10 @@ static bool is_mutex(const struct live_process *process, const struct live_threa
 }
 
 /*
- * Whether the futex is a semaphore. sem_wait() and its relatives jump to functions without a
- * symbol, so this function looks at the memory of struct new_sem of 64-bit glibc: the value, which
- * is the futex and is 0 while threads wait; the number of waiters; and 128 if processes share the
- * semaphore. The futex of a condition variable may look the same, but pthread_cond_wait() has a
- * frame with its name.
+ * Whether the futex belongs to a semaphore. sem_wait() and its variants jump to functions without a
+ * symbol, so this function reads struct new_sem of 64-bit glibc: the value (the futex, 0 while
+ * threads wait), the number of waiters, and 128 if processes share the semaphore. The futex of a
+ * condition variable may look the same, but pthread_cond_wait() has a frame with its name.
  */
 static bool is_semaphore(const struct live_process *process, const struct live_thread *thread)
 {
@@ -262,7 +260,7 @@ static enum await_kind kind_of_futex(const struct live_process *process,
 	return kind == AWAIT_FUTEX && is_semaphore(process, thread) ? AWAIT_SEMAPHORE : kind;
 }
 
-/* Reads the owner of the lock from its memory, in the layout of 64-bit glibc. */
+/* Sets the address and owner of the lock (in the layout of 64-bit glibc), and the time limit. */
 static void find_owner(struct await *await, const struct live_process *process,
 		       const struct live_thread *thread)
 {
@@ -313,7 +311,7 @@ void await_find(struct await *await, const struct live_process *process,
 		if (calls[i].call == thread->call.number)
 			await->kind = calls[i].kind;
 	/*
-	 * fcntl() sleeps only for locks. The descriptors of epoll_wait() and poll() are left out:
+	 * fcntl() sleeps only for a lock. The descriptors of epoll_wait() and poll() are left out:
 	 * an epoll descriptor does not identify the awaited file, and poll() may have many.
 	 */
 	if (await->kind == AWAIT_FILE || await->kind == AWAIT_FILE_LOCK) {
@@ -340,9 +338,9 @@ void await_find(struct await *await, const struct live_process *process,
 	if (!await->owner || thread_by(process, (uint32_t)await->owner))
 		return;
 	/*
-	 * The owner may be in another process that shares the lock. In another pid namespace that
-	 * process cannot be found. The owner of a private futex is always in this process, so if it
-	 * is not among the threads, it has ended.
+	 * The owner may be in another process that shares the lock. If this process is in another
+	 * pid namespace than ours, the owner's process cannot be found. The owner of a private
+	 * futex is always in this process, so an owner that is not among the threads has ended.
 	 */
 	await->has_ended = thread->call.argument[1] & FUTEX_PRIVATE_FLAG;
 	await->is_elsewhere = !process->has_our_numbers && !await->has_ended;

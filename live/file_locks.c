@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 
 #define PROCESSES_MAX	4096   /* if there are more processes, no descriptors are read */
-#define DESCRIPTORS_MAX 100000 /* limit of descriptors that are read, of all processes together */
+#define DESCRIPTORS_MAX 100000 /* maximum number of descriptors to read, of all processes */
 
 /* A file lock that a process holds or that a thread waits for. */
 struct file_lock {
@@ -25,7 +25,7 @@ struct file_lock {
 	uint64_t inode, from, to; /* from, to: first and last byte of the range */
 	int taker; /* process that locked the file; -1: an open file description has the lock */
 	int pid;   /* process that holds the lock; 0: unknown */
-	/* descriptor of the file in that process; -1: the lock was found in proc_locks(5) */
+	/* descriptor of the file in process `pid`; -1: the lock was found in proc_locks(5) */
 	int fd;
 };
 
@@ -206,8 +206,8 @@ static bool find_owner(const struct file_locks *locks, const struct live_process
 		const struct file_lock *lock = &locks->items[i];
 
 		/*
-		 * not certain: another process holds an equal lock, and read locks of two open file
-		 * descriptions may look the same
+		 * not certainly the only holder: another process has a lock that looks the same,
+		 * and may be a read lock of another open file description
 		 */
 		if (lock->pid != held->pid && lock->fd >= 0 && is_same_file(lock, held) &&
 		    lock->kind == held->kind && lock->is_write == held->is_write &&

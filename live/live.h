@@ -3,8 +3,8 @@
 #define LIVE_LIVE_H
 
 /*
- * The sub-commands about running processes; each has its own function and file. Each function
- * returns the exit status; on failure, it returns 125 and fills `err`.
+ * The sub-commands that examine running processes (`holdtrace top`, `waits`, `watch`). Each
+ * function returns the exit status of its sub-command; on failure, it returns 125 and fills `err`.
  */
 
 #include <stdint.h>
@@ -17,7 +17,7 @@
 #define LIVE_UNKNOWN 3
 #define LIVE_FAILURE 125
 
-/* The options of the sub-commands, for help. */
+/* the options of each sub-command, which main() prints for --help */
 extern const struct option_table live_top_options, live_waits_options, live_watch_options;
 
 int live_top(int argc, char **argv, struct error *err);

@@ -17,11 +17,11 @@
  * find_awaits() infers which threads may hold a lock that does not store its owner: a lock that
  * uses a futex and does not belong to pthread. A thread that holds a lock usually has the lock's
  * address on its stack, because it needs the address to release the lock. But a thread that only
- * uses the lock may have the address there, too, and the holder of a lock at a constant address may
+ * uses the lock may have the address there, too. And the holder of a lock at a constant address may
  * not have it. The stacks of running threads are not searched.
  */
 
-/* An address that a holder of the lock may have on its stack. */
+/* The address of a lock, which search_stack() looks for on the stacks of other threads. */
 struct sought {
 	uint64_t address;
 	size_t waiter; /* index of the thread that waits */
@@ -29,7 +29,7 @@ struct sought {
 
 ORDER_FUNCTION(compare_sought, struct sought, ORDER(a->address, b->address))
 
-/* Whether thread `other` holds, or may hold, the lock that the thread waits for. */
+/* Whether thread `other` holds, or may hold, the lock that `await` waits for. */
 static bool is_for(const struct await *await, const struct live_thread *other)
 {
 	for (size_t i = 0; i < await->may_hold_count && i < AWAIT_MAY_HOLD_MAX; i++)
@@ -44,7 +44,7 @@ static void search_stack(const struct live_thread *thread, struct await *awaits,
 {
 	const struct subject_stack *stack = &thread->start.stack;
 	uint64_t first = sought[0].address, range = sought[count - 1].address - first;
-	size_t last = SIZE_MAX; /* the waiter that was found last; the same word may occur often */
+	size_t last = SIZE_MAX; /* the waiter found last; a stack may repeat the same word */
 
 	for (size_t at = (8 - stack->from % 8) % 8; at + 8 <= stack->size; at += 8) {
 		uint64_t word;
@@ -72,10 +72,10 @@ static void search_stack(const struct live_thread *thread, struct await *awaits,
 /* ---- cycles ---- */
 
 /*
- * Finds the threads that wait for each other in cycles without a time limit, as far as owners are
- * known or inferred. in_cycle: indexed by thread. Such threads are not certainly deadlocked: a
- * thread outside the cycle may hold one of the cycle's locks instead. Returns whether there are any
- * such threads.
+ * Finds threads that wait for each other in cycles, without a time limit, if the known and inferred
+ * owners are right. Sets in_cycle[i] for each such thread i. The threads are not certainly
+ * deadlocked, because a thread outside the cycle may hold one of the cycle's locks instead. Returns
+ * whether there are any.
  */
 static bool holders_find_cycles(const struct live_process *process, const struct await *awaits,
 				bool *in_cycle)
@@ -95,7 +95,7 @@ static bool holders_find_cycles(const struct live_process *process, const struct
 		for (size_t i = 0; i < process->thread_count; i++) {
 			bool waits = false, is_waited_for = false;
 
-			/* whether thread i may be in a cycle of the threads that are left */
+			/* keep thread i if it waits for a kept thread and is waited for by one */
 			for (size_t k = 0; in_cycle[i] && k < process->thread_count; k++) {
 				waits |= in_cycle[k] && is_for(&awaits[i], &process->threads[k]);
 				is_waited_for |=
@@ -111,8 +111,8 @@ static bool holders_find_cycles(const struct live_process *process, const struct
 	return count;
 }
 
-#define SYMBOLS_MAX 12	      /* frames that are searched for the public function of a wait */
-#define SETTLE_NS   100000000 /* a cycle without a running thread in this time is a deadlock */
+#define SYMBOLS_MAX 12	      /* frames that are searched for the public function that waits */
+#define SETTLE_NS   100000000 /* a cycle is a deadlock if none of its threads runs in this time */
 
 /* Whether the path is that of a C library, in any version. */
 static bool is_libc(const char *path)
@@ -129,8 +129,8 @@ static bool is_libc(const char *path)
 }
 
 /*
- * Describes the waits of all threads. Only names of libc's functions are used, because a program
- * may have functions with the same names.
+ * Describes the waits of all threads. Uses only the names of libc's functions, because the program
+ * may have functions of its own with the same names.
  */
 static void find_awaits(struct look *look)
 {
@@ -158,7 +158,7 @@ static void find_awaits(struct look *look)
 			look->awaits[i].futex = waiters_kind(look->naming, look->backtraces[i]);
 	}
 	live_python_read(&look->process, &look->space, look->awaits, look->python, look->holds_gil);
-	/* which threads may hold locks without an owner, from copied stacks of sleeping threads */
+	/* infer from the copied stacks which threads may hold the locks that store no owner */
 	for (size_t i = 0; i < process->thread_count; i++) {
 		const struct await *await = &look->awaits[i];
 
@@ -189,8 +189,8 @@ static void find_rings(struct look *look, bool stopped)
 		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS / 10 }, NULL);
 	file_locks_find_owners(&look->process, look->awaits, stopped);
 	/*
-	 * Search a cycle of processes that wait for file locks twice: it is a deadlock if none of
-	 * its processes has run in between.
+	 * Search twice for a cycle of processes that wait for file locks. The cycle is a deadlock
+	 * if none of its processes has run between the two searches.
 	 */
 	if (stopped && count == 1 && look->awaits[0].kind == AWAIT_FILE_LOCK &&
 	    file_ring_find(&first, pid)) {
@@ -203,7 +203,7 @@ static void find_rings(struct look *look, bool stopped)
 	}
 	for (size_t i = 0; i < count; i++)
 		may_be |= await_ring(&look->process, look->awaits, i, ring, count) > 0;
-	/* stopping a thread may have woken it */
+	/* read the context switches again, because stopping a thread may have woken it */
 	for (size_t i = 0; may_be && i < count; i++)
 		live_read_status(look->process.subject.pid, &look->process.threads[i]);
 	if (may_be)
@@ -213,10 +213,10 @@ static void find_rings(struct look *look, bool stopped)
 		bool stands = length > 0;
 
 		/*
-		 * Counts each cycle once, for its thread with the lowest index, and only if none of
-		 * its threads has run. A thread that waits for the GIL wakes every 5 ms to ask for
-		 * it, but it cannot get it as long as the holder, which is in the same cycle, does
-		 * not move.
+		 * Count each cycle once, at its thread with the lowest index, and only if none of
+		 * its threads has run. Threads that wait for the GIL are not checked, because they
+		 * wake every 5 ms. They cannot get the GIL while its holder, a thread of the same
+		 * cycle, is blocked.
 		 */
 		for (size_t k = 0; stands && k < length; k++)
 			stands = ring[k] >= ring[0] &&
@@ -229,8 +229,8 @@ static void find_rings(struct look *look, bool stopped)
 	}
 
 	/*
-	 * remove the inferred cycles if one of their threads has run since they were
-	 * found, or if none of their owners was inferred
+	 * discard the inferred cycles if one of their threads has run since the cycles were found,
+	 * or if none of their owners is inferred
 	 */
 	bool is_inferred = false;
 

@@ -20,11 +20,11 @@
 /* ---- the process ---- */
 
 /*
- * Reads the state of a running process from /proc and through ptrace; nothing is loaded into the
- * process. A thread is stopped only if its stack cannot be walked by the stack pointer alone, and
- * only if there is no objection to stopping it (process/stopping.h). Threads are stopped one after
- * the other, each only while its registers are read. The process controls its names, its memory and
- * its stacks, so they are not trusted.
+ * Reads the state of a running process from /proc and through ptrace, without loading anything into
+ * the process. A thread is stopped only if its stack cannot be walked from the program counter and
+ * the stack pointer that /proc shows, and only if it is safe to stop (process/stopping.h). Threads
+ * are stopped one at a time, each only while its registers are read. The process controls its
+ * names, memory and stacks, so this code does not trust them.
  */
 
 #define LIVE_THREADS_MAX 4096
@@ -40,22 +40,22 @@ struct live_thread {
 	uint64_t asleep_ns;    /* time since the thread last ran; 0: unknown */
 	uint64_t switches;     /* number of context switches */
 
-	struct frames_thread start; /* registers and stack from which the stack is walked */
+	struct frames_thread start; /* registers and stack where the backtrace starts */
 
 	uint64_t frames[LIVE_FRAMES_MAX]; /* program counters, innermost first */
 	unsigned frame_count;
 	bool is_whole; /* the walk reached the outermost frame */
-	/* the reason why the thread was not stopped to read its registers; NULL: none */
+	/* why the thread was not stopped to read its registers; NULL: no objection */
 	const char *objection;
 };
 
 struct live_process {
 	struct subject subject;
 	char name[LIVE_NAME_MAX];
-	char *program; /* path of the executable, below the root directory of the process; NULL:
+	char *program; /* path of the executable inside the root directory of the process; NULL:
 			  unknown */
-	char *root; /* path to the root directory of the process, "/proc/PID/root"; NULL: its root
-		       directory is ours */
+	char *root; /* path to the root directory of the process, "/proc/PID/root"; NULL: same root
+		       directory as ours */
 	bool has_our_numbers;	 /* the process is in our pid namespace */
 	uint64_t python_runtime; /* address of _PyRuntime of CPython; 0: none */
 	int python_minor;	 /* version of that CPython: 3.minor */
@@ -70,16 +70,16 @@ int live_look(struct live_process *process, int pid, struct error *err);
 void live_free(struct live_process *process);
 
 /*
- * Copies the stacks of sleeping threads whose backtrace is not complete. stops: stops each such
- * thread to read its registers, too, and skips threads that must not be stopped. Returns the number
- * of copied stacks.
+ * Copies the stacks of sleeping threads whose backtraces are incomplete. stops: also stop each of
+ * these threads to read its registers, and skip threads that must not be stopped. Returns the
+ * number of copied stacks.
  */
 size_t live_read_stacks(struct live_process *process, bool stops);
 
 /*
- * Sets the frames of all threads whose stacks were copied, by the unwinding rules of the mapped
- * files. These files may be hostile, so a child reads them in a sandbox. If the child fails for a
- * thread, only its innermost frame is known. Returns 0 or a negative errno.
+ * Walks the copied stacks with the unwinding rules of the mapped files, and sets the threads'
+ * frames. The files may be hostile, so a sandboxed child process reads them. If the child fails for
+ * a thread, only the thread's innermost frame is known. Returns 0 or a negative errno.
  */
 int live_unwind(struct live_process *process, struct error *err);
 
@@ -87,17 +87,17 @@ int live_unwind(struct live_process *process, struct error *err);
 void live_read_status(int pid, struct live_thread *thread);
 
 /*
- * Whether a thread still sleeps in the same call and has not run since its context switches were
- * read.
+ * Whether a thread still sleeps in the same system call and has not run since live_read_status()
+ * read its context switches.
  */
 bool live_is_unmoved(int pid, const struct live_thread *thread);
 
 /* ---- waits ---- */
 
 /*
- * Finds what a sleeping thread waits for, and which thread or process can wake it. Sources are the
- * system call, the function that made the call, and the memory of the lock in the layout of glibc
- * and the kernel.
+ * Finds what a sleeping thread waits for, and which thread or process can wake it. Looks at the
+ * system call, at the function that made the call, and at the memory of the lock, in the layout of
+ * glibc and the kernel.
  */
 
 enum await_kind {
@@ -110,7 +110,7 @@ enum await_kind {
 
 struct await {
 	enum await_kind kind;
-	const char *futex; /* AWAIT_FUTEX: the use of the futex, as in naming/waiters.h */
+	const char *futex; /* AWAIT_FUTEX: what the futex is used for (naming/waiters.h) */
 	bool has_limit;	   /* AWAIT_FUTEX: the wait has a time limit */
 	uint64_t address; /* address of the lock, or of the futex if the lock is unknown; 0: none */
 	int owner;	  /* thread id in the process's pid namespace; 0: no owner or unknown */
@@ -129,18 +129,19 @@ struct await {
 	 */
 	int may_hold[AWAIT_MAY_HOLD_MAX];
 	size_t may_hold_count;
-	int fd;		/* descriptor; -1: none */
-	char path[256]; /* path of the file of fd; AWAIT_OPEN: the path that the program passed */
+	int fd; /* descriptor; -1: none */
+	/* path of the file that fd refers to; AWAIT_OPEN: the path that the program passed */
+	char path[256];
 };
 
 /*
- * Describes the wait of a thread. names: functions of the thread, innermost first; an entry is NULL
- * if unknown. Does not find the owner of a file's lock (see live/file_locks.c).
+ * Describes the wait of a thread. names: names of the functions on its stack, innermost first; NULL
+ * for an unknown name. Does not find the owner of a file's lock (see live/file_locks.c).
  */
 void await_find(struct await *await, const struct live_process *process,
 		const struct live_thread *thread, const char *const *names, size_t count);
 
-/* Names of a kind: as a word, "mutex", "child" ...; as a text, "waits for mutex", "sleeps" ... */
+/* A kind of wait as a word, "mutex", "child" ...; and as text, "waits for mutex", "sleeps" ... */
 const char *await_word(enum await_kind kind);
 const char *await_text(enum await_kind kind);
 
@@ -155,16 +156,16 @@ size_t await_ring(const struct live_process *process, const struct await *awaits
 /* ---- file locks ---- */
 
 /*
- * Finds the processes that hold file locks. proc_locks(5) lists all locks. But for a lock of an
- * open file description (F_OFD_SETLKW) the list names no process, and for flock(2) only the process
- * that locked the file, which may have passed the open file on. All holders are found through the
- * descriptors (/proc/PID/fdinfo) of the processes that this user may read.
+ * Finds the processes that hold file locks. proc_locks(5) lists all locks, but names no process for
+ * a lock of an open file description (F_OFD_SETLKW). For flock(2) it names only the process that
+ * locked the file, which may have passed the open file on to other processes. To find all holders,
+ * this code reads the descriptors (/proc/PID/fdinfo) of all processes that this user may read.
  */
 
 #define FILE_RING_MAX 16
 
 /*
- * Sets the owners in the waits for file locks. scans: reads the descriptors of all processes in
+ * Sets the owner in each wait for a file lock. scans: read the descriptors of all processes in
  * addition to proc_locks(5).
  */
 void file_locks_find_owners(const struct live_process *process, struct await *awaits, bool scans);
@@ -180,28 +181,28 @@ struct file_ring {
 };
 
 /*
- * Finds the cycle that begins with a process. Returns false if the process is not in a cycle, or if
- * one of the cycle's locks may still be released: by another thread of a process, by another
- * process that has the open file, or because of a timeout, which is assumed if a process catches
- * SIGALRM. If two calls return the same cycle, none of its processes has run between the calls.
+ * Finds the deadlock cycle that process `pid` is in. Returns false if there is none, or if
+ * something outside the cycle may still release a lock: another thread of a process, another
+ * process that shares the open file, or a timeout, which is assumed if a process catches SIGALRM.
+ * If two calls return the same cycle, none of its processes has run between the calls.
  */
 bool file_ring_find(struct file_ring *ring, int pid);
 
 /* ---- threads of Python ---- */
 
 /*
- * Reads, from the memory of a running process with CPython 3.9 or later, which thread holds a GIL
- * (global interpreter lock), which threads wait for it, and the Python functions and lines that the
- * threads are at. The frames of a thread that runs may change while they are read; its lines are
- * then those of different moments.
+ * Reads the memory of a running process with CPython 3.9 or later. Finds which thread holds a GIL
+ * (global interpreter lock), which threads wait for a GIL, and which Python functions and lines the
+ * threads execute. The frames of a running thread may change while they are read; the lines of that
+ * thread are then from different moments.
  */
 
 #define LIVE_PYTHON_FRAMES_MAX 64
 
 /*
- * Adds the functions to the address map as modules, as a trace does. indexed by thread: awaits,
- * which get the holder of a GIL; frames, which get the lines, NULL: none; holds, whether the thread
- * holds a GIL.
+ * Adds the Python functions to the address map as modules, as a trace does. The arrays are indexed
+ * by thread: `awaits` gets the holder of the GIL that the thread waits for, `frames` the Python
+ * lines (NULL: none), and `holds` whether the thread holds a GIL.
  */
 void live_python_read(const struct live_process *process, struct address_space *space,
 		      struct await *awaits, const struct trace_node **frames, bool *holds);
@@ -220,9 +221,9 @@ struct look {
 	bool *is_in_ring; /* indexed by thread; true if the thread is in a deadlock cycle */
 	size_t rings;	  /* number of deadlock cycles */
 	/*
-	 * threads that seem to wait for each other, if some inferred owners are right
-	 * (live/look.c). is_inferred: indexed by thread; inferred: number of such threads. None of
-	 * these threads is in a cycle of is_in_ring.
+	 * threads that wait for each other if the owners that live/look.c infers are right.
+	 * is_inferred: indexed by thread; inferred: number of these threads. A thread in is_in_ring
+	 * is never in is_inferred.
 	 */
 	bool *is_inferred;
 	size_t inferred;
@@ -230,15 +231,15 @@ struct look {
 };
 
 /*
- * Examines a process. stops: threads may be stopped for a moment (live_read_stacks()), and the
- * descriptors of all processes are read; otherwise some backtraces are incomplete and cycles across
- * processes are not found. Returns 0 or a negative errno; call look_free() in any case.
+ * Examines a process. stops: stop threads for a moment if necessary (live_read_stacks()), and read
+ * the descriptors of all processes. Without `stops`, some backtraces are incomplete, and cycles of
+ * several processes are not found. Returns 0 or a negative errno; call look_free() in any case.
  */
 int look_take(struct look *look, int pid, bool stops, struct error *err);
 void look_free(struct look *look);
 
 /*
- * Whether the process has the control page of a run mapped, so that it is traced. A pid from a
+ * Whether the process is traced: it maps the control page (the settings of a run). A pid from a
  * trace may come from another pid namespace and so belong to an untraced process here.
  */
 bool look_is_traced(const struct look *look);

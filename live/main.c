@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 	struct error err = { 0 };
 	int about = options_about(argc, argv, usage);
 
-	/* if the reader of standard output is gone, write() fails with EPIPE */
+	/* ignore SIGPIPE: if the reader of standard output is gone, write() fails with EPIPE */
 	signal(SIGPIPE, SIG_IGN);
 	if (about >= 0)
 		return about ? LIVE_FAILURE : 0;

@@ -13,21 +13,19 @@
 #define HOLDER_READS	 20
 #define HOLDER_READ_NS	 1000000
 #define INTERPRETERS_MAX 64
-#define CHAIN_MAX	 1024  /* maximum number of frames, with those that are not shown */
-#define LINES_SIZE_MAX	 65536 /* maximum size of a line table */
+#define CHAIN_MAX	 1024  /* maximum number of frames, including those that are not shown */
+#define LINES_SIZE_MAX	 65536 /* maximum size of a line table in bytes */
 #define NAME_MAX_BYTES	 256
 #define PATH_MAX_BYTES	 1024
 
-/*
- * offsets in the struct of a GIL, which are the same in all versions, and the size of its condition
- */
+/* offsets in a GIL's struct, in all versions; its condition variable ends at CONDITION_END */
 #define GIL_HOLDER    8
 #define GIL_LOCKED    16
 #define GIL_CONDITION 32
 #define CONDITION_END 80
 
-#define THREAD_NEXT  8	 /* offset in PyThreadState */
-#define TID_AFTER    8	 /* native_thread_id follows thread_id, from 3.11 on */
+#define THREAD_NEXT  8	 /* offset of `next` in PyThreadState */
+#define TID_AFTER    8	 /* offset of native_thread_id from thread_id, in Python 3.11 and later */
 #define TID_IN_GLIBC 720 /* offset of the thread id in glibc's struct pthread (x86-64) */
 #define TYPE_NAME    24	 /* offset of tp_name in PyTypeObject */
 
@@ -39,7 +37,7 @@ struct python {
 	struct await *awaits;
 	const struct trace_node **frames;
 	bool *holds;
-	uint64_t code_type; /* PyCode_Type; 0: not known yet */
+	uint64_t code_type; /* address of PyCode_Type; 0: not known yet */
 	uint32_t functions; /* number of functions that were added to the address map */
 };
 
@@ -57,7 +55,7 @@ static uint32_t half_at(const struct python *python, uint64_t address)
 	return subject_get(python->subject, address, &half, sizeof(half)) ? 0 : half;
 }
 
-/* Whether there is a code object at the address: the name of its type is "code". */
+/* Whether the object at the address is a code object: its type has the name "code". */
 static bool is_code(struct python *python, uint64_t code)
 {
 	uint64_t type = code ? word_at(python, code + PYTHON_OBJECT_TYPE) : 0;
@@ -73,7 +71,7 @@ static bool is_code(struct python *python, uint64_t code)
 	return true;
 }
 
-/* Appends a str as UTF-8. Returns false if it is not a str that can be read. */
+/* Appends a Python str as UTF-8. Returns false if `text` is not the address of a readable str. */
 static bool add_text(const struct python *python, uint64_t text, char **to, size_t most)
 {
 	uint32_t state = half_at(python, text + PYTHON_TEXT_STATE), kind = state >> 2 & 7;
@@ -184,7 +182,7 @@ static void read_interpreter(struct python *python, uint64_t interpreter)
 	bool is_wanted = false;
 	uint64_t held_by;
 
-	/* if threads wait, the GIL is free only for moments: read it again */
+	/* if threads wait, the GIL is free only for moments: retry until a thread holds it */
 	for (size_t i = 0; i < process->thread_count; i++)
 		is_wanted |= is_waiting(&python->awaits[i], gil);
 	for (int i = 0; i < HOLDER_READS && half_at(python, gil + GIL_LOCKED) != 1; i++)
@@ -216,7 +214,7 @@ static void read_interpreter(struct python *python, uint64_t interpreter)
 			continue;
 		await->kind = AWAIT_GIL;
 		await->address = 0;
-		/* a thread that has taken the GIL since its wait was read holds it itself */
+		/* the waiting thread itself may have taken the GIL after its wait was read */
 		if (holder < process->thread_count && holder != i)
 			await->owner = process->threads[holder].own_tid;
 	}

@@ -142,7 +142,7 @@ static int begin_stream(struct run_file *file, size_t stream, struct error *err)
 	watched->ledger = ledger_create(false);
 	ledger_listen(watched->ledger, on_move, watched);
 	status = naming_create(&watched->naming, &watched->space, NULL, err);
-	/* the thread owns the descriptor */
+	/* the new thread owns the descriptor watched->input and closes it */
 	if (!status)
 		status = -pthread_create(&watched->thread, NULL, read_stream, watched);
 	if (status) {
@@ -195,7 +195,7 @@ static int pass_on(struct run_file *file, size_t number, uint64_t size, struct e
 
 static int pump_pieces(struct run_file *file, uint64_t size, struct error *err)
 {
-	/* each piece is a part of one stream; the last one may not be complete yet */
+	/* each piece belongs to one stream; the last piece of the file may still be incomplete */
 	while (size - file->offset >= HTR_SIZE_piece) {
 		uint8_t bytes[HTR_SIZE_piece];
 		struct htr_piece piece;
@@ -380,9 +380,9 @@ struct lister {
 };
 
 /*
- * Function of the thread that asks the collector for the files of the run, because the answer may
- * take seconds. Writes the paths to the pipe, one a line, when the list has changed. Ends when the
- * run ends or the reader closes the pipe.
+ * Function of the thread that asks the collector for the files of the run; a separate thread,
+ * because the answer may take seconds. Writes the paths to the pipe, one per line, whenever the
+ * list has changed. Ends when the run ends or the reader closes the pipe.
  */
 static void *list_files(void *user)
 {

@@ -2,10 +2,7 @@
 #ifndef LIVE_RUN_FILES_H
 #define LIVE_RUN_FILES_H
 
-/*
- * The trace files of a run, which are read while they grow, and the processes that are recorded in
- * them.
- */
+/* Reads the trace files of a run while they grow, and tracks the state of each recorded process. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -23,13 +20,13 @@ struct run_file;
 
 #define WATCHED_TICKS 32u /* number of values in `curve` */
 
-/* The sums of a call site in one process. */
+/* What a process has acquired at one call site. */
 struct watched_site {
 	uint64_t acquired;	/* number of acquisitions since the start */
-	uint64_t count, bytes;	/* live objects, their bytes */
-	double variance;	/* variance of bytes, if they are estimates */
-	uint64_t seen_acquired; /* seen_...: values at the previous tick (sample.h); ..._rate: rates
-				   since that tick */
+	uint64_t count, bytes;	/* number of live objects, and their size in bytes */
+	double variance;	/* variance of `bytes`, if `bytes` is an estimate */
+	uint64_t seen_acquired; /* seen_...: values at the previous sample_tick(); ..._rate: rates
+				   since then */
 	uint64_t seen_count, seen_bytes;
 	float acquired_rate, growth_rate; /* acquisitions per second; growth per second, in bytes
 					     or, if the class has no bytes, in objects */
@@ -42,9 +39,9 @@ struct watched_site {
 };
 
 /*
- * One process of a run, with the state after the last event of its stream. A thread reads the
- * stream and updates the ledger; other threads access the members between watched_lock() and
- * watched_unlock().
+ * One process of a run, in the state after the last event that was read from its stream. One thread
+ * reads the stream and updates the ledger (the account of live objects). Other threads access the
+ * members only between watched_lock() and watched_unlock().
  */
 struct watched {
 	pthread_mutex_t mutex;
@@ -61,11 +58,11 @@ struct watched {
 	/* the collector has not confirmed that the pid in the stream is the pid of the process */
 	bool is_unproven;
 	char name[64];
-	uint64_t ticks; /* number of ticks (sample.h) */
+	uint64_t ticks; /* number of calls of sample_tick() */
 	uint64_t events, seen_events, lost;
 	uint64_t start_ns;	   /* start of the process; 0: unknown */
 	uint64_t time_ns, seen_ns; /* time_ns: time of the last event; seen_ns: value of time_ns at
-				      the previous tick */
+				      the previous sample_tick() */
 	double event_rate;
 	uint64_t damages;
 	uint64_t taken;	       /* number of input bytes that were processed completely */
@@ -80,11 +77,11 @@ void watched_lock(struct watched *watched);
 void watched_unlock(struct watched *watched);
 
 #define RUN_FILES_MAX	128u
-#define RUN_STREAMS_MAX 256u /* of each file */
+#define RUN_STREAMS_MAX 256u /* per file */
 
 /* A stream of a file. Its bytes are written to a pipe, which a thread reads. */
 struct run_stream {
-	int input; /* end of the pipe; -1: not open, or the reader closed its end */
+	int input; /* write end of the pipe; -1: not open, or the reader closed its end */
 	struct watched *reader;
 	uint64_t next; /* bytes written to the pipe so far */
 };
@@ -113,18 +110,17 @@ struct run {
 	ARRAY_OF(char *) left_out; /* paths of files beyond RUN_FILES_MAX */
 	uint64_t unnamed;	   /* number of files whose names the collector could not send */
 	ARRAY_OF(struct watched *) processes;
-	int list; /* descriptor from which the names of new files are read while the run goes on;
-		   * -1: none */
+	int list; /* names of new files are read from this descriptor during the run; -1: none */
 	char *heard;
 	size_t heard_size;
 	uint64_t looked_ns;
-	/* number of replaced files; pointers to processes in these files are invalid */
+	/* number of replaced files; a replacement makes pointers to the file's processes invalid */
 	uint64_t restarts;
 };
 
 /*
- * Opens traces. `names` ends with a NULL and has either paths of traces, where FILE#N means FILE,
- * or one process id, which means all files of the run that the process belongs to. Returns 0 or a
+ * Opens traces. `names` is a NULL-terminated array. It has either paths of traces, where FILE#N
+ * means FILE, or one process id, which means all trace files of that process's run. Returns 0 or a
  * negative errno; call run_free() in any case.
  */
 int run_open(struct run *run, char *const *names, struct error *err);
@@ -135,7 +131,7 @@ int run_pump(struct run *run, struct error *err);
 /* Whether all files are complete. */
 bool run_is_complete(const struct run *run);
 
-/* Returns the number of files and streams that are not followed because of the limits. */
+/* Returns the number of files and streams that exceed the limits and are not followed. */
 uint64_t run_left_out(const struct run *run);
 
 /* Waits until the readers have processed all bytes that were passed on. */

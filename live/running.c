@@ -104,7 +104,7 @@ int live_look(struct live_process *process, int pid, struct error *err)
 	process->has_our_numbers = is_same(pid, "ns/pid");
 	if (!root || strcmp(root, "/") != 0 || !is_same(pid, "ns/mnt"))
 		process->root = memory_format("/proc/%d/root", pid);
-	/* this program knows the system calls and the layouts of locks of its own word size only */
+	/* this program knows only the system calls and lock layouts of its own word size */
 	if (exe >= 0 && read(exe, head, sizeof(head)) == sizeof(head) &&
 	    head[EI_CLASS] != OWN_CLASS)
 		return error_set(
@@ -208,7 +208,7 @@ size_t live_read_stacks(struct live_process *process, bool stops)
 	return stacks.count;
 }
 
-#define UNWIND_SECONDS 20 /* limit for unwinding all threads */
+#define UNWIND_SECONDS 20 /* time limit for unwinding all threads */
 
 /* The backtrace of a thread, which the child writes to shared memory. */
 struct answer {
@@ -251,8 +251,8 @@ static bool has_no_caller(Dwfl *dwfl, uint64_t pc)
 }
 
 /*
- * Finds the variable _PyRuntime of CPython: in answer->frames[0] its address, in frames[1] the
- * version.
+ * Finds the variable _PyRuntime of CPython. Stores its address in answer->frames[0] and the minor
+ * version of Python in answer->frames[1].
  */
 static int find_python(Dwfl_Module *module, void **data, const char *path, Dwarf_Addr start,
 		       void *context)
@@ -265,7 +265,7 @@ static int find_python(Dwfl_Module *module, void **data, const char *path, Dwarf
 
 	(void)data;
 	(void)start;
-	/* the name of a CPython without debug code, and of its library: python3.11 */
+	/* file names of a release build of CPython: python3.11, libpython3.11.so.1.0 */
 	file += strncmp(file, "lib", 3) ? 0 : 3;
 	if (!strncmp(file, "python3.", 8) && file[8] >= '0' && file[8] <= '9')
 		minor = strtoul(file + 8, &end, 10);
@@ -298,7 +298,7 @@ int live_unwind(struct live_process *process, struct error *err)
 		return error_system(err, errno, "process %d", process->subject.pid);
 	child = fork();
 	if (child == 0) {
-		/* open the files before the sandbox is entered, and read them inside it */
+		/* open the files before entering the sandbox, and read them inside the sandbox */
 		struct frames *frames = frames_open(&process->subject);
 
 		alarm(UNWIND_SECONDS);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACE_FRAMES 6 /* limit of frames in the text of a call site */
+#define PLACE_FRAMES 6 /* maximum number of frames in the text of a call site */
 
 /* ---- rates ---- */
 
@@ -233,8 +233,8 @@ void sample_take(struct sample *sample, struct watched *const *processes, size_t
 
 	*sample = (struct sample){ 0 };
 	/*
-	 * the resident memory of all running processes, according to the kernel; 0 if that of a
-	 * process cannot be read, or the process's pid is not certain
+	 * add up the resident memory of all running processes; 0 if it is unknown for one of them,
+	 * or if the pid of a process is uncertain
 	 */
 	for (size_t i = 0; i < count; i++) {
 		struct watched *watched = processes[i];

@@ -153,7 +153,7 @@ static void draw_text(const struct screen *screen, struct out *out, const char *
 {
 	static const char styles[] = { STYLE_PLAIN, STYLE_TITLE, STYLE_HEAD,  STYLE_KEY,
 				       STYLE_CLASS, STYLE_BAR,	 STYLE_ALARM, '\0' };
-	/* each style replaces the one before */
+	/* each code also ends the previous style */
 	static const char *const codes[STYLE_END] = {
 		[STYLE_PLAIN] = PLAIN,		[STYLE_TITLE] = "\033[0;1m",
 		[STYLE_HEAD] = "\033[0;2m",	[STYLE_KEY] = "\033[0;33m",

@@ -3,9 +3,9 @@
 #define LIVE_SCREEN_H
 
 /*
- * Uses the whole terminal as a screen: reads keys, and draws pictures that consist of lines. Styles
- * are single bytes in the text of a line, never escape sequences; out_name() escapes such bytes in
- * names.
+ * Uses the whole terminal as a screen: reads keys, and draws pictures that consist of lines. A
+ * style is a single byte in the text of a line, never an escape sequence. In names, out_name()
+ * escapes bytes that would be styles.
  */
 
 #include <stdbool.h>

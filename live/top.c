@@ -17,7 +17,7 @@
 
 #define ROWS_DEFAULT	    20u
 #define PAGE_ROWS	    10
-#define LOOKS_MAX	    16u /* limit of processes whose threads are examined */
+#define LOOKS_MAX	    16u /* maximum number of processes whose threads are examined */
 #define PUMP_MS		    200 /* ms between two reads of the files */
 #define INTERVAL_DEFAULT_NS 1000000000u
 #define INTERVAL_LEAST_NS   100000000u
@@ -228,7 +228,7 @@ static bool take_key(struct top *top, int key)
 		top->options.order = (top->options.order + 1) % SAMPLE_ORDERS;
 		break;
 	case 'c':
-		/* the next class that has objects; after the last class, all classes */
+		/* select the next class that has objects; after the last class, all classes */
 		while (at < sample->class_count && top->options.class &&
 		       strcmp(sample->classes[at].type, top->options.class) != 0)
 			at++;
@@ -277,8 +277,8 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 
 		status = run_pump(&top->run, err);
 		/*
-		 * if a file was replaced, even a frozen picture is drawn again, because its
-		 * processes no longer exist
+		 * if a file was replaced, even a frozen picture is drawn again, because the
+		 * processes in the picture no longer exist
 		 */
 		is_due |= top->run.restarts != restarts;
 		restarts = top->run.restarts;
@@ -342,7 +342,7 @@ static int take_options(struct top *top, int argc, char **argv, struct error *er
 }
 
 /*
- * Checks that the class is a class of holdtrace or one that a program of the run has defined
+ * Checks that the class of --class is built into holdtrace or was defined by a program of the run
  * (holdtrace.h).
  */
 static int check_class(struct top *top, struct error *err)

@@ -2,7 +2,7 @@
 #ifndef LIVE_TOP_H
 #define LIVE_TOP_H
 
-/* `holdtrace top`: takes samples of a run, and writes a picture in one of three formats. */
+/* `holdtrace top`: takes samples of a run, and writes them as text, JSON or OpenMetrics. */
 
 #include "base/out.h"
 #include "live/look.h"
@@ -12,8 +12,8 @@
 /* ---- samples ---- */
 
 /*
- * Takes samples: numbers of live objects of a run's processes at one moment, by class and by call
- * site.
+ * A sample has the numbers of live objects of all processes of a run at one moment, by class and by
+ * call site.
  */
 
 #define SAMPLE_CLASSES	48u
@@ -26,7 +26,7 @@ struct sample_options {
 	const char *class; /* name of the class; NULL: all classes */
 	enum sample_order order;
 	bool since_base; /* show changes since the baseline, not live numbers */
-	size_t rows;	 /* limit of rows, at most SAMPLE_ROWS_MAX */
+	size_t rows;	 /* maximum number of rows; at most SAMPLE_ROWS_MAX */
 };
 
 /* Numbers of a class or of a call site. */
@@ -36,7 +36,7 @@ struct sample_row {
 	uint64_t acquired;    /* number of acquisitions since the start */
 	int64_t count, bytes; /* live now, or the change since the baseline, which may be
 			       * negative */
-	double variance;      /* variance of bytes, if they are estimates */
+	double variance;      /* variance of `bytes`, if `bytes` is an estimate */
 	double acquired_rate, growth_rate; /* acquisitions per second; growth per second, in bytes
 					      or, if the class has no bytes, in objects */
 	float curve[WATCHED_TICKS]; /* live amount at the last ticks, the latest one at the end */
@@ -63,7 +63,7 @@ struct sample {
 	uint64_t sample; /* largest sampling interval of memory, in bytes; 0: all memory is
 			  * recorded */
 	size_t ticks;	 /* number of values in each curve, at most WATCHED_TICKS */
-	uint64_t start_ns, end_ns; /* times of the part of the run that was read; 0: unknown */
+	uint64_t start_ns, end_ns; /* start of the run, time of the last event read; 0: unknown */
 };
 
 /* Returns the duration of the part of the run that was read. */
@@ -75,8 +75,8 @@ static inline uint64_t sample_age_ns(const struct sample *sample)
 }
 
 /*
- * Computes the rates since the previous tick, and appends to the curves. seconds: time since that
- * tick; 0: this is the first.
+ * Computes the rates since the previous tick (call of this function), and appends a value to each
+ * curve. seconds: time since the previous tick; 0: this is the first tick.
  */
 void sample_tick(struct watched *const *processes, size_t count, double seconds);
 
@@ -95,7 +95,7 @@ size_t sample_backtrace(const struct sample_row *row, struct naming_line *lines,
 
 #define TOP_WAITS_MAX 64u
 
-/* A thread that waits for a lock, while another thread holds it. */
+/* A thread that waits for a lock that another thread holds. */
 struct top_wait {
 	int pid;
 	bool is_in_ring, is_inferred, is_orphaned;
@@ -122,7 +122,7 @@ struct top_picture {
 void top_put_text(struct out *out, const struct top_picture *picture, const struct screen *screen,
 		  size_t *marked);
 
-/* Writes the keys of the screen, without a newline after the last line. */
+/* Writes the help on the screen's keys, without a newline after the last line. */
 void top_put_keys(struct out *out, const struct screen *screen);
 void top_put_json(struct out *out, const struct top_picture *picture);
 

@@ -15,9 +15,9 @@
 #define WAITS_SHOWN	5
 #define CLASS_WIDTH	9u
 #define CURVE_WIDTH_MAX 24u
-/* minimum width of a call site that is in the same line as its numbers */
+/* minimum width of a call site that is on the same line as its numbers */
 #define SITE_WIDTH_MIN 40u
-/* indent of a call site in a line of its own */
+/* indent of a call site that is on a separate line */
 #define SITE_INDENT 4u
 
 /* ---- numbers ---- */
@@ -131,7 +131,7 @@ static void wrap_lines(const struct view *view, size_t start)
 			columns = blank = 0;
 		if (is_gap && (text[at - 1] == ' ' || !blank || text[blank - 1] != ' '))
 			blank = at;
-		/* neither styles nor bytes that continue a character take a column */
+		/* bytes of styles and continuation bytes of UTF-8 take no column */
 		columns +=
 			(unsigned char)text[at] >= ' ' && ((unsigned char)text[at] & 0xc0) != 0x80;
 		if (columns <= view->width || !blank)
@@ -279,8 +279,7 @@ static void put_waits(const struct view *view)
 	put_style(view, STYLE_PLAIN);
 	for (size_t i = 0; i < picture->wait_count && i < WAITS_SHOWN; i++)
 		/*
-		 * prints nothing but the mark and the text, so that the holder of the lock fits
-		 * into 80 columns
+		 * print only the mark and the text, so that the lock's holder fits into 80 columns
 		 */
 		out_format(out, "%s%s\n",
 			   picture->waits[i].is_in_ring	   ? "! "
@@ -295,7 +294,7 @@ static void put_site(const struct view *view, const char *text)
 	char site[SAMPLE_SITE_MAX];
 
 	snprintf(site, sizeof(site), "%s", text);
-	/* leaves out the outer frames, and only then the middle of a name */
+	/* drop outer frames first, and cut the middle of a name only if that is not enough */
 	for (size_t at = strlen(site); at-- && name_columns(site, strlen(site)) > width;)
 		if (!strncmp(site + at, " <- ", 4))
 			site[at] = '\0';

@@ -37,7 +37,7 @@ struct step {
 #define PUMP_NS 200000000
 #define LOOK_NS 1000000000ull /* time between two examinations of threads */
 #define ASK_NS	1000000000ull /* time between two runs of the checker */
-/* this multiple of the duration of the last check is added to ASK_NS */
+/* the time between two checks is ASK_NS plus this multiple of the last check's duration */
 #define ASK_SHARE  4
 #define ANSWER_MAX 65536
 
@@ -46,7 +46,7 @@ struct watch {
 #define OPTION(kind, name, ...) option_##kind name;
 #include "live/watch.def"
 #undef OPTION
-	option_text check;   /* path of the post-processor, which is the checker */
+	option_text check;   /* path of holdtrace-postproc, which is the checker */
 	int pid;	     /* process id of the command line */
 	struct ctl_run *ctl; /* the run of that process */
 	struct step *steps;  /* the actions (--then) */
@@ -54,9 +54,9 @@ struct watch {
 	const struct watched *broken; /* process that has broken a limit */
 	struct run run;
 	struct limits limits;
-	char *fail_on;	   /* the limits as an argument of the post-processor */
-	uint64_t left_out; /* number of files that are left out so far */
-	size_t next;	   /* index of the process that is examined first */
+	char *fail_on;	   /* argument of the checker: --fail-on with all limits */
+	uint64_t left_out; /* number of files that are not followed, so far */
+	size_t next;	   /* index of the process to check first */
 	uint64_t ask_ns;   /* time of the next check */
 	uint64_t look_ns;  /* time of the next examination of threads */
 };
@@ -103,7 +103,7 @@ static int stop_recording(const struct watch *watch, const struct breaker *break
 	return ctl_ask(watch->ctl, 0, CONTROL_STOP, "", &answer, err);
 }
 
-/* Returns the number of a signal by its name as in kill(1), with or without SIG. */
+/* Returns the number of the signal with this name, for example TERM or SIGTERM; 0: unknown. */
 static int find_signal(const char *name)
 {
 	if (!strncmp(name, "SIG", 3))
@@ -177,7 +177,7 @@ static const struct action {
 	const char *word;
 	int (*function)(const struct watch *watch, const struct breaker *breaker, const char *with,
 			struct error *err);
-	bool needs_process; /* refuses to act if the process was not identified for certain */
+	bool needs_process; /* the action needs a process that was identified for certain */
 } actions[] = {
 	{ "snapshot", take_snapshot, false }, { "keep", keep_traces, false },
 	{ "report", print_report, false },    { "stop", stop_recording, false },
@@ -215,8 +215,8 @@ static int act_on(const struct watch *watch, uint32_t pid, uint32_t stream)
 	int status = LIVE_FOUND;
 
 	/*
-	 * ask the collector for the process of the stream, since the collector has its pid from the
-	 * kernel: the pid in the trace may be forged, or come from another pid namespace
+	 * ask the collector which process wrote the stream: the collector has the pid from the
+	 * kernel, but the pid in the trace may be forged, or come from another pid namespace
 	 */
 	switch (ctl_process(watch->ctl, stream, &breaker.pid, &breaker.handle, &breaker.doubt)) {
 	case 0:
@@ -278,7 +278,7 @@ static bool may_break(struct watched *watched, const struct limit *limit, bool l
 	if (row->live == LIMIT_LATER)
 		return true;
 	watched_lock(watched);
-	/* the live amount of the class to which the limit applies, or of all classes */
+	/* add up the live amounts of the limit's class, or of all classes */
 	amount = row->live == LIMIT_DROPPED ? watched->lost : 0;
 	for (uint32_t i = 0; row->live != LIMIT_DROPPED && i < ledger_class_count(watched->ledger);
 	     i++) {
@@ -359,8 +359,8 @@ static char *cell_of(char **line)
 }
 
 /*
- * Parses a line of the checker, limits,LIMIT,RESULT,UNIT,VALUE,ERROR,BASELINE,WHY. Reports each
- * broken limit; reports an unknown limit only the first time.
+ * Parses a line of the checker's output: limits,LIMIT,RESULT,UNIT,VALUE,ERROR,BASELINE,WHY. Prints
+ * each broken limit; prints an unknown limit only the first time.
  */
 static enum verdict read_line(const struct watch *watch, char *line, struct watched *watched)
 {
@@ -401,8 +401,8 @@ static enum verdict read_line(const struct watch *watch, char *line, struct watc
 }
 
 /*
- * Runs the checker for one process. *worst: the worst result of its limits. The checker lists
- * broken limits first.
+ * Runs the checker for one process. Sets *worst to the worst result of the process's limits. The
+ * checker lists broken limits first.
  */
 static int check_process(struct watch *watch, struct watched *watched, enum verdict *worst,
 			 struct error *err)
@@ -432,7 +432,7 @@ static int check_process(struct watch *watch, struct watched *watched, enum verd
 
 /*
  * Runs the checker for the next process that may have broken a limit; at the end of the run, for
- * each such process.
+ * every process that may have broken a limit.
  */
 static int watch_processes(struct watch *watch, bool is_complete, bool *is_broken,
 			   struct error *err)

@@ -15,12 +15,12 @@
 
 #define PATH_SIZE 4400u
 /*
- * Limit of calls in a parent's stream: each child's scan reads that stream, which takes some
- * seconds.
+ * Maximum number of calls in a parent's stream: each child's scan reads that stream, which takes
+ * some seconds.
  */
 #define PARENT_CALLS_MOST 10000000u
-#define GENERATIONS_MOST  64u	       /* limit of forks without an exec in between */
-#define COVERED_MOST	  (1ull << 30) /* larger blocks have their own mapping */
+#define GENERATIONS_MOST  64u	       /* maximum number of forks in a row, without an exec */
+#define COVERED_MOST	  (1ull << 30) /* larger blocks are left out: each has its own mapping */
 #define REGIONS_MOST	  (1u << 20)
 
 void live_free(struct live *live)
@@ -93,7 +93,7 @@ static bool note_says(const struct event *event, const char *name, const char *v
 }
 
 /*
- * Whether the list contains all memory functions: it has the word "memory" or "all". A list of
+ * Whether a list of --events has all memory functions: it has the word "memory" or "all". A list of
  * single functions counts as incomplete.
  */
 static bool lists_memory(const char *list)
@@ -207,8 +207,7 @@ static int take_event(struct lineage *lineage, const struct event *event, unsign
 	int rc = event->kind == EVENT_NOTE ? take_note(lineage, event, cut, err) : 0;
 	const char *name = event->kind == EVENT_CALL ? event->function->name : "";
 
-	/* one of the pointers that the program stores in the kernel may be the only one to a block
-	 */
+	/* a pointer that the program stores in the kernel may be the only pointer to a block */
 	if (lineage->reading->until_ns &&
 	    (!strncmp(name, "epoll_create", 12) || !strcmp(name, "timer_create")))
 		lineage->live->doubt = "a core file lacks the pointers that the kernel stores for "
@@ -221,9 +220,9 @@ static int take_event(struct lineage *lineage, const struct event *event, unsign
 }
 
 /*
- * Reads the objects that were live in the parent at the fork. The parent's stream has the fork at
- * the time when the call returned, which may be after the child's start. So only events before the
- * child's start are used.
+ * Reads the objects that were live in the parent at the fork. The parent's stream records the fork
+ * when the call returns, which may be after the child's start. So only events before the child's
+ * start are used.
  */
 static int take_parent(struct lineage *lineage, const struct trace_process *child,
 		       struct error *err)
@@ -241,7 +240,7 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 	const struct event *event;
 	int rc = 0;
 
-	/* the parent's stream is searched only in the same file */
+	/* look for the parent's stream only in the file that has the child's stream */
 	if (bundle_split_name(lineage->reading->path, &length, &own) &&
 	    (size_t)snprintf(path, sizeof(path), "%.*s#%u", (int)length, lineage->reading->path,
 			     child->parent_stream) < sizeof(path))
@@ -253,7 +252,7 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 			if (event->process->parent_stream != WIRE_NO_STREAM)
 				rc = take_parent(lineage, event->process, err);
 		}
-		/* the scan of each of a parent's children, perhaps thousands, reads this stream */
+		/* each child's scan reads this stream, and there may be thousands of children */
 		if (trace_tally(trace)->calls > PARENT_CALLS_MOST) {
 			unknown = "the trace of a parent is too long to be read for each child";
 			break;
@@ -262,8 +261,7 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 		if (is_about_child(event, child, CALL_TYPE_ALLOC) &&
 		    (event->enter_ns <= child->start_ns || event->enter_ns == event->leave_ns)) {
 			is_found = true;
-			/* the child may still have a block that another thread freed during the
-			 * call */
+			/* the child may have a block that another thread freed during the fork */
 			if (frees[frees[0].thread == event->thread].time_ns >= event->enter_ns)
 				lineage->live->doubt =
 					"another thread freed memory during the fork";

@@ -2,7 +2,7 @@
 #ifndef SCAN_BLOCKS_H
 #define SCAN_BLOCKS_H
 
-/* Reads a stopped process's live objects from its stream, up to the cut. */
+/* Reads the live objects of a process from its stream, up to the cut (the moment of the stop). */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ struct live_mapping {
 	uint64_t caller; /* return address of the call that mapped it; 0: unknown */
 };
 
-/* A live object that the program accesses by a handle: a stream, a directory, a joinable thread. */
+/* A live object that the program accesses through a handle: a FILE, a DIR, a joinable thread. */
 struct live_handle {
 	enum resource class;
 	uint64_t object;

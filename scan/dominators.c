@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the blocks that each block retains: immediate dominators by semidominators and nearest
- * common ancestors (Georgiadis and Tarjan, "Finding dominators revisited", 2004), in nearly linear
- * time for any graph. An artificial start node leads to all roots, and to the first block of each
- * unreachable component.
+ * Finds the blocks that each block retains. Computes immediate dominators from semidominators and
+ * nearest common ancestors (Georgiadis and Tarjan, "Finding dominators revisited", 2004), in nearly
+ * linear time for any graph. An artificial start node leads to all roots, and to the first block of
+ * each unreachable component.
  */
 #include "scan/graph.h"
 
@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 
-/* A node. Its index in search.places is its number, from 1, in a depth-first search. */
+/* A node of the graph. Its index in search.places is its number in a depth-first search, from 1. */
 struct place {
 	uint32_t node;
 	uint32_t parent, semi, label, dominator; /* indices in search.places */
@@ -29,7 +29,7 @@ struct search {
 	struct place *places;
 	uint32_t count, start; /* start: the artificial start node */
 	ARRAY_OF(struct lead) leads;
-	size_t *next;	 /* indexed by place: the number of the node's next successor */
+	size_t *next;	 /* indexed by place: the number of the successor to visit next */
 	uint64_t *hits;	 /* indexed by root: the index of the root's first hit */
 	uint32_t *begun; /* first blocks of the unreachable components */
 	uint32_t begun_count;
@@ -86,8 +86,8 @@ static uint32_t number_node(struct search *search, uint32_t node, uint32_t paren
 }
 
 /*
- * Returns the place with the smallest semidominator on the path from `place` up to the linked part
- * of the tree, which starts at `last`. Compresses the path.
+ * Walks up from `place` through the places that are already processed (those from `last` on).
+ * Returns the place with the smallest semidominator on this path, and compresses the path.
  */
 static uint32_t evaluate(struct search *search, uint32_t place, uint32_t last)
 {
@@ -157,7 +157,7 @@ void graph_dominate(struct graph *graph)
 	graph->retained_count = memory_zalloc(nodes, sizeof(*graph->retained_count));
 	for (size_t i = 0; i < nodes; i++)
 		graph->dominators[i] = GRAPH_NONE;
-	/* sorted by kind, then by root; a root's hits are adjacent, since their kind is the same */
+	/* hits are sorted by kind and root; a root's hits have one kind, so they are adjacent */
 	for (uint32_t root = 0; root <= graph->root_count; root++) {
 		hits[root] = hit;
 		while (hit < graph->hits.count && graph->hits.items[hit].root == root)

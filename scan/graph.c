@@ -11,7 +11,7 @@
 #include "base/order.h"
 
 #define PAGE_SHIFT 12
-#define SLACK_MOST 64u /* limit of the usable bytes of a block after its requested size */
+#define SLACK_MOST 64u /* maximum number of usable bytes after a block's requested size */
 #define PAGES_GAP  16u /* a gap of this many pages between blocks starts a new range of pages */
 
 /* ---- blocks ---- */
@@ -108,12 +108,12 @@ uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *str
 
 	if (!graph->count || address < graph->blocks[0].address)
 		return GRAPH_NONE;
-	/* the last block that begins at or before the address */
+	/* find the last block that begins at or before the address */
 	page = address >> PAGE_SHIFT;
 	range = &graph->pages.items[ARRAY_SEARCH(graph->pages.count, at,
 						 graph->pages.items[at].from <= page) -
 				    1];
-	/* after a range, the next page with blocks is the first one of the next range */
+	/* after the end of a range, the next page with blocks begins the next range */
 	index = range->first + ((page < range->to ? page : range->to) - range->from);
 	low = first_from(graph, index);
 	block = low - 1 +
@@ -163,7 +163,7 @@ void graph_connect(struct graph *graph, const struct words *words, uint64_t (*sl
 			if (address + 8 > end)
 				strength = STRENGTH_WEAK;
 			edge = target | (uint32_t)strength << 30;
-			/* equal neighbours, as in a table of pointers to one block, are one edge */
+			/* store equal consecutive edges once (a table of pointers to one block) */
 			if (graph->edges.count == graph->starts[i] ||
 			    graph->edges.items[graph->edges.count - 1] != edge)
 				*ARRAY_ADD(&graph->edges) = edge;
@@ -179,7 +179,7 @@ void graph_locate(struct graph *graph, const struct words *words)
 		struct words_walk walk = words_begin(words, graph->blocks[i].address, end);
 
 		graph_beat(graph, i);
-		/* blocks without edges are skipped; most have none */
+		/* skip blocks without edges; most blocks have none */
 		if (graph->starts[i] == graph->starts[i + 1])
 			continue;
 		while (words_next(&walk, &address, &word)) {
@@ -259,9 +259,9 @@ ORDER_FUNCTION(by_kind, struct graph_hit,
 /*
  * ---- unreachable blocks ----
  *
- * Blocks that lead to each other are one component. If a component is reached from no other
- * component, its oldest block is reported as the leak, and all blocks to which this block leads are
- * indirect (Tarjan's algorithm, without recursion).
+ * Blocks that lead to each other are one component; Tarjan's algorithm finds them, without
+ * recursion. If no other component leads to a component, its oldest block is reported as the leak,
+ * and all blocks that this block leads to are indirect.
  */
 
 struct parting {
@@ -289,7 +289,7 @@ static void visit_block(struct parting *parting, uint32_t block)
 	parting->path[parting->steps++] = block;
 }
 
-/* Completes a component: the blocks from the top of the stack down to `block`. */
+/* Completes a component: the blocks from the top of `open` down to `block`. */
 static void close_component(struct parting *parting, uint32_t block)
 {
 	const struct graph_block *blocks = parting->graph->blocks;

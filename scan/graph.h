@@ -3,9 +3,9 @@
 #define SCAN_GRAPH_H
 
 /*
- * The graph of blocks of memory and of the pointers between them and from the roots: which blocks
- * are reachable, and by which path; which are unreachable; and what each block retains
- * (dominators). Independent of processes and traces.
+ * The graph of memory blocks, with the pointers between blocks and from roots to blocks. Finds
+ * which blocks are reachable, and by which path; which are unreachable; and what each block retains
+ * (dominators). Knows nothing of processes and traces.
  */
 
 #include <stddef.h>
@@ -24,19 +24,19 @@ struct graph_block {
 };
 
 /*
- * Flag in graph_block.order: the block was allocated before the fork that made the process. Such a
- * block is not counted, but may lead to other blocks.
+ * Flag in graph_block.order: the block was allocated before the fork that made the process. The
+ * block is not counted, but its pointers to other blocks are followed.
  */
 #define GRAPH_OF_PARENT (1ull << 63)
 
-/* What a word points to: the start of a block, the inside of one, or perhaps none (GRAPH_WEAK). */
+/* What a word points to: the start of a block, the inside of a block, or perhaps nothing (WEAK). */
 enum strength { STRENGTH_START, STRENGTH_INSIDE, STRENGTH_WEAK, STRENGTHS };
 
 /*
- * KEPT: the best path to the block has only pointers to the starts of blocks. INSIDE: it also has
- * pointers into blocks. WEAK: it also has words that may not be pointers, because they are tagged
- * or after the requested size of a block. LOST: no path leads to the block, which is the first of
- * an unreachable component. INDIRECT: the block is reached only through a lost block.
+ * KEPT: the best path to the block has only pointers to starts of blocks. INSIDE: the best path
+ * also has pointers into blocks. WEAK: it also has words that may not be pointers, because they are
+ * tagged or after a block's requested size. LOST: no path leads to the block, which is the first of
+ * an unreachable component. INDIRECT: the block is reached only through a LOST block.
  */
 enum graph_class { GRAPH_KEPT, GRAPH_INSIDE, GRAPH_WEAK, GRAPH_LOST, GRAPH_INDIRECT };
 
@@ -66,8 +66,8 @@ struct graph {
 	void *user; /* the argument of beat() */
 
 	/*
-	 * indexed by block: results of graph_mark(). A parent is a block, `count` plus the number
-	 * of a root, or GRAPH_NONE
+	 * results of graph_mark(), indexed by block. `parents`: the node before the block on its
+	 * path, which is a block, `count` plus the number of a root, or GRAPH_NONE
 	 */
 	uint8_t *classes;
 	uint8_t *kinds; /* kind of the root at which the path begins */
@@ -79,8 +79,8 @@ struct graph {
 	 * Results of graph_dominate(), indexed by block or by `count` plus the number of a root;
 	 * sizes in bytes. A dominator retains the blocks that would become unreachable without it.
 	 * Dominators are numbered like parents; GRAPH_NONE: several roots retain the block, or none
-	 * does. Of roots of different kinds, only those of the lowest kind count: a list that a
-	 * variable retains is the variable's, even if a word on a stack leads to it, too.
+	 * does. Of the roots that lead to a block, only those of the lowest kind count: a list in a
+	 * variable belongs to the variable, even if a word on a stack also points to the list.
 	 */
 	uint32_t *dominators;
 	uint64_t *retained;
@@ -90,10 +90,10 @@ struct graph {
 	ARRAY_OF(struct graph_page) pages;
 	ARRAY_OF(uint32_t) page_first;
 	uint64_t *starts;
-	ARRAY_OF(uint32_t) edges; /* the target; its strength is in the upper bits */
+	ARRAY_OF(uint32_t) edges; /* the target block, with the strength in the upper bits */
 };
 
-/* Calls beat() if step number `step` is one of those at which it is called. */
+/* Calls beat() if `step` is a multiple of 65536. */
 static inline void graph_beat(const struct graph *graph, uint64_t step)
 {
 	if (step % 0x10000 == 0 && graph->beat)
@@ -114,16 +114,16 @@ uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *str
 uint64_t graph_end(const struct graph *graph, uint32_t block);
 
 /*
- * Finds the pointers between blocks. slack(): converts a requested size to the usable size; the
- * extra bytes are searched, too. NULL: there are no such bytes.
+ * Finds the pointers between blocks. slack() returns the usable size for a requested size; the
+ * bytes after the requested size are searched, too. slack NULL: there are no such bytes.
  */
 void graph_connect(struct graph *graph, const struct words *words,
 		   uint64_t (*slack)(uint64_t size));
 
-/* Adds a word of a root, if it leads to a block. The hit's other members are those of `like`. */
+/* If a root's `word` leads to a block, adds a hit. Its other members are copied from `like`. */
 void graph_hit(struct graph *graph, uint64_t word, const struct graph_hit *like);
 
-/* Marks all reachable blocks, starting at the hits, whose roots must be set. */
+/* Marks all reachable blocks, starting at the hits. Before the call, set the root of each hit. */
 void graph_mark(struct graph *graph, uint32_t root_count);
 
 /* Computes dominators, retained and retained_count. Call it after graph_mark(). */

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 
-#define DESCRIPTOR_SIZE 4096u /* upper limit in bytes of libc's descriptor of a thread */
+#define DESCRIPTOR_SIZE 4096u /* upper bound in bytes on the size of libc's thread descriptor */
 
 struct judging {
 	struct live *live;

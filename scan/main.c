@@ -24,7 +24,7 @@
 #define BEAT_NS	 20000000u
 #define RETRY_NS 20000000u
 #define RETRIES	 500  /* attempts to read the trace up to the cut: 10 s in all */
-#define CUT_MS	 2000 /* limit of the stop if the collector does not answer */
+#define CUT_MS	 2000 /* the stop ends after this time if the collector does not answer */
 
 static const char usage[] =
 	"Usage: holdtrace-scan PID NUMBER SOCKET RESULT EXITING LIGHT\n"
@@ -58,9 +58,9 @@ struct scan {
  * the kernel lets the threads continue (ptrace(2)), so nothing has to be undone.
  */
 
-#define OBJECT_NS   1000000000ull /* limit of the wait until all threads can be stopped safely */
+#define OBJECT_NS   1000000000ull /* maximum wait until all threads can be stopped safely */
 #define LOOK_NS	    2000000
-#define ROUNDS_MAX  1000 /* limit for a process that starts threads as fast as we stop them */
+#define ROUNDS_MAX  1000 /* maximum rounds, for a process that keeps starting threads */
 #define THREADS_MAX 100000
 
 /* Asks all new threads to stop. Returns 0 or a negative errno. */
@@ -98,7 +98,7 @@ static int ask_new(struct process *process, struct error *err)
 /*
  * Waits at most one second until all threads can be stopped without harm (process/stopping.h).
  * Returns 0, or -EBUSY with a text that names the thread that prevents the stop. Not called for a
- * process that is about to end, because its time limits no longer matter.
+ * process that is about to end, because the time limits of its calls no longer matter.
  */
 static int stop_await_consent(const struct process *process, struct error *err)
 {
@@ -266,7 +266,7 @@ static int take_moment(struct scan *scan, struct error *err)
 	if (!scan->process.is_light)
 		scan->names = names_open(&scan->process);
 	send_message(scan, SCAN_GOES_ON, "");
-	/* the answer has the address of malloc, and the ranges of the library's private memory */
+	/* the collector's answer has the address of malloc, and the library's private ranges */
 	if (sscanf(at, "%llx %n", &from, &length) != 1)
 		return 0;
 	scan->process.malloc_at = from;
@@ -398,7 +398,7 @@ static int write_head(const struct scan *scan, const char *text, struct error *e
 		       : error_system(err, errno, "cannot write the results of the scan");
 }
 
-/* Writes "!" and the reason over the start of the result, a part of which may have been written. */
+/* Overwrites the start of the result, which may be partly written, with "!" and the reason. */
 static void write_failure(const struct scan *scan, const char *reason)
 {
 	char text[ERROR_TEXT_MAX + 2];
@@ -409,9 +409,9 @@ static void write_failure(const struct scan *scan, const char *reason)
 }
 
 /*
- * Whether the core file lacks a mapping that the process had: gcore leaves out what
- * coredump_filter and MADV_DONTDUMP exclude, without a mark. Mappings are known by the stacks and
- * blocks in them, or by the call that made them.
+ * Whether the core file lacks a mapping that the process had: gcore silently leaves out what
+ * coredump_filter and MADV_DONTDUMP exclude. A mapping existed if it has a stack or a live block,
+ * or if the trace has the call that made it.
  */
 static bool lacks_mappings(const struct process *process, const struct live *live)
 {

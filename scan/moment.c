@@ -22,14 +22,14 @@
 #define CHUNK	   (1u << 20)
 #define KERNEL_MAX 1000000u
 
-#define ENTRIES	     512u  /* limit of page map entries that one read returns */
-#define REGIONS	     1024u /* limit of regions that one request returns */
+#define ENTRIES	     512u  /* maximum number of page map entries that one read returns */
+#define REGIONS	     1024u /* maximum number of regions that one request returns */
 #define LINES_A_BEAT 1000u
 
 #define OWN_FILE "/memfd:holdtrace"
 /*
- * Limit in bytes of a mapping that is read without the page map or without PAGEMAP_SCAN, which
- * alone skips absent page tables; larger mappings are skipped.
+ * Maximum size in bytes of mappings that are read without PAGEMAP_SCAN, the only request that skips
+ * absent page tables.
  */
 #define SPARSE_MOST (64ull << 30)
 
@@ -102,8 +102,8 @@ const char *process_kind(const struct process *process, const struct mapping *ma
 
 /*
  * Whether a mapping is read. Three kinds are not read: devices, because reading may have side
- * effects; mappings of the kernel, which have no data of the program; and our own memory, which has
- * addresses of freed blocks.
+ * effects; mappings of the kernel, which have no data of the program; and holdtrace's own memory,
+ * which has addresses of freed blocks.
  */
 static bool is_of_interest(const struct process *process, const struct mapping *mapping)
 {
@@ -162,7 +162,7 @@ static void add_run(struct page_runs *runs, size_t first, uint64_t from, uint64_
 		*ARRAY_ADD(runs) = (struct page_run){ from, to, state };
 }
 
-/* Returns false if the kernel does not know the request. */
+/* Adds the runs of a range with PAGEMAP_SCAN. Returns false if the kernel lacks this request. */
 static bool list_runs(struct process *process, const struct pagemap *pagemap, uint64_t from,
 		      uint64_t to)
 {
@@ -288,15 +288,15 @@ static bool read_smaps(struct process *process)
 }
 
 /*
- * Reads which pages of the mappings are resident. smaps has only the sum of the parts of a mapping
- * that maps_split() has split.
+ * Reads which pages of the mappings are resident. If maps_split() has split a mapping, smaps has
+ * only the sum of its parts.
  */
 static void read_residences(struct process *process, struct pagemap *pagemap)
 {
 	const struct maps *maps = &process->subject.maps;
 	const struct page_runs *pages = &process->pages;
 
-	/* before the memory is read, because reading brings swapped pages back */
+	/* do this before the memory is read, because reading swaps pages in */
 	process->residences = memory_zalloc(maps->count + 1, sizeof(*process->residences));
 	process->has_smaps = read_smaps(process);
 	for (size_t i = 0; i < maps->count; i++) {
@@ -441,7 +441,7 @@ static int read_words(struct process *process, struct error *err)
 
 		if (!thread->tracee.tid)
 			continue;
-		/* copy the used part of the stack, from which frames_find() gets the frames */
+		/* copy the used part of the stack; frames_find() finds the frames in the copy */
 		thread->live_sp = (thread->tracee.sp - PROCESS_RED_ZONE) & ~7ull;
 		if (i < PROCESS_WALKS_MAX)
 			subject_copy_stack(&process->subject, thread->tracee.sp, &thread->stack);
@@ -451,7 +451,7 @@ static int read_words(struct process *process, struct error *err)
 
 int process_read(struct process *process, struct error *err)
 {
-	enum { STACK_START = 28 }; /* number of a field of proc_pid_stat(5) */
+	enum { STACK_START = 28 }; /* number of the field startstack in proc_pid_stat(5) */
 	struct maps *maps = &process->subject.maps, ours = { 0 };
 	struct pagemap pagemap = { 0 };
 	cleanup_file FILE *file = NULL;
@@ -464,7 +464,7 @@ int process_read(struct process *process, struct error *err)
 	rc = maps_read(maps, process->pid);
 	if (rc)
 		return error_system(err, -rc, "cannot read the mappings of the process");
-	/* drop mappings above ADDRESS_MAX: [vsyscall] and those at 57-bit addresses */
+	/* drop mappings above ADDRESS_MAX: [vsyscall], and mappings at 57-bit addresses */
 	for (; maps->count && maps->items[maps->count - 1].to - 1 > ADDRESS_MAX; maps->count--) {
 		const struct mapping *mapping = &maps->items[maps->count - 1];
 
@@ -474,9 +474,9 @@ int process_read(struct process *process, struct error *err)
 	field = proc_field(proc_stat(process->pid, process->subject.thread, text), STACK_START);
 	process->stack_start = field ? strtoull(field, NULL, 10) : 0;
 	/*
-	 * our library shares memory with the collector, which has mapped the same files: find them
-	 * by inode. The name alone decides only if the collector's mappings cannot be read, because
-	 * the program may use the same name
+	 * Find the files of the memory that the library shares with the collector, by inode in the
+	 * collector's mappings. Names decide only if these mappings cannot be read, because the
+	 * program may have files with the same name.
 	 */
 	maps_read(&ours, getppid());
 	for (size_t i = 0; i < ours.count; i++)

@@ -19,14 +19,14 @@
 #include "scan/words.h"
 
 #define PROCESS_REGISTERS_MAX 48u
-#define PROCESS_VECTORS_MAX   512u  /* limit of the words of a thread's vector registers */
-#define PROCESS_WALKS_MAX     2000u /* limit of threads whose stacks are walked */
+#define PROCESS_VECTORS_MAX   512u  /* maximum number of words in a thread's vector registers */
+#define PROCESS_WALKS_MAX     2000u /* maximum number of threads whose stacks are walked */
 #define PROCESS_RED_ZONE      128u  /* bytes below the stack pointer that leaf functions may use */
 
 struct process_thread {
 	struct tracee tracee;
 	char name[16];
-	bool is_exiting; /* the thread ends the process, and waits for the scan in our library */
+	bool is_exiting; /* the thread ends the process; our library makes it wait for the scan */
 	uint64_t registers[PROCESS_REGISTERS_MAX]; /* may have pointers */
 	unsigned register_count;
 	uint64_t vectors[PROCESS_VECTORS_MAX];
@@ -119,7 +119,7 @@ int process_read(struct process *process, struct error *err);
  */
 int process_read_core(struct process *process, int fd, struct error *err);
 
-/* Returns the thread whose descriptor is at this address; NULL: there is none. */
+/* Returns the thread whose descriptor (struct pthread) is at this address; NULL: there is none. */
 const struct process_thread *process_thread_of(const struct process *process, uint64_t descriptor);
 
 /* Returns the kind of a mapping for the note ~resident. Call it when process->own is known. */
@@ -127,7 +127,7 @@ const char *process_kind(const struct process *process, const struct mapping *ma
 
 /* ---- the stream of a core file ---- */
 
-/* Finds the stream of the process whose core file is scanned, and the moment of the core file. */
+/* Finds the stream of the process whose core file is scanned, and the core file's time in it. */
 
 struct core_stream {
 	const char *path; /* path of the stream, in the form for trace_open() */
@@ -150,8 +150,8 @@ int core_stream_find(struct core_stream *found, const struct process *process,
 /* ---- names ---- */
 
 /*
- * The names of a process's variables, and the frames on its threads' stacks. Both are found from
- * copies, after the process has continued. The files of the process may be hostile. So all
+ * The names of a process's variables, and the frames on its threads' stacks. The scanner finds both
+ * in copies, after the process has continued. The files of the process may be hostile. So all
  * functions except names_open(), which opens the files, must be called in the sandbox.
  */
 
@@ -164,9 +164,9 @@ struct names;
 struct names *names_open(const struct process *process);
 
 /*
- * Walks all stacks. For a thread at the end of its process, the frames of libc, the loader and our
- * library count as unused, and the thread's registers are replaced by those of the caller of
- * exit().
+ * Walks all stacks. For a thread that ends its process (is_exiting), the frames of libc, the loader
+ * and our library count as unused, and the thread's registers are replaced by those of the caller
+ * of exit().
  */
 void frames_find(struct names *names, struct process *process);
 
@@ -174,7 +174,7 @@ void frames_find(struct names *names, struct process *process);
 struct name {
 	const char *name; /* name in the source; NULL: unknown */
 	const char *module;
-	uint64_t from, to; /* addresses; without a name both are the address that was looked up */
+	uint64_t from, to; /* addresses; without a name, both are the looked-up address */
 	uint64_t offset;   /* address of `from` in the module's file */
 };
 

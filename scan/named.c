@@ -12,7 +12,7 @@
 #include "resolver/demangle.h"
 
 #define FRAMES_MAX  512u
-#define SYMBOLS_MAX 4000000 /* limit of the symbols of one module */
+#define SYMBOLS_MAX 4000000 /* maximum number of symbols of one module */
 #define START_MOST  64u	    /* largest distance in bytes from the first frame to the arguments */
 
 struct variable {
@@ -46,7 +46,7 @@ struct names *names_open(const struct process *process)
 	return names;
 }
 
-/* Returns the name as in the source, or `name` itself if it is not mangled. */
+/* Returns the demangled name, or `name` itself if it is not mangled. */
 static const char *readable(struct names *names, const char *name)
 {
 	bool has_parameters;
@@ -101,7 +101,7 @@ bool names_find(struct names *names, uint64_t address, struct name *name)
 
 	if (!module)
 		return false;
-	/* the last variable that begins at or before the address, if it contains the address */
+	/* find the last variable that begins at or before the address, and contains it */
 	items = module->variables.items;
 	low = ARRAY_SEARCH(module->variables.count, at, items[at].from <= address);
 	variable = low && items[low - 1].to > address ? &items[low - 1] : NULL;
@@ -165,8 +165,8 @@ static int on_frame(Dwfl_Frame *frame, void *user)
 }
 
 /*
- * Whether a return address into libc is above the outermost frame. If so, the thread has older
- * frames there: it now runs on another stack, which is inside a frame of its first stack.
+ * Whether the stack has a return address into libc above the outermost known frame. If so, the
+ * thread has older frames there, and now runs on another stack that is inside one of them.
  */
 static bool has_frames_above(const struct process *process, const struct process_thread *thread,
 			     uint64_t sp)

@@ -17,7 +17,7 @@
 
 #define BLOCKS_IN_NOTE 16u
 #define NAME_MOST      512
-#define RUNS_IN_NOTE   5u  /* limit of texts in a note, since a packet has at most 4 KiB */
+#define RUNS_IN_NOTE   5u  /* maximum number of texts in a note, whose packet has at most 4 KiB */
 #define RUNS_TEXT      480 /* size in bytes of the buffer for one text */
 
 static void put_string(struct out *out, const char *text)
@@ -160,7 +160,7 @@ static void put_blocks(struct out *out, const struct report *report)
 			start = above < graph->count
 					? graph->blocks[above].address
 					: report->roots->list.items[above - graph->count].from;
-		/* of the pointer to the block in the block's parent */
+		/* offset of the pointer to the block in the block's parent */
 		offset = graph->from[i] >= start ? graph->from[i] - start : 0;
 		name_node(graph, i, name, sizeof(name));
 		name_node(graph, above, parent, sizeof(parent));
@@ -212,8 +212,8 @@ static void end_runs(struct out *out, const struct report *report, struct runs_t
 }
 
 /*
- * Writes the notes on resident memory: first those of the mappings, then those of the pages, and
- * last a note with the state "done".
+ * Writes the notes on resident memory: first one for each mapping, then those on pages, and last a
+ * note with the state "done" or "unknown".
  */
 static void put_residences(struct out *out, const struct report *report)
 {
@@ -276,7 +276,7 @@ static void put_residences(struct out *out, const struct report *report)
 
 #define MUTEX_KINDS 512u /* upper bound of the value that glibc stores as the kind of a mutex */
 
-/* Returns the id if a thread of the core file has it, else 0. */
+/* Returns `tid` if a thread of the core file has this id, else 0. */
 static uint32_t find_thread(const struct process *process, uint32_t tid)
 {
 	for (size_t i = 0; i < process->threads.count; i++)
@@ -286,8 +286,8 @@ static uint32_t find_thread(const struct process *process, uint32_t tid)
 }
 
 /*
- * Returns the thread that holds the mutex for which a call of futex(2) waits, according to the
- * mutex; 0: unknown, or the futex is not known to be a mutex of glibc.
+ * Returns the id of the thread that holds a mutex, as stored in the mutex. arguments: a call of
+ * futex(2) that waits for the mutex. 0: unknown, or the futex may not belong to a mutex of glibc.
  */
 static uint32_t find_holder(const struct process *process, const uint64_t arguments[3])
 {
@@ -378,8 +378,8 @@ int report_write(const struct report *report, int fd, struct error *err)
 			put_hex(&out, "futex", arguments[0]);
 			put_number(&out, "holder", find_holder(report->process, arguments));
 			/*
-			 * in a trace, a frame is a return address, which is after the call; 20: one
-			 * frame
+			 * 20: space for one frame; 1: in a trace, a frame is a return address,
+			 * which is after the call
 			 */
 			for (unsigned k = 0; k < thread->frame_count && used + 20 < sizeof(frames);
 			     k++)

@@ -8,11 +8,11 @@
 #include "base/order.h"
 
 #define HEAP_SIZE 0x4000000ull
-/* greatest distance in bytes of an arena from the start of its first heap */
+/* maximum distance in bytes of an arena from the start of its first heap */
 #define ARENA_TOP 256u
 #define BIN_COUNT 127u
 
-/* An arena of libc, which is struct malloc_state. All values are bytes. */
+/* Layout of an arena of libc's allocator (struct malloc_state). All values are bytes. */
 struct arena_layout {
 	unsigned bins; /* offset of the bins, each of which is a pair of links */
 	unsigned next; /* offset of the link to the next arena */
@@ -25,7 +25,7 @@ static const struct arena_layout arena_layouts[] = {
 };
 
 #define DESCRIPTOR_SELF 16    /* x86-64: offset of its own address in a thread descriptor */
-#define DESCRIPTOR_SIZE 2304u /* upper limit of the descriptor's size in bytes */
+#define DESCRIPTOR_SIZE 2304u /* upper bound on the descriptor's size in bytes */
 #define LIST_MOST	100000u
 
 static bool is_nameless(const struct mapping *mapping)
@@ -91,8 +91,7 @@ static void find_heaps(struct dead *dead, const struct process *process)
 	ranges_settle(&dead->heaps);
 }
 
-/* Whether the main arena may be at this address: its next arena is itself or at the start of a
- * heap. */
+/* Whether the main arena may be here: it is linked to itself or to an arena in a heap. */
 static bool is_main_arena(const struct process *process, uint64_t arena,
 			  const struct arena_layout *layout)
 {
@@ -244,8 +243,8 @@ static bool is_listed(const struct process *process, uint64_t descriptor)
 }
 
 /*
- * Finds the stack of a thread in a range that begins above a guard. libc places the thread's
- * descriptor at the top of the stack, and when the thread ends, keeps both for a later thread.
+ * Finds the stack of a thread in a range above a guard (inaccessible pages). libc places the
+ * thread's descriptor at the top of the stack, and reuses both after the end of the thread.
  */
 static void find_stack(struct dead *dead, const struct process *process, uint64_t from, uint64_t to)
 {
@@ -284,8 +283,8 @@ static void dead_find(struct dead *dead, const struct process *process, const st
 			find_main_arena(dead, process, &maps->items[i]);
 
 	/*
-	 * Exclude unused parts of the mappings of large blocks: each such block has its
-	 * own mapping, of which the header and the bytes after the block are not in use.
+	 * Exclude unused parts of the mappings of large blocks: each large block has its own
+	 * mapping, in which the header and the bytes after the block are unused.
 	 */
 	const struct mapping *code = maps_at(&process->subject.maps, process->malloc_at);
 	bool is_libc = code && mapping_is_libc(code, false);
@@ -301,7 +300,7 @@ static void dead_find(struct dead *dead, const struct process *process, const st
 		ranges_add(&dead->ranges, end, (end + 4095) & ~4095ull);
 	}
 	find_allocator(dead, process, live, graph);
-	/* our library's memory contains copies of stacks and former addresses of blocks */
+	/* exclude our library's memory, which has copies of stacks and addresses of freed blocks */
 	for (size_t i = 0; i < process->own.count; i++)
 		ranges_add(&dead->ranges, process->own.items[i].from, process->own.items[i].to);
 	for (size_t i = 1; i < maps->count; i++) {
@@ -323,7 +322,7 @@ static void dead_find(struct dead *dead, const struct process *process, const st
 			ranges_add(&dead->ranges, stack->from, stack->to);
 			continue;
 		}
-		/* a thread that now runs on another stack may return to this one */
+		/* a thread that runs on another stack may return to this one: exclude no part */
 		if (thread->live_sp >= stack->from && thread->live_sp < stack->to)
 			ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful, stack->from,
 				   thread->live_sp);

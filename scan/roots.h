@@ -39,7 +39,7 @@ struct root {
 	enum root_kind kind;
 	uint64_t from; /* start address; for ROOT_REGISTER and ROOT_KERNEL, an index */
 	int thread;    /* thread id; 0: the root belongs to no thread */
-	/* name of the variable, or the owner of a word in the kernel; NULL: unknown */
+	/* name of the variable, or what a word in the kernel belongs to; NULL: unknown */
 	const char *name;
 	const char *module;   /* path of the module; NULL: none */
 	uint64_t offset;      /* address in the module's file */
@@ -47,16 +47,16 @@ struct root {
 	uint64_t pc;	      /* address in that function; 0: unknown */
 };
 
-/* Unused memory of a process, in which pointers are not roots, and the thread of each stack. */
+/* The stack of a thread, from its lowest address up to the thread's descriptor. */
 struct dead_stack {
 	uint64_t from, to;		     /* to: address of the thread's descriptor */
 	const struct process_thread *thread; /* NULL: the thread has ended */
 };
 
 struct dead {
-	struct ranges ranges;	/* ranges that are not in use */
+	struct ranges ranges;	/* unused ranges: pointers in them are not roots */
 	struct ranges doubtful; /* ranges that are possibly unused: pointers in them are weak */
-	/* heaps of libc's allocator: outside of blocks and `given`, pointers in them are weak */
+	/* heaps of libc's allocator; pointers in them are weak, except in blocks and in `given` */
 	struct ranges heaps;
 	struct ranges given; /* parts of heaps that the program itself got from brk() */
 	ARRAY_OF(struct dead_stack) stacks; /* in ascending order of addresses */
@@ -67,7 +67,7 @@ struct roots {
 	struct dead dead;
 };
 
-/* Finds unused memory, and all hits of the graph. Call it after frames_find(). */
+/* Finds unused memory, and all hits (words that lead to blocks). Call it after frames_find(). */
 void roots_find(struct roots *roots, struct graph *graph, const struct process *process,
 		const struct live *live);
 
@@ -88,8 +88,8 @@ const char *dead_allocator(const struct process *process);
 /*
  * Sets is_lost of the handles of `live`, after graph_mark(): streams, directories and threads that
  * the program can no longer close or join. A stream is in libc's list of all streams, and a
- * thread's own stack and descriptor contain its id; neither makes the handle reachable. In case of
- * doubt, a handle is reachable.
+ * thread's own stack and descriptor contain its id; this alone does not make a handle reachable. In
+ * case of doubt, a handle is reachable.
  */
 void handles_judge(struct live *live, const struct graph *graph, const struct process *process,
 		   const struct roots *roots);
@@ -97,9 +97,9 @@ void handles_judge(struct live *live, const struct graph *graph, const struct pr
 /* ---- results ---- */
 
 /*
- * The result of a scan, as notes that the collector writes into the stream. The notes follow one
- * another. Each consists of a name, pairs of name and value, and an empty string; each string ends
- * with a NUL.
+ * The result of a scan is a sequence of notes, which the collector writes into the stream. Each
+ * note consists of a name, pairs of name and value, and an empty string; each string ends with a
+ * NUL.
  */
 
 struct report {

@@ -111,7 +111,7 @@ static size_t find_run(const struct words *words, uint64_t address)
 	return ARRAY_SEARCH(words->runs.count, at, words->runs.items[at].to <= address);
 }
 
-/* Returns the number of the page's kept words before the word with the index `word`. */
+/* Counts the kept words of a page before the word with the index `word`. */
 static uint64_t count_before(const struct words_page *page, unsigned word)
 {
 	uint64_t count = 0;

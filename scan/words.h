@@ -52,8 +52,8 @@ static inline bool ranges_have(const struct ranges *ranges, uint64_t address)
 }
 
 /*
- * Returns the address in a word, without its tags; 0: the word is not an address of the program,
- * but an address of the kernel or a small negative number.
+ * Returns the address in a word, without its tags; 0: the word is an address of the kernel or a
+ * small negative number.
  */
 static inline uint64_t untagged(uint64_t word)
 {

@@ -49,7 +49,7 @@ void gil_note(struct gil *gil, const struct event *note)
 	gil->to = strtoull(to, NULL, 0);
 }
 
-/* Whether the conditions are cond and switch_cond of one GIL. */
+/* Whether `condition` and `other` are cond and switch_cond of one GIL. */
 static bool are_conditions(uint64_t condition, uint64_t other)
 {
 	return other >= condition + CONDITION_SIZE + MUTEX_SIZE_LEAST &&
@@ -83,9 +83,9 @@ static void add_pair(struct gil *gil, const struct gil_waiter *waiter, uint32_t 
 }
 
 /*
- * Counts, for each thread that waits, the time since the last signal or, if its wait began later,
- * since then. thread: the holder during this time; 0: not known. holder: the site that released the
- * GIL; 0: not known.
+ * Counts, for each waiting thread, the time from the last signal or the start of its wait,
+ * whichever is later, to until_ns. thread: the thread that held the GIL during this time. holder:
+ * the site at which that thread released the GIL. 0: not known.
  */
 static void add_waits(struct gil *gil, uint32_t holder, uint32_t thread, uint64_t until_ns)
 {
@@ -118,7 +118,7 @@ static void take_signal(struct gil *gil, const struct event *event)
 	else if (!gil->condition && gil->last && are_conditions(gil->last, object))
 		gil->condition = gil->last;
 	if (gil->condition && object == gil->condition) {
-		/* the holder is known if the last signal was its own, sent when it took the GIL */
+		/* the holder is known if the releasing thread also sent the last signal */
 		bool is_known = gil->last && gil->last != gil->condition &&
 				gil->last_thread == event->thread;
 
@@ -145,8 +145,8 @@ bool gil_event(struct gil *gil, const struct event *event)
 	    condition >= gil->to)
 		return false;
 	/*
-	 * adds the first half of a wait for cond, which releases its mutex; a wait for switch_cond
-	 * is part of releasing the GIL
+	 * add the first half of a wait for cond, which releases the mutex; do not add a wait for
+	 * switch_cond, which is part of releasing the GIL
 	 */
 	if (is_wait && gil->condition && gil->condition == condition &&
 	    gil->waiters.count < WAITERS_MAX &&

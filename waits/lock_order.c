@@ -7,9 +7,9 @@
 #include "base/array.h"
 #include "base/hash_table.h"
 
-/* limit of edges visited in a search; the first variant of each edge starts a search */
+/* maximum edges that a search visits; the first variant of each edge starts a search */
 #define SEARCH_BUDGET	  256u
-#define SEARCH_BUDGET_ALL 4000000u /* limit of edges visited in all searches of a process */
+#define SEARCH_BUDGET_ALL 4000000u /* maximum edges that all searches of a process visit */
 
 void lock_order_init(struct lock_order *order)
 {
@@ -144,7 +144,7 @@ static bool is_cycle(const struct lock_order_way *const *ways, unsigned count)
 	return true;
 }
 
-/* True if the sites of `a` equal those of `b` when `b` is started at its step `turn`. */
+/* True if `a` has the same sites as `b`, step by step, when `b` starts at its step `turn`. */
 static bool is_turned(const struct lock_order_cycle *a, const struct lock_order_cycle *b,
 		      unsigned turn)
 {
@@ -195,7 +195,7 @@ static void note_cycle(struct lock_order *order, const uint32_t *edges,
 			.thread = ways[i]->thread,
 			.count = ways[i]->count,
 		};
-	/* a sum, so that it does not depend on the step at which the cycle starts */
+	/* the signature is a sum, so it does not depend on the step at which the cycle starts */
 	for (unsigned i = 0; i < count; i++)
 		cycle.signature += hash_two(0, cycle.steps[i].from_site, cycle.steps[i].to_site);
 	cycle.is_one_thread = is_one_thread(ways, count);

@@ -9,8 +9,8 @@
  * prevents the deadlock. So does a lock of the cycle if both the thread that holds it and the
  * thread that waits for it are readers. An attempt that cannot block (trylock) makes no edge.
  *
- * All cycles of two locks are found, within LOCK_ORDER_WAYS variants of each edge. Longer cycles
- * are searched, with a budget, when an edge is added.
+ * All cycles of two locks are found, unless an edge has more than LOCK_ORDER_WAYS variants. When an
+ * edge is added, longer cycles are searched for, up to a limit of visited edges.
  */
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@
 #include "base/map.h"
 
 /*
- * maximum number of other held locks that are stored for a variant of an edge; others are ignored
+ * maximum number of further held locks that are stored for a variant of an edge; others are ignored
  */
 #define LOCK_ORDER_GATES   7u
 #define LOCK_ORDER_WAYS	   16u	/* maximum number of variants that are stored for an edge */
@@ -43,7 +43,7 @@ struct lock_order_way {
 	bool has_more_threads;
 	bool is_from_shared, is_to_shared;
 	uint8_t gate_count;
-	uint32_t gates[LOCK_ORDER_GATES]; /* serials of locks, in the order of their acquisition */
+	uint32_t gates[LOCK_ORDER_GATES]; /* serials of the other held locks, newest first */
 	uint64_t count;
 };
 
@@ -105,7 +105,7 @@ void lock_order_clear(struct lock_order *order);
 void lock_order_add(struct lock_order *order, const struct lock_order_held *held, unsigned count,
 		    const struct lock_order_held *taken, uint32_t thread);
 
-/* Removes the edges of a lock that was destroyed. Cycles that were found before stay. */
+/* Removes the edges of a lock that was destroyed. Keeps the cycles that were found before. */
 void lock_order_forget(struct lock_order *order, uint32_t lock);
 
 #endif

@@ -8,9 +8,9 @@
 #include "hook_table.h"
 
 #define PAGE_SHIFT 12
-/* if a block has more pages than this plus a quarter of the number of locks, checks all locks */
+/* if a block has more pages than this plus a quarter of the locks, forget_in() checks all locks */
 #define PAGES_WALKED 16u
-/* maximum number of a thread's held locks that enter the lock order; the newest are taken */
+/* maximum number of a thread's held locks, the newest ones, that enter the lock order */
 #define HELD_MAX      8u
 #define UNSEEN_NS     100000000u /* a longer call counts as a wait, even if no holder was seen */
 #define PAIRS_MAX     65536u
@@ -200,12 +200,11 @@ static void remove_hold(struct locks *locks, uint32_t index)
 }
 
 /*
- * Drops past holds that no wait needs. A wait is attributed to the hold, by another thread, that
- * overlaps it longest. A past hold can no longer be the longest one if a later hold of the same
- * thread outdoes it, or if later holds of two other threads do (one of them may be the waiting
- * thread's own). A later hold outdoes it if each wait that overlaps both, and has not ended yet,
- * overlaps the later one for at least as long. Few holds remain, because each is longer than those
- * that follow it.
+ * Drops past holds that no wait needs. A wait is attributed to the hold of another thread that
+ * overlaps the wait longest. A later hold outdoes an earlier hold if each unfinished wait that
+ * overlaps both overlaps the later hold for at least as long. So a past hold is not needed if a
+ * later hold of the same thread outdoes it, or if later holds of two other threads do (one of the
+ * two may be the waiting thread). Few holds remain, because each is longer than the holds after it.
  */
 static void drop_past(struct locks_lock *lock, const struct locks_past *later)
 {
@@ -252,7 +251,7 @@ static void count_hold(struct locks *locks, uint32_t index, uint64_t until_ns,
 	}
 	locks_add_times(&site->times, &more);
 	locks_add_times(times_of(locks, hold->lock, hold->way), &more);
-	/* waits that have not ended yet may overlap the hold */
+	/* keep the hold, because waits that have not ended yet may overlap it */
 	if (ns) {
 		struct locks_past past = {
 			.since_ns = hold->since_ns,
@@ -399,8 +398,8 @@ static void add_call(struct locks *locks, uint32_t lock, uint32_t site, enum loc
 	struct locks_site *stats = stats_of(locks, site);
 	uint32_t owner = (uint32_t)event->related;
 	/*
-	 * with --locks=contended, events show that the lock was busy; a thread that waits for a
-	 * lock that it holds itself is an error, not contention
+	 * with --locks=contended, events show that the lock was busy; if a thread waits for a lock
+	 * that it holds itself, this is an error, not contention
 	 */
 	bool was_busy = locks->is_contended && !(event->flags & CALL_FAILED) &&
 			(event->related & RELATED_BUSY || (owner && owner != event->thread));
@@ -485,7 +484,7 @@ static void take_lock(struct locks *locks, const struct event *event)
 	lock->is_rwlock |= wanted.way == LOCKS_READ || wanted.way == LOCKS_WRITE;
 	/*
 	 * if event->part is set, the event is not a call of its own: a wait for a condition has
-	 * acquired its mutex again
+	 * locked its mutex again
 	 */
 	if (!event->part)
 		add_call(locks, wanted.lock, wanted.site, wanted.way, wanted.thread, event);
@@ -494,7 +493,7 @@ static void take_lock(struct locks *locks, const struct event *event)
 		locks->holds.items[again].count++;
 		return;
 	}
-	/* ends the holds whose release was not seen: this thread has the lock by now */
+	/* end the holds whose release was not seen: this thread has the lock now */
 	for (uint32_t i = locks->locks.items[wanted.lock].first; i; i = next) {
 		next = locks->holds.items[i].of_lock.next;
 		if (wanted.way != LOCKS_READ || locks->holds.items[i].way != LOCKS_READ)
@@ -512,7 +511,7 @@ static void release_lock(struct locks *locks, const struct event *event)
 	uint32_t thread = map_get(&locks->index, OF_THREAD, event->thread);
 	uint32_t hold = lock && thread ? find_hold(locks, lock, thread) : 0;
 
-	/* if exactly one other thread holds the lock, ends the hold of that thread */
+	/* if exactly one other thread holds the lock, end the hold of that thread */
 	if (lock && !hold) {
 		hold = locks->locks.items[lock].first;
 		if (hold && locks->holds.items[hold].of_lock.next)
@@ -553,7 +552,7 @@ void locks_open(struct locks *locks, const struct event *note, const struct hook
 
 /* ---- the end of a lock ---- */
 
-/* Ends a lock: its statistics move to the site that first took it. */
+/* Removes a lock that no longer exists. Its statistics move to the site that first took it. */
 static void forget_lock(struct locks *locks, uint32_t index)
 {
 	struct locks_lock *items = locks->locks.items, *lock = &items[index];
@@ -591,7 +590,7 @@ static void forget_if_in(struct locks *locks, uint32_t index, uint64_t from, uin
 		forget_lock(locks, index);
 }
 
-/* Ends the locks at the addresses of a block that was allocated: these locks no longer exist. */
+/* Removes the locks at addresses inside a newly allocated block: these locks no longer exist. */
 static void forget_in(struct locks *locks, uint64_t from, uint64_t size)
 {
 	uint64_t to = from + size;
@@ -619,7 +618,7 @@ void locks_event(struct locks *locks, const struct event *event)
 
 	/* in the stream, a failed call has no class, so the class of its hook is used */
 	if (known == RESOURCE_LOCK || (has_failed && hook && hook->resource == RESOURCE_LOCK)) {
-		/* not known to have taken the lock: failed, or longjmp() or cancellation left it */
+		/* failed and abandoned calls (longjmp(), cancellation) may not hold the lock */
 		if (has_failed && !(event->flags & CALL_OPEN) && !event->part &&
 		    (event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_TRY)) {
 			enum locks_way way = way_of(event->function->hook);

@@ -3,10 +3,10 @@
 #define WAITS_LOCKS_H
 
 /*
- * The locks of the process that is being read: which thread took each lock, how long that thread
- * waited, which thread held the lock during the wait, and how long each thread held it. A wait for
- * a condition releases its mutex, so the time asleep is not part of a hold. When the wait takes the
- * mutex again, a new hold starts, but this is not counted as a call for the lock.
+ * The locks of one process: which thread took each lock, how long that thread waited, which thread
+ * held the lock during the wait, and how long each thread held it. A wait for a condition releases
+ * the mutex, so the time asleep is not part of a hold. When the wait takes the mutex again, a new
+ * hold starts, but this is not counted as a call for the lock.
  *
  * An address identifies one lock until a lock is initialised or destroyed at that address, or a
  * block that contains it is allocated. Memory grows with the numbers of locks, sites, threads and
@@ -25,7 +25,7 @@
 
 #define LOCKS_PAST_MAX 32u /* past holds kept per lock, to find the holder during a wait */
 
-/* How a lock is taken. Sites use this value as their class. */
+/* How a lock is taken. The sites in locks->sites have this value as their class. */
 enum locks_way { LOCKS_MUTEX, LOCKS_READ, LOCKS_WRITE, LOCKS_SPIN, LOCKS_WAYS };
 
 /* Returns the name of a way: "mutex", "read" ... */
@@ -41,7 +41,7 @@ struct locks_times {
 	uint64_t held_ns, longest_hold_ns;
 };
 
-/* The statistics of a site. The index is that of the site in locks->sites. */
+/* The statistics of a call site, which has the same index in locks->stats and locks->sites. */
 struct locks_site {
 	struct locks_times times;
 	/* the longest hold that began at this site */
@@ -59,7 +59,7 @@ struct locks_site {
 struct locks_past {
 	uint64_t since_ns, until_ns;
 	uint32_t thread, site; /* thread and site that took the lock */
-	uint32_t outdone_by;   /* a thread with a later and longer hold, see drop_past(); 0: none */
+	uint32_t outdone_by; /* a thread with a later and longer hold (see drop_past()); 0: none */
 	bool is_shared;
 	bool is_held; /* the hold has not ended; until_ns is the end of the waiting call */
 };
@@ -69,8 +69,8 @@ struct locks_lock {
 	uint32_t serial; /* unique number of the lock; 0: this entry is free */
 	uint32_t first;	 /* the newest hold of the lock; 0: not held */
 	uint32_t holders;
-	uint32_t born; /* site that first took it; 0: never taken */
-	/* links in the list of the lock's page; `next` also links the free list */
+	uint32_t born; /* site that first took the lock; 0: never taken */
+	/* links in the list of locks on the same page; `next` also links the free list */
 	uint32_t next, previous;
 	bool is_rwlock;
 	struct {
@@ -97,11 +97,11 @@ struct locks_thread {
 	uint32_t first; /* the newest hold of the thread; 0: none */
 };
 
-/* Waits at one site for locks that another thread had taken at another site. */
+/* The waits at one call site for locks that other threads had taken at another site. */
 struct locks_pair {
 	uint32_t waiter, holder; /* sites; holder 0: the hold was not seen */
 	uint64_t count, ns, longest_ns;
-	/* the longest wait */
+	/* the lock, start and threads of the longest wait */
 	uint64_t object, since_ns;
 	uint32_t waiter_thread, holder_thread;
 };
@@ -124,7 +124,7 @@ struct locks_held {
 	uint32_t serial;
 };
 
-/* Called for each wait and each hold that ends. A function may be NULL. */
+/* Functions that are called for each wait, and for each hold that ends; NULL: none. */
 struct locks_listener {
 	void (*wait)(void *user, const struct locks_wait *wait);
 	void (*held)(void *user, const struct locks_held *held);
@@ -155,13 +155,13 @@ void locks_free(struct locks *locks);
 /* Drops all data, for use with another process. */
 void locks_clear(struct locks *locks);
 
-/* Adds a call, in stream order; ignores calls of other classes. */
+/* Adds a call; calls must be in stream order. Ignores calls of other classes. */
 void locks_event(struct locks *locks, const struct event *event);
 
 /*
- * Adds a call that is still blocked at the end (~open). It counts as a wait for the holder of the
- * lock, and enters the lock order as if it had taken the lock. Ignores calls that are not for
- * locks.
+ * Adds a call that is still blocked at the end of the trace (note ~open). It counts as a wait for
+ * the holder of the lock, and enters the lock order as if it had taken the lock. Ignores calls that
+ * are not for locks.
  */
 void locks_open(struct locks *locks, const struct event *note, const struct hook *hook);
 

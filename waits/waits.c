@@ -50,7 +50,7 @@ static unsigned step_of(uint64_t ns)
 	return step;
 }
 
-/* Bucket of a duration: its octave, subdivided by the three bits that follow the leading one. */
+/* Bucket of a duration: its octave (power of two) and the three bits after the leading 1. */
 static unsigned speed_of(uint64_t ns)
 {
 	unsigned octave;

@@ -42,7 +42,7 @@ struct waits_object {
 	/* the following are sites of the process; 0: none */
 	/* sites of the longest wait, and of the notification that ended it */
 	uint32_t waiter, other;
-	/* site at which the chain of notifications that ends with `other` started */
+	/* site of the first notification in the chain that ends with `other` */
 	uint32_t first;
 	/* site and thread of the last notification */
 	uint32_t last;

@@ -11,23 +11,21 @@
 #include "hook_table.h"
 
 #define PAIRS_MAX	65536u
-#define THRESHOLD_NS	8000u /* threshold until enough calls were seen */
+#define THRESHOLD_NS	8000u /* threshold as long as too few calls were seen */
 #define THRESHOLD_CALLS 64u   /* minimum number of calls from which a threshold is learnt */
 /*
  * maximum number of remembered wakes of a futex; wakes of threads that are not traced match no
  * wait, and would accumulate
  */
 #define WAKES_KEPT 256u
-/* Limit of moves of a waiting thread from futex to futex in one wait. */
+/* Maximum number of moves of a waiting thread from futex to futex in one wait. */
 #define MOVES_MAX 8
 #define CALL_NS	  1000000u /* shorter calls do not count as waits */
 
 /* The classes of sites: OF_WAKES is for posts and signals. */
 enum { OF_WAITS, OF_WAKES };
 
-/*
- * The kinds of keys in the index. Pairs with the end E (enum wakes_end) have the kind OF_PAIR + E.
- */
+/* The kinds of keys in wakes->index. The kind of a pair is OF_PAIR + its end (enum wakes_end). */
 enum { OF_OBJECT, OF_THREAD, OF_PAIR };
 
 const char *wakes_end_name(enum resource resource, unsigned end)
@@ -329,8 +327,8 @@ static struct wakes_token *wake_at(const struct wakes_object *object, size_t at)
 }
 
 /*
- * A call has woken threads of two futexes, and each of the two has a token (twins). A wait of one
- * thread was attributed to `wake`, so its twin can have woken at most the remaining threads.
+ * A call has woken threads of two futexes, and each futex has a token for it (twins). A wait was
+ * attributed to `wake`, so the twin of `wake` can have woken at most the remaining threads.
  */
 static void limit_twin(struct wakes *wakes, const struct wakes_token *wake)
 {
@@ -425,8 +423,8 @@ bool wakes_both(const struct event *event)
 
 /*
  * Adds a wake. If the call also moves threads to a second futex, it first wakes as many threads as
- * its third argument permits. If it wakes threads of both futexes, later waits show how many of
- * each.
+ * its third argument permits. If it wakes threads of both futexes, later waits show how many
+ * threads of each.
  */
 static void wake_futex(struct wakes *wakes, uint32_t number, const struct event *event)
 {
@@ -462,7 +460,7 @@ bool wakes_is_call(const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
 
-	/* the time of a nested call belongs to the enclosing call */
+	/* skip nested calls: the time of a nested call belongs to the enclosing call */
 	if (!hook || !hook_may_sleep(hook) || event->part || event->depth ||
 	    event->moment == MOMENT_HALF)
 		return false;
@@ -600,7 +598,7 @@ static void wake_up(struct wakes *wakes, const struct event *event)
 		wait.waker_thread = token.thread;
 		wait.woken_ns = token.time_ns;
 	}
-	/* Drops signals for threads that no longer wait, since they timed out at the same time. */
+	/* Drops signals for threads that timed out at that moment and no longer wait. */
 	while (object->pending > object->waiting)
 		pop_token(object);
 	if (wait.end != WAKES_WOKEN) {

@@ -3,29 +3,29 @@
 #define WAITS_WAKES_H
 
 /*
- * Which threads wait for semaphores, conditions and futexes or in calls that block, and which
- * threads wake them, in the process that is being read.
+ * Which threads of a process wait for semaphores, conditions and futexes or in calls that block,
+ * and which threads wake them.
  *
  * Semaphores: each post adds a token, and each wait takes the oldest token. If the wait began
  * before the post, the post woke the thread; otherwise no thread was waiting for the post. The
  * tokens of the initial value were posted by no thread.
  *
- * Conditions: a signal is for one thread that waits at that moment and was not signalled yet, a
- * broadcast for all of them. If no such thread exists, the signal had no waiter. A wait that
- * returns without a signal is spurious. A thread that was signalled but immediately waits for the
- * same condition again was woken for nothing.
+ * Conditions: a signal wakes one thread that waits at that moment and was not signalled yet; a
+ * broadcast wakes all such threads. If there is no such thread, the signal had no waiter. A wait
+ * that returns without a signal is spurious. A thread that was signalled but immediately waits for
+ * the same condition again was woken for nothing.
  *
  * Futexes: only waits that slept are recorded, and only wakes that woke threads, with the number of
- * threads. The kernel wakes the thread that waited first. So the wake that ended a wait is the
- * oldest wake whose call had not returned when the wait began and whose number of woken threads is
- * not used up by other waits. A call may also move waiters to a second futex; a later wake of that
- * futex ends their waits.
+ * threads. The kernel wakes the thread that waited first. So a wait was ended by the oldest wake
+ * whose call returned after the wait began and whose number of woken threads is not used up by
+ * other waits. A call may also move waiters to a second futex; a later wake of that futex ends
+ * their waits.
  *
  * Calls that block: reads, polls, sleeps and the like that lasted for 1 ms or longer, and waits in
- * calls of other classes (open, accept, waitpid). As for futexes, the oldest unused call that wrote
- * to a pipe ended a wait at its other end. A site is the idle wait of an event loop if it waits for
- * several descriptors (HOW_POLLS), at least WAKES_IDLE_MIN times, mostly while no other thread of
- * the process made a recorded call.
+ * calls of other classes (open, accept, waitpid). As with futexes, a wait at one end of a pipe was
+ * ended by the oldest unused call that wrote to the other end. A site is the idle wait of an event
+ * loop if it waits for several descriptors (HOW_POLLS), at least WAKES_IDLE_MIN times, mostly while
+ * no other thread of the process made a recorded call.
  *
  * Memory grows with the numbers of objects, sites and threads. The number of tokens per object is
  * limited.
@@ -72,7 +72,7 @@ struct wakes_wait {
 	uint64_t woken_ns;	       /* time of the post or signal; 0: none */
 };
 
-/* All waits that have the same site, end, and site of the post or signal. */
+/* All waits with the same call site, the same end, and the same site of the post or signal. */
 struct wakes_pair {
 	uint64_t count, ns;
 	struct wakes_wait longest;
@@ -81,7 +81,7 @@ struct wakes_pair {
 
 #define WAKES_IDLE_MIN 3u
 
-/* The sums of a site: of its posts or signals; for a call that blocks, of its waits. */
+/* The sums of a call site: of its posts or signals, or of its waits if it is a call that blocks. */
 struct wakes_site {
 	/*
 	 * for calls: number of waits, and number of waits during which no other thread made a call
@@ -98,16 +98,16 @@ struct wakes_token {
 	uint64_t until_ns; /* futex: when the wake call returned */
 	uint64_t count;
 	uint32_t site, thread; /* thread: the kernel's id */
-	/* futex: index of the object that the threads wait for from then on; 0: they were woken */
+	/* futex: index of the futex to which the call moved the threads; 0: the call woke them */
 	uint32_t moved_to;
 	/*
-	 * futex: if the call woke threads of two objects, index of the other one, whose token has
+	 * futex: if the call woke threads of two futexes, index of the other futex, whose token has
 	 * the same time and thread; else 0
 	 */
 	uint32_t twin;
 	/*
-	 * if there is a twin: number of woken threads, of both objects together, whose waits were
-	 * not found yet
+	 * if there is a twin: how many threads the call woke, on both futexes together, minus those
+	 * whose waits were found
 	 */
 	uint64_t left;
 };
@@ -127,8 +127,8 @@ struct wakes_thread {
 	uint32_t object; /* index of the condition that the thread waits for; 0: none */
 	struct wakes_wait now;
 	/*
-	 * the last wait that was signalled; it is withheld until the thread's next wait shows
-	 * whether the thread was woken for nothing. last.waiter is 0 if there is no such wait
+	 * the last wait that was signalled. It is reported only when the thread's next wait shows
+	 * whether the thread was woken for nothing. last.waiter 0: there is no such wait
 	 */
 	struct wakes_wait last;
 	uint64_t last_call; /* number of the call of `last` */
@@ -147,8 +147,8 @@ struct wakes {
 	const char *(*describe)(void *user, const struct event *event);
 	void *user;
 	/*
-	 * For calls: last_ns: time of the last call, except waits, which last_thread made;
-	 * others_ns: time of the last such call that another thread had made before
+	 * for calls: last_thread made the last call that is not a wait, at last_ns; others_ns: time
+	 * of the last such call of any other thread
 	 */
 	uint32_t last_thread;
 	uint64_t last_ns, others_ns;
@@ -168,7 +168,7 @@ void wakes_free(struct wakes *wakes);
 /* Drops all data, for use with another process. */
 void wakes_clear(struct wakes *wakes);
 
-/* Adds a call, in stream order; ignores calls of other classes. */
+/* Adds a call; calls must be in stream order. Ignores calls of other classes. */
 void wakes_event(struct wakes *wakes, const struct event *event);
 
 /* Ends the process: counts the waits that have not ended and the posts that no wait took. */
@@ -181,18 +181,18 @@ void wakes_finish(struct wakes *wakes, uint64_t end_ns);
 bool wakes_is_call(const struct event *event);
 
 /*
- * Whether the call site is that of an event loop. If so, its waits count as idle, except those that
+ * Whether the call site is that of an event loop. If so, its waits count as idle, except waits that
  * a thread of the process ended. site: the call site's sums over all processes.
  */
 bool wakes_is_loop(const struct hook *hook, const struct wakes_site *site);
 
-/* The last signal of a condition if it had no waiter, else NULL. */
+/* Returns the last signal of a condition if no thread waited for it, else NULL. */
 const struct wakes_token *wakes_vain(const struct wakes *wakes, uint64_t object);
 
 /* The statistics of a site that posts or signals, or NULL. */
 const struct wakes_site *wakes_site(const struct wakes *wakes, uint32_t site);
 
-/* Whether the call woke threads of a second futex (FUTEX_WAKE_OP), and moved none to it. */
+/* Whether the call woke threads of a second futex (FUTEX_WAKE_OP) and did not move any to it. */
 bool wakes_both(const struct event *event);
 
 #endif
