@@ -6,7 +6,7 @@
  * Arrays that grow. A zeroed struct is an empty array; free(items) releases it.
  *
  *   ARRAY_OF(struct thing) things;
- *   struct thing *thing = ARRAY_ADD(&things);   an uninitialised item, or NULL: no memory
+ *   struct thing *thing = ARRAY_ADD(&things);   uninitialised; NULL if no memory is left
  *
  * The macros also accept any struct that has these members.
  */
@@ -21,8 +21,8 @@
 	}
 
 /*
- * Makes room for one more item of `size` bytes. items: address of the pointer to the items. Returns
- * 0, or -ENOMEM without a change to the array.
+ * Enlarges the array for at least one more item of `size` bytes. items: address of the pointer to
+ * the items. Returns 0, or -ENOMEM without a change to the array.
  */
 int array_grow(void *items, size_t *capacity, size_t size);
 
@@ -65,15 +65,15 @@ uint32_t array_number(void *items, size_t *count, size_t *capacity, size_t size)
 #define ARRAY_NUMBER(array) \
 	array_number(&(array)->items, &(array)->count, &(array)->capacity, sizeof(*(array)->items))
 
-/* Sorts the items like qsort(), to which an array without items must not be passed. */
+/* Sorts the items with qsort(), which must not be called for an array without items. */
 #define ARRAY_SORT(array, compare)                                                                \
 	((array)->count ? qsort((array)->items, (array)->count, sizeof(*(array)->items), compare) \
 			: (void)0)
 
 /*
- * Binary search: the first index below `count` at which `holds` is false, or `count` if there is
- * none. holds: an expression of the index `at`, true at all indices below some index and false at
- * all others.
+ * Finds by binary search the first index below `count` at which `holds` is false, or returns
+ * `count` if there is none. holds: an expression that uses the index `at`. It must be true at all
+ * indices below some index, and false from that index on.
  *
  *   ARRAY_SEARCH(runs->count, at, runs->items[at].to <= address)
  */

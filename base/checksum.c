@@ -26,7 +26,7 @@ static void make_tables(void)
 			tables[n][i] = tables[n - 1][i] >> 8 ^ tables[0][tables[n - 1][i] & 255];
 }
 
-/* The checksum of four bytes, which are followed by `behind` more bytes in the same round. */
+/* The contribution of `word` to the checksum if `behind` more bytes of the round follow. */
 static inline uint32_t sum_word(uint32_t word, int behind)
 {
 	return tables[behind + 3][word & 255] ^ tables[behind + 2][word >> 8 & 255] ^

@@ -34,7 +34,7 @@ const char *human_bytes(struct human *human, uint64_t bytes)
 		snprintf(human->text, sizeof(human->text), "%" PRIu64 " B", bytes);
 		return human->text;
 	}
-	/* "%.1f" prints 1000.0 from 999.95 on */
+	/* from 999.95 on, "%.1f" would print 1000.0 */
 	for (; amount >= 999.95 && unit < 5; unit++)
 		amount /= 1000;
 	snprintf(human->text, sizeof(human->text), "%.1f %s", amount, units[unit]);

@@ -44,8 +44,8 @@ void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 
 /*
- * Writes `text`, which is already JSON, as a value. It must have been produced at the same depth,
- * since its indentation is not changed.
+ * Writes `text`, which is already JSON, as a value. `text` must have been produced at the same
+ * depth, since its indentation is not changed.
  */
 void json_again(struct json *json, const char *text, size_t length);
 

@@ -72,7 +72,7 @@ static bool read_digits(struct json_reader *reader, uint32_t *code)
 	return true;
 }
 
-/* Reads the escape after a backslash. Returns the number of bytes of its UTF-8, or 0. */
+/* Reads the escape sequence after a backslash, as UTF-8. Returns its length in bytes, or 0. */
 static size_t read_escape(struct json_reader *reader, char bytes[4])
 {
 	static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";

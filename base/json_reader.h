@@ -20,8 +20,8 @@ struct json_reader {
 };
 
 /*
- * Begins an object ('{') or a list ('['): the functions below then read its items. Returns false,
- * without reading the next value, if that is something else.
+ * Begins an object ('{') or a list ('['): the functions below then read its items. If the next
+ * value is something else, does not read it and returns false.
  */
 bool json_enter(struct json_reader *reader, char bracket);
 

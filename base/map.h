@@ -4,9 +4,9 @@
 
 /*
  * A hash map from (kind, key) to a non-zero value, with open addressing: 16 bytes per entry, at
- * most half full. Most maps in this tree lead from an address, an id or a pair of numbers to an
- * index. One map can contain several kinds of keys. The seed is random, so that no input can be
- * crafted to cause collisions.
+ * most half full. Most callers map an address, an id or a pair of numbers to an index. One map can
+ * contain several kinds of keys. The seed is random, so that no input can be crafted to cause
+ * collisions.
  */
 
 #include <stddef.h>

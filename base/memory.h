@@ -5,10 +5,10 @@
 /*
  * Handling of failed allocations. Programs set a handler that prints an error and exits. Therefore
  * the functions of base/ do not return after a failed allocation, and their callers need no check.
- * The installed library sets no handler, so each function returns the failure. One part of the
- * library (library/account.c) sets a handler for its thread while it runs code that does not check
- * allocations. An allocation above a caller's own limit (pool_alloc() with a limit) always returns
- * the failure.
+ * The installed library (libholdtrace-trace) sets no handler, so there these functions return NULL
+ * or an error. One part of the library (library/account.c) sets a handler for its thread while it
+ * runs code that does not check allocations. An allocation above a caller's own limit (pool_alloc()
+ * with a limit) always returns the failure.
  */
 
 #include <stddef.h>

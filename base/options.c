@@ -74,8 +74,8 @@ static int take_number(uint64_t *value, const struct option_row *row, const char
 }
 
 /*
- * Adds an item to a list. If the argument of the row is "OLD=NEW", an item must have OLD and "=";
- * if it is "[OLD=]NEW", an item may lack both.
+ * Adds an item to a list. If the row's argument is "OLD=NEW", the item must contain "=" after OLD;
+ * if the row's argument is "[OLD=]NEW", the item may also be NEW alone.
  */
 static int take_item(option_list *list, const struct option_row *row, const char *text,
 		     struct error *err)

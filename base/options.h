@@ -3,7 +3,8 @@
 #define BASE_OPTIONS_H
 
 /*
- * The one parser of command lines. The options of a program or command are rows of a table (*.def):
+ * The parser of the command lines of all programs. The options of a program or command are rows of
+ * a table (*.def):
  *
  *   OPTION(kind, name, "word", letter, "ARGUMENT", "with", "text")
  *   RENAMED("word", "what to write instead")    an old option, refused with this hint

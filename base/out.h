@@ -27,15 +27,15 @@ struct out {
 };
 
 /*
- * How untrusted text is escaped: each byte of control characters (also U+0080 to U+009F), invalid
- * UTF-8 and bidirectional formatting characters becomes \xNN.
+ * How untrusted text is escaped. Each byte of a control character (also U+0080 to U+009F), of
+ * invalid UTF-8, or of a bidirectional formatting character becomes \xNN.
  */
 enum escape {
 	ESCAPE_LINES, /* keeps tabs, which separate words of a text trace */
 	ESCAPE_ALL,
 };
 
-/* Starts output to fd; the caller closes fd. Only for programs: a failed allocation ends them. */
+/* Starts output to fd, which the caller closes. Ends the program if memory runs out. */
 void out_open(struct out *out, int fd);
 
 void out_flush(struct out *out);
@@ -95,9 +95,9 @@ size_t name_columns(const char *text, size_t length);
 size_t name_start(const char *text, size_t length, size_t columns);
 
 /*
- * Prints untrusted text inside a quoted CSV cell and doubles its quotes. begins: the text is the
- * start of the cell. A spreadsheet runs a cell that begins with = + - @ as a formula, so such text
- * gets a leading ' (OWASP, CSV injection). Numbers must not be printed by this function.
+ * Prints untrusted text inside a quoted CSV cell and doubles its quotes. begins: whether the text
+ * is the start of the cell. A spreadsheet runs a cell that begins with = + - @ as a formula, so
+ * such text gets a leading ' (OWASP, CSV injection). Numbers must not be printed by this function.
  */
 void out_cell(struct out *out, const char *text, size_t length, bool begins);
 

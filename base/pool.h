@@ -24,7 +24,7 @@ struct pool {
 	uint64_t limit;		   /* maximum of total; 0: none */
 };
 
-/* The slow path of pool_alloc(): the newest chunk has no room. */
+/* The slow path of pool_alloc(): the newest chunk has too few free bytes. */
 void *pool_extend(struct pool *pool, size_t size);
 
 /*

@@ -8,9 +8,9 @@
  */
 
 /*
- * Makes this process the first candidate of the OOM killer, limits it to half of the machine's
- * memory and ten minutes of processor time, disables core files, and has it killed when its parent
- * ends.
+ * Makes this process the first candidate of the OOM killer, and limits it to half of the machine's
+ * memory and ten minutes of processor time. Disables core files. From now on, the kernel kills this
+ * process when its parent ends.
  */
 void resource_limits_begin(void);
 

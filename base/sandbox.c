@@ -45,7 +45,7 @@ static int make_ruleset(const struct sandbox_options *options, uint64_t *rights)
 
 	if (version < 1)
 		return -1;
-	/* 13 file rights in version 1; later versions add REFER, TRUNCATE and IOCTL_DEV */
+	/* Landlock 1 has 13 file rights; later versions add REFER, TRUNCATE and IOCTL_DEV */
 	*rights = (UINT64_C(1) << (version < 2	 ? 13
 				   : version < 3 ? 14
 				   : version < 5 ? 15
@@ -154,10 +154,7 @@ static int forbid_calls(scmp_filter_ctx filter, const int *calls, size_t count)
 {
 	int status = 0;
 
-	/*
-	 * a rule for a call that this architecture does not have fails without effect on the other
-	 * rules
-	 */
+	/* the architecture may lack a call: adding its rule fails without harm to other rules */
 	for (size_t i = 0; i < count; i++)
 		if (seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), calls[i], 0) == -ENOMEM)
 			status = -ENOMEM;
@@ -261,8 +258,8 @@ static bool set_limit(int which, rlim_t most)
 }
 
 /*
- * Sets the resource limits. files: whether another mechanism already forbids writing to files
- * except memfds; the limit on file sizes then only concerns memfds.
+ * Sets the resource limits. files: whether Landlock or seccomp already forbids writing to files. If
+ * so, the limit on file sizes affects only memfds.
  */
 static bool limit_resources(const struct sandbox_options *options, bool files)
 {

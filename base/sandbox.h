@@ -32,8 +32,9 @@ struct sandbox_options {
 	bool may_start;	  /* may create child processes and send signals to them */
 	bool may_execute; /* may execute programs */
 	/*
-	 * bytes to which it may extend open files. 0: any number if it has `writable` or may_start;
-	 * else 256 MiB, or none if the kernel cannot forbid that it opens files for writing
+	 * maximum size of a file that the process writes. 0: no limit if it has `writable` or
+	 * may_start; otherwise 256 MiB, or no writing at all if neither Landlock nor seccomp
+	 * forbids to open files for writing
 	 */
 	uint64_t grows_to;
 	/* directories in which the process may change files; NULL ends the list */

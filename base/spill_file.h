@@ -3,10 +3,10 @@
 #define BASE_SPILL_FILE_H
 
 /*
- * A spill file: a temporary file for data that does not fit into memory. Data is written only at
- * the end, and read at any offset. The first write creates the file, which has no name and vanishes
- * with the process. The error of the first failed write is kept and later writes do nothing, so
- * that callers check once, with spill_error().
+ * A spill file: a temporary file for data that does not fit into memory. Data is appended at the
+ * end, and read at any offset. The first write creates the file, which has no name and vanishes
+ * with the process. After the first failed write, later writes do nothing, and spill_error()
+ * returns the error of the failed write. So callers check once.
  */
 
 #include <stddef.h>

@@ -235,7 +235,8 @@ int spill_sort_next(struct spill_sort *sort, struct spill_piece *piece, struct e
 	}
 	/*
 	 * Drops the piece that the previous call returned, which had to stay valid until now. After
-	 * spill_sort_finish(), straight_at is only a flag: not 0 if there is such a piece.
+	 * spill_sort_finish(), straight_at is only a flag: not 0 if the previous call returned a
+	 * piece.
 	 */
 	if (sort->straight_at) {
 		run = sort->heap[0];

@@ -5,8 +5,8 @@
 /*
  * Sorts pieces of bytes whose total size may exceed the available memory. Nearly sorted input is
  * cheap: only pieces that arrive out of order are sorted. Each full buffer is written to a spill
- * file as one sorted run, and the runs are merged at the end. A failure of the spill file is kept
- * and returned by spill_sort_finish() or spill_sort_next().
+ * file as one sorted run, and the runs are merged at the end. If the spill file fails,
+ * spill_sort_finish() or spill_sort_next() returns the error.
  *
  *   at = spill_sort_reserve(&sort, most); ... spill_sort_commit(&sort, key, size);
  *   spill_sort_finish(&sort, err); while (spill_sort_next(&sort, &piece, err) == 1) ...
@@ -48,8 +48,8 @@ struct spill_sort {
 	struct spill_file spill;
 	ARRAY_OF(struct spill_run) runs;
 	/*
-	 * heap of the runs with pieces left, ordered by their next pieces; NULL: nothing was
-	 * spilled
+	 * heap of the runs that have pieces left, ordered by the key of each run's next piece; NULL
+	 * if no buffer was spilled
 	 */
 	struct spill_run **heap;
 	size_t heap_count;

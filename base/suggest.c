@@ -46,8 +46,8 @@ void suggest_begin(struct suggest *suggest, const char *typed, size_t length)
 		.typed = typed,
 		.length = length,
 		/*
-		 * one letter of a short word, or a third of the letters of a longer word, may
-		 * differ: any short word is only a few edits from any other short word
+		 * only one letter of a short word may differ, since any two short words are only a
+		 * few edits apart; of a longer word, a third of the letters may differ
 		 */
 		.distance = (length < 6 ? 1 : length / 3) + 1,
 	};

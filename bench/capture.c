@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measures how long capture_again(), capture_walk() and libunwind's unw_backtrace() take for one
- * backtrace: of 13 and of 33 frames, on a stack that stays the same, on a stack whose inner frames
- * change, and in a signal handler. Prints medians of 31 rounds, less the time of an empty hook.
+ * backtrace. The backtraces have 13 or 33 frames, on an unchanged stack, on a stack whose inner
+ * frames change, and in a signal handler. Prints medians of 31 rounds, minus the time of an empty
+ * hook.
  *
  *     cc -O2 -I. -Iinclude -o capture bench/capture.c libshim.a -pthread -ldl && ./capture
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * htr-size FILE...: prints "EVENTS BYTES STORED" of .htr files: the number of events, the size of
- * all blocks with their headers before compression, and the size of the files, both in bytes.
+ * htr-size FILE...: prints "EVENTS BYTES STORED" of .htr files: the number of events, the bytes of
+ * all blocks with their headers before compression, and the bytes of the files.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>

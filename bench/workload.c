@@ -283,7 +283,7 @@ static void print_residence(void)
 	fflush(stdout);
 }
 
-/* Prints the memory itself. Returns 0, so that main() does not print the time. */
+/* Prints the memory use. Returns 0, so that main() does not print the time. */
 static uint64_t run_resident(const struct task *task)
 {
 	unsigned int parties = (unsigned int)(task->number < 1 ? 1 : task->number) + 1;
@@ -485,7 +485,7 @@ int main(int argc, char **argv)
 				   .times = argc > 3 ? atol(argv[3]) : 300000 };
 	const char *name = argc > 1 ? argv[1] : "loop";
 
-	free(malloc(1)); /* the tool is loaded and initialised before the timed part */
+	free(malloc(1)); /* has the tool initialised before the timed part */
 	for (size_t i = 0; i < sizeof(workloads) / sizeof(workloads[0]); i++) {
 		uint64_t start = now(), events;
 

@@ -34,7 +34,7 @@ static const uint8_t arch_syscall_code[] = { 0x01, 0x00, 0x00, 0xd4,   /* svc #0
 /* the vDSO's code that returns from a signal handler: mov x8, #rt_sigreturn; svc #0 */
 static const uint8_t arch_restorer_code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
 
-/* The same steps as in arch-x86_64.h. x16: the function; x19: address of struct remote_word. */
+/* The same steps as in arch-x86_64.h. Input: x16: the function; x19: a struct remote_word. */
 static const uint8_t arch_call_code[] = {
 	0x00, 0x02, 0x3f, 0xd6, /* blr x16 */
 	0x60, 0x06, 0x00, 0xf9, /* str x0, [x19, #8] */
@@ -89,7 +89,7 @@ static inline int64_t arch_number(const struct arch_state *state)
 	return state->is_at_call ? (int64_t)state->regs.regs[8] : -1;
 }
 
-/* Returns the link register, maybe the only copy of a leaf function's return address. */
+/* Returns the link register, which may be the only copy of a leaf function's return address. */
 static inline uint64_t arch_link(const struct arch_state *state)
 {
 	return state->regs.regs[30];
@@ -178,7 +178,7 @@ static inline void arch_make_again(struct arch_state *state)
 	(void)state;
 }
 
-/* Whether the interrupted call has restart state in the kernel, which a sleep would replace. */
+/* Whether the kernel has restart state for the interrupted call: a sleep would destroy it. */
 static inline bool arch_disturbs(const struct arch_state *state)
 {
 	const uint64_t number = state->regs.regs[8], *argument = (const uint64_t *)state->regs.regs;

@@ -96,7 +96,7 @@ static inline uint64_t arch_plain(uint64_t word)
 	return word;
 }
 
-/* Whether the thread uses registers that are neither in the vector set nor in a signal frame. */
+/* Whether the thread uses registers that neither `vector` nor a signal frame contains. */
 static inline bool arch_has_more(pid_t thread)
 {
 	(void)thread;
@@ -184,7 +184,7 @@ static inline void arch_make_again(struct arch_state *state)
 	state->regs.orig_rax = ~0ull;
 }
 
-/* Whether the interrupted call has restart state in the kernel, which a sleep would replace. */
+/* Whether the kernel has restart state for the interrupted call: a sleep would destroy it. */
 static inline bool arch_disturbs(const struct arch_state *state)
 {
 	return (int64_t)state->regs.rax == -516;

@@ -3,7 +3,7 @@
 #define INJECT_ARCH_H
 
 /*
- * The processor-specific part of making a thread of another process call a function: registers,
+ * The processor-specific code that makes a thread of another process call a function: registers,
  * instructions, and the frame that the kernel writes for a signal. One file for each supported
  * processor defines the same names; on other processors ARCH_INJECTS is 0.
  */
@@ -33,7 +33,7 @@ struct arch_state {
 	uint64_t thread_pointer;
 };
 
-/* A call to be made. function: the address of a function, or the number of a system call. */
+/* A call that a stopped thread will make. function: an address, or a system call number. */
 struct arch_call {
 	uint64_t function;
 	uint64_t argument[6];

@@ -48,7 +48,7 @@
 #define STEP_NS	     20000 /* pause between two reads of struct remote_word */
 /* waitpid() is repeated after this time, in case a SIGCHLD was missed */
 #define AWAIT_NS 50000000
-/* words around the thread pointer that are searched for pointers to our stack */
+/* number of words near the thread pointer to search for pointers to the scratch stack */
 #define TCB_WORDS 1024
 #define TCB_BELOW 512
 #define PAGE	  4096u
@@ -477,7 +477,7 @@ static bool is_loaders(const struct target *target, uint64_t address)
 						  strstr(map[-1].path, "/ld-linux"));
 }
 
-/* Whether the thread waits for a lock of libc. FUTEX_WAKE, of a thread that unlocks, is no wait. */
+/* Whether the thread waits for a lock of libc. A thread in FUTEX_WAKE unlocks and does not wait. */
 static bool waits_for_lock(const struct arch_state *state)
 {
 	return arch_number(state) == SYS_futex &&
@@ -487,7 +487,7 @@ static bool waits_for_lock(const struct arch_state *state)
 
 /*
  * Whether the thread, which waits for the lock at address `lock`, already owns another lock of the
- * loader: one of the two that precede `lock` in memory. Returns true also if the owners cannot be
+ * loader: one of the two that precede `lock` in memory. Also returns true if the owners cannot be
  * read. The loader's locks are adjacent, and are taken in the order of their addresses. If the
  * thread already owns a lock, its call cannot be undone.
  */
@@ -571,8 +571,8 @@ static int look_after(struct remote *remote, const uint64_t *before, bool is_lat
 		return status;
 	remote->was_disturbed |= arch_disturbs(&state);
 	/*
-	 * The owner of this lock of the loader may wait for this thread, which itself owns no lock
-	 * of the loader yet.
+	 * This lock's owner may be waiting for this thread, whose call can still be undone, because
+	 * the thread owns no lock of the loader yet.
 	 */
 	if (waits_for_lock(&state) && is_loaders(remote->target, arch_argument(&state, 0)) &&
 	    !has_taken(remote, arch_argument(&state, 0)))

@@ -84,7 +84,7 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
  */
 void remote_release(struct remote *remote);
 
-/* Maps the memory that calls need; remote_end() unmaps it. */
+/* Maps the scratch memory that calls in the target need; remote_end() unmaps it. */
 int remote_begin(struct remote *remote, struct error *err);
 void remote_end(struct remote *remote);
 
@@ -102,7 +102,7 @@ int64_t remote_syscall(struct remote *remote, const struct arch_call *call);
 int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *result,
 		struct error *err);
 
-/* Maps a page of a file with this name into the target and leaves it there, as a mark. */
+/* Maps a page of a file with this name into the target for good, as a mark for later attaches. */
 void remote_leave_page(struct remote *remote, const char *name);
 
 /*

@@ -27,7 +27,7 @@
 struct inject_result {
 	uint64_t pause_ns; /* time for which the thread was stopped */
 	unsigned stops;	  /* number of threads that were stopped until a thread could be borrowed */
-	unsigned retries; /* number of attempts that failed for a reason that may pass */
+	unsigned retries; /* number of attempts that failed for a temporary reason */
 };
 
 #if ARCH_INJECTS
@@ -42,10 +42,10 @@ struct inject_result {
 #include <sys/stat.h>
 #include <time.h>
 
-#define PATIENCE_NS    10000000000ull /* limit for finding a thread that may be borrowed */
+#define PATIENCE_NS    10000000000ull /* limit of the search for a thread that can make calls */
 #define LEADER_NS      5000000000ull /* for this time, only the first thread of the process is tried */
 #define RETRY_NS       20000000
-#define UNANSWERED_MAX 2u /* retries that a silent collector gets: each stops a thread */
+#define UNANSWERED_MAX 2u /* maximum retries for a silent collector: each stops a thread */
 #define LIBRARY_MOST   (64u << 20)
 #define SEGMENTS_MOST  32
 #define LEFT_MOST      64
@@ -65,7 +65,7 @@ struct work {
 	struct late_order *order;
 	struct inject_result *result;
 	uint64_t entry_point; /* address in the target; 0: the library is not loaded */
-	uint64_t function;    /* the library's function that executes orders */
+	uint64_t function;    /* the library's function that executes the injector's orders */
 	unsigned round;
 	int left[LEFT_MOST]; /* descriptors that unfinished attaches left open */
 	size_t left_count;
@@ -166,9 +166,8 @@ static void pause_ns(long ns)
 }
 
 /*
- * Returns the number of the pass of choose_once() that tries the thread: 0 if the thread sleeps in
- * a call that can simply be repeated; 1 if it sleeps in another call; 2 if it does not sleep; -1 if
- * no pass tries it.
+ * Returns the pass of choose_once() that tries the thread. 0: the thread sleeps in a call that can
+ * simply be repeated; 1: it sleeps in another call; 2: it does not sleep; -1: no pass tries it.
  */
 static int turn_of(const struct stopping *stopping, const char **where)
 {
@@ -186,8 +185,8 @@ static int turn_of(const struct stopping *stopping, const char **where)
 }
 
 /*
- * Stops the thread. Returns 0 if it may be borrowed; otherwise lets it continue and returns -EAGAIN
- * or another negative errno.
+ * Stops the thread. Returns 0 if it may be borrowed (made to call functions). Otherwise lets the
+ * thread continue and returns -EAGAIN or another negative errno.
  */
 static int try_thread(struct work *work, struct remote *remote, const struct stopping *stopping,
 		      const char **where, struct error *err)
@@ -213,8 +212,8 @@ static int try_thread(struct work *work, struct remote *remote, const struct sto
 }
 
 /*
- * Tries all threads once. Returns 0 and leaves a thread stopped that may be borrowed, -EAGAIN if
- * there is no such thread, or another negative errno.
+ * Tries all threads once. Returns 0 and leaves one thread stopped, which may be borrowed; -EAGAIN
+ * if there is no such thread; or another negative errno.
  */
 static int choose_once(struct work *work, struct remote *remote, bool wants_leader,
 		       const char **where, struct error *err)
@@ -285,8 +284,8 @@ static int choose_thread(struct work *work, struct remote *remote, struct error 
 #define TRIGGER_SIZE 8192u
 
 /*
- * The trigger's first page, which is executable. The second page is writable, because it has the
- * dynamic section, to which older loaders write.
+ * The first page of the trigger (see make_trigger()), which is executable. The second page is
+ * writable, because it has the dynamic section, to which older loaders write.
  */
 struct code_page {
 	Elf64_Ehdr header;
@@ -365,8 +364,8 @@ _Static_assert(PATH_ROOM + sizeof(struct late_order) <= REMOTE_DATA_SIZE,
 	       "the path and the request exceed the borrowed memory");
 
 /*
- * Loads `bytes` as a library, whose constructor executes the order at `order_at`. Closes the
- * library's file, unless the constructor has closed it.
+ * Loads `bytes` as a library, whose constructor executes the order (the injector's command) at
+ * `order_at`. Closes the library's file, unless the constructor has closed it.
  */
 static int load_library(struct work *work, struct remote *remote, const char *name,
 			const void *bytes, size_t size, int flags, uint64_t *handle,
@@ -384,8 +383,8 @@ static int load_library(struct work *work, struct remote *remote, const char *na
 	order->file = fd;
 
 	/*
-	 * a spelling that was never used before: the loader identifies a library by its
-	 * path, and descriptor numbers are reused
+	 * spell the path as never before: the loader identifies a library by its path, and
+	 * descriptor numbers are reused
 	 */
 	size_t room = sizeof(path);
 	uint64_t now = clock_ns() >> 10;
@@ -443,8 +442,9 @@ static int load_library(struct work *work, struct remote *remote, const char *na
 }
 
 /*
- * Makes the library, which is already loaded, execute the order, by loading a trigger. If dlclose()
- * cannot unload the trigger, its two pages stay mapped, but are never executed again.
+ * Makes the library, which is already loaded, execute the order, by loading a trigger (see
+ * make_trigger()). If dlclose() cannot unload the trigger, its two pages stay mapped, but are never
+ * executed again.
  */
 static int give_order(struct work *work, struct remote *remote, struct error *err)
 {
@@ -479,8 +479,8 @@ static int with_thread(struct work *work, struct remote *remote, struct error *e
 				      RTLD_NOW | RTLD_NODELETE, &handle, err);
 	}
 	/*
-	 * Keep the scratch memory: a thread that is still in a call needs it, an abandoned call of
-	 * the loader may need it, and a thread that has restored its registers cannot unmap it.
+	 * Keep the scratch memory. A thread that is still in a call needs it, and an abandoned call
+	 * of the loader may need it. A thread that has restored its registers cannot unmap it.
 	 */
 	if (remote->is_left || status == -ESRCH || status == -ETIMEDOUT ||
 	    status == -ENOTRECOVERABLE)
@@ -491,7 +491,7 @@ static int with_thread(struct work *work, struct remote *remote, struct error *e
 	return status;
 }
 
-/* Makes one attempt; -EDEADLK: try again later. */
+/* Makes one attempt to execute the order. Returns -EDEADLK if it can be repeated later. */
 static int try_order(struct work *work, struct error *err)
 {
 	struct remote remote;
@@ -536,9 +536,8 @@ static int inject_order(int pid, const char *library, struct late_order *order,
 		order->result = LATE_IS_OFF;
 	else if (!status)
 		/*
-		 * The library may refuse the order for a reason that may have passed at the next
-		 * attempt: a thread of the program is enlarging the recorder's memory, or a busy
-		 * collector did not answer in time.
+		 * The library may refuse the order for a temporary reason: a thread of the program
+		 * is enlarging the recorder's memory, or a busy collector did not answer in time.
 		 */
 		while (((status = try_order(&work, err)) == -EDEADLK ||
 			(!status &&
@@ -692,7 +691,7 @@ int main(int argc, char **argv)
 		snprintf(order.name, sizeof(order.name), "%s", argv[5]);
 		snprintf(order.library, sizeof(order.library), "%s", argv[3]);
 
-		/* the state before the attach, which the trace records */
+		/* state of the program before the attach, which the trace will contain */
 		char text[PROC_STAT_SIZE];
 		const char *fields = proc_stat(pid, 0, text);
 		unsigned long long start = 0;

@@ -104,8 +104,8 @@ static const char *judge_jumps(const struct remote *remote)
 	/*
 	 * The thread is in a system call. This is safe even in unlock code, which makes its system
 	 * call (futex) only after it has released the lock. An interrupt just after a system call
-	 * is not enough: the number of the call is then unknown, so it may have been one of those
-	 * above, from an allocator that holds its lock.
+	 * is not enough: the number of the call is then unknown, so an allocator that holds its
+	 * lock may have made one of the calls above.
 	 */
 	if (arch_number(&remote->state) >= 0)
 		return NULL;

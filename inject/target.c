@@ -510,10 +510,7 @@ static void read_module(struct target *target, const struct mapping *map, bool i
 		forbid_list(target, &symbols, allocators,
 			    sizeof(allocators) / sizeof(allocators[0]));
 		forbid_list(target, &symbols, others, sizeof(others) / sizeof(others[0]));
-		/*
-		 * those of a class are not affected: their mangled names begin with the name of
-		 * the class
-		 */
+		/* operators of a class do not match: their mangled names begin with the class */
 		for (size_t i = 1; i < symbols.count; i++) {
 			const Elf64_Sym *symbol = &symbols.entries[i];
 			const char *name = symbols.names + symbol->st_name;
@@ -542,7 +539,7 @@ static void read_modules(struct target *target)
 	uint64_t pair[2];
 	cleanup_fd int fd = proc_open(target->subject.pid, 0, "auxv");
 
-	/* the program's first mapping, by the auxiliary vector: the file may have been renamed */
+	/* find the program by the auxiliary vector, because its file may have been renamed */
 	while (!program && fd >= 0 && read(fd, pair, sizeof(pair)) == (ssize_t)sizeof(pair))
 		if (pair[0] == AT_PHDR)
 			program = maps_at(&target->subject.maps, pair[1]);

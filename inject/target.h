@@ -5,7 +5,8 @@
 /*
  * The facts about a running program that are collected before any of its threads is stopped: its
  * mappings, addresses in its libc that calls need, and the ranges of code where no thread may be
- * borrowed. Also finds the reasons why holdtrace must not attach to a program.
+ * borrowed (made to call functions). Also finds the reasons why holdtrace must not attach to a
+ * program.
  */
 
 #include <stdbool.h>
@@ -17,9 +18,7 @@
 #include "base/error.h"
 #include "process/subject.h"
 
-/*
- * A range of addresses in which no thread may be borrowed. what: describes the code in the range.
- */
+/* A range of code in which no thread may be borrowed. what: describes the code. */
 struct range {
 	uint64_t low, high;
 	const char *what;

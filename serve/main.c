@@ -49,7 +49,7 @@ struct serve {
 };
 
 /*
- * Finds in the kernel's list of TCP sockets the user of a connection from this machine. from: the
+ * Finds the user of a connection from this machine in the kernel's list of TCP sockets. from: the
  * port of the client. Returns false if the list lacks the connection.
  */
 static bool find_client(const char *list, unsigned from, unsigned to, uid_t *user)

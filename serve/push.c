@@ -63,7 +63,7 @@ struct push {
 
 /* ---- where to ---- */
 
-/* Parses the URL. Only http and https are accepted: libcurl knows file and others, too. */
+/* Parses the URL. Accepts only http and https, since libcurl also knows file and others. */
 static int take_url(struct push *push, const char *text, struct error *err)
 {
 	char *scheme = NULL, *host = NULL, *path = NULL;
@@ -90,7 +90,7 @@ static int take_url(struct push *push, const char *text, struct error *err)
 	return 0;
 }
 
-/* Adds the token in the file to the headers. A token in clear text must not leave this machine. */
+/* Adds the token in the file to the headers. Refuses to send it to another machine without TLS. */
 static int take_token(struct push *push, const char *path, struct error *err)
 {
 	char token[TOKEN_MAX + 2] = "";
@@ -206,7 +206,7 @@ static int send_profile(struct push *push, const unsigned char *profile, size_t 
 	curl_easy_setopt(curl, CURLOPT_USERAGENT, "holdtrace/" PACKAGE_VERSION);
 	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(push->timeout_ns / 1000000));
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	/* a token in clear text must not leave this machine by a proxy of the environment */
+	/* do not send a token in clear text to a proxy that the environment names */
 	if (push->headers && strncmp(push->host, "https:", 6) != 0)
 		curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason);
@@ -317,7 +317,7 @@ int main(int argc, char **argv)
 						(long)(asked.every.value % 1000000000) };
 
 		nanosleep(&pause, NULL);
-		/* a receiver that does not answer now may answer later */
+		/* after a failure, the receiver may answer later; stop if the process has ended */
 		if (!run[strspn(run, "0123456789")] && kill(atoi(run), 0) && errno == ESRCH)
 			break;
 		status = push_once(&push, argv + 1);

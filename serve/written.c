@@ -61,7 +61,7 @@ int written_run(const char *format, char **words, int fd)
 	if (fd < 0)
 		return STATUS_FAILURE;
 	argv[0] = program_invocation_name;
-	argv[1] = (char *)INVOCATION_COMMAND "view"; /* the first word is a format */
+	argv[1] = (char *)INVOCATION_COMMAND "view"; /* the next argument is a format */
 	argv[2] = (char *)(uintptr_t)format;
 	memcpy(argv + 3, words + 1, (count - 1) * sizeof(*argv));
 	child = fork();

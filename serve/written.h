@@ -2,7 +2,7 @@
 #ifndef WRITTEN_H
 #define WRITTEN_H
 
-/* What holdtrace-view and holdtrace-push have in common: `holdtrace view` and `push` start them. */
+/* Functions of holdtrace-view and holdtrace-push, which `holdtrace view` and `push` start. */
 
 #include "base/options.h"
 

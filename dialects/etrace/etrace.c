@@ -2,9 +2,9 @@
 /*
  * Writes the format of the etrace tracer, as its document defines it: lines about the files and
  * descriptors that processes use, and about the creation and end of processes. Each line has a
- * task, a processor and a time. Where the document is unclear, this writer assumes that a task is a
- * thread, numbered as the tracer numbers it, that markers end with `|`, that each line of the file
- * has a later time than the line before, and that the lines of a call are consecutive.
+ * task, a processor and a time. Where the document is unclear, this writer assumes the following. A
+ * task is a thread, and has the number that the tracer would give it. Markers end with `|`. Each
+ * line of the file has a later time than the line before. The lines of a call are consecutive.
  */
 #include "dialects/etrace/etrace.h"
 
@@ -157,7 +157,7 @@ static void take_note(struct etrace *etrace, const struct etrace_call *call)
 	} else if (!strcmp(name, NOTE_FILE)) {
 		const char *path = etrace_value(etrace, call->event, "path");
 
-		/* the kernel's path of the file that the task's next call opens */
+		/* the path that the kernel resolved for the file of the task's next open */
 		etrace->file.task =
 			path ? tasks_of(&etrace->tasks, call->process, call->event) : NULL;
 		etrace->file.fd = (uint64_t)etrace_number(call->event, "fd", -1);

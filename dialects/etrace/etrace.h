@@ -229,7 +229,7 @@ struct etrace_call {
 	const struct etrace_row *row;
 };
 
-/* How a hooked function is converted. */
+/* How calls of a hooked function are converted to lines. */
 struct etrace_row {
 	const char *name;
 	void (*take)(struct etrace *etrace, const struct etrace_call *call);
@@ -261,12 +261,12 @@ struct etrace {
 		const struct task *task; /* the task of the call; NULL: there is none */
 		struct path path;
 		uint64_t fd; /* descriptor; UINT64_MAX: `path` is the target of a symbolic link */
-	} file;		     /* the file that the task's next call opens, with the kernel's path */
+	} file;		     /* the file that the task's next call opens; path: from the kernel */
 };
 
 /*
- * Returns the row of a function, or NULL if calls to the function are not converted. Descriptors
- * that such calls close are converted by etrace_close().
+ * Returns the row of a function, or NULL if calls to the function are not converted. If a call
+ * without a row closes a descriptor, etrace_close() converts it.
  */
 const struct etrace_row *etrace_row_of(const char *function);
 

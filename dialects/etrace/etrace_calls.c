@@ -82,7 +82,7 @@ static void put_open(struct etrace *etrace, const struct etrace_call *call, uint
 	if (!given->length)
 		return;
 	etrace->file.task = NULL;
-	/* the kernel's path of the opened file or, if that is unknown, the cleaned argument */
+	/* the path that the kernel resolved or, if that is unknown, the cleaned argument */
 	path_set(clean, is_known ? known->text : given->text,
 		 is_known ? known->length : given->length);
 	if (!is_known)

@@ -306,8 +306,8 @@ int etrace_lines_print(struct etrace_lines *lines, struct tasks *tasks, struct o
 	if (rc == 0 && !lines->spill.size)
 		print_piece(&printer, lines->buffer.items, lines->buffer.count);
 	/*
-	 * reads each piece of the spill file into lines->buffer, which is no longer needed for new
-	 * lines, and which is large enough for the longest block, since every block was built in it
+	 * reads each piece of the spill file into lines->buffer, which new lines no longer need;
+	 * every block was built in this buffer, so the longest block fits
 	 */
 	for (uint64_t at = 0; rc == 0 && at < lines->spill.size;) {
 		size = lines->spill.size - at < lines->buffer.capacity

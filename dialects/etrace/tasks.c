@@ -147,7 +147,7 @@ static struct task_process *begin_process(struct tasks *tasks, const struct even
 	map_set(&tasks->index, OF_STREAM, (uintptr_t)facts, process->number);
 	first_ns = event_is_call(event) ? event->time_ns : facts->has_tails ? facts->start_ns : 0;
 	parent = find_parent(tasks, facts);
-	/* the child of a recorded fork, the task that called exec, or a new task */
+	/* find the child of a recorded fork or the task that called exec, or add a task */
 	task = task_at(tasks, OF_PID, facts->pid);
 	if (!task || task->has_ended) {
 		task = new_task(tasks, facts->pid, first_ns);

@@ -46,8 +46,8 @@ int write_swap_begin(void **state, const struct trace *trace, const struct write
 }
 
 /*
- * Returns the start of a process, in ns since 1970. In a trace without tails, this is the time in
- * the stream's header.
+ * Returns the start of a process, in ns since 1970. A trace without tails (holdtrace's additional
+ * fields) has it only in the header of its stream.
  */
 static uint64_t start_of(const struct trace_process *process)
 {
@@ -115,7 +115,7 @@ void swap_new(struct swap *swap, struct swap_process *process, struct swap_messa
 	char *room = spill_sort_reserve(&swap->sort, SWAP_HEADER_SIZE + most);
 
 	/*
-	 * No message may be earlier than PROCESS_INFO, but the start of the process and the times
+	 * No message may be earlier than PROCESS_INFO. But the start of the process and the times
 	 * of events are from clocks that can differ by some ns.
 	 */
 	if (*unix_ns < process->start_ns)
@@ -158,10 +158,10 @@ static void swap_miss(struct swap *swap, struct swap_process *process, const cha
 /* ---- marks, contexts and samples ---- */
 
 /*
- * PROBE_CUSTOM: the marks and contexts of the program. A mark is written as SWAP's da_mark.
- * Entering or leaving a context is written as a call to one of holdtrace's own functions
- * (SWAP_CONTEXT_ENTER, SWAP_CONTEXT_LEAVE), with the context's bit as the handle. The trace has no
- * event for a change of contexts, so the change is written at the thread's next call.
+ * PROBE_CUSTOM: the marks and contexts that the program sets by holdtrace.h. A mark is written as
+ * SWAP's da_mark. Entering or leaving a context is written as a call to one of holdtrace's own
+ * functions (SWAP_CONTEXT_ENTER, SWAP_CONTEXT_LEAVE), with the context's bit as the handle. The
+ * trace has no event for a change of contexts, so the change is written at the thread's next call.
  */
 
 struct custom {

@@ -326,7 +326,7 @@ struct swap_thread {
 	struct {
 		uint64_t fd, size;
 		struct path path; /* path of the file; empty: there is no file */
-	} file; /* the file that the thread's next call opens, with the kernel's path */
+	} file; /* the file that the thread's next call opens; path: as the kernel resolved it */
 };
 
 struct swap_fd {
@@ -367,7 +367,7 @@ struct swap_process {
 	bool has_ended;
 	size_t mapped;		    /* number of mappings that were reported */
 	uint64_t start_ns, last_ns; /* times of its first and last message, in ns since 1970 */
-	/* exec replaced an earlier image: earliest start of the present one; otherwise 0 */
+	/* earliest possible start of this image if exec replaced an earlier one; otherwise 0 */
 	uint64_t least_ns;
 	uint64_t zero_ns;	      /* start of the process, in the stream's time */
 	uint64_t day_ns, previous_ns; /* used for times in ms, which restart at midnight */

@@ -407,7 +407,7 @@ void swap_call(struct swap *swap, struct swap_process *process, const struct eve
 		if (event->moment == MOMENT_HALF && event->operation == OPERATION_END) {
 			add_entry(swap, process, &part);
 		} else if (event->resource->known == RESOURCE_FD) {
-			/* a part of a call; the call's own event, which needs it, comes later */
+			/* the call's own event, which comes later, needs the descriptor */
 			thread = swap_thread(process, event->thread);
 			thread->fd_call = event->call;
 			thread->fd = event->object;
@@ -417,7 +417,7 @@ void swap_call(struct swap *swap, struct swap_process *process, const struct eve
 	}
 	/*
 	 * If each descriptor of a call has its own message, the call itself is written as a call to
-	 * a function without a probe, because it may affect no descriptor at all (close_range).
+	 * a function without a probe. Such a call (close_range) may affect no descriptor at all.
 	 */
 	function.probe = SWAP_FUNCTION;
 	if (api->is_each && !is_one_of_several)
@@ -425,7 +425,7 @@ void swap_call(struct swap *swap, struct swap_process *process, const struct eve
 	swap_process_return(swap, process, caller_of(event),
 			    swap_unix(process, event->has_tail ? event->enter_ns : event->time_ns));
 	part.fd = fd_of(process, event, part.api);
-	/* the thread's facts about the file that the call opened */
+	/* if the thread has facts about the file that the call opened, use them */
 	thread = swap_thread(process, event->thread);
 	if (thread->file.path.length && thread->file.fd == part.fd &&
 	    part.api->probe == SWAP_FILE &&
@@ -434,7 +434,7 @@ void swap_call(struct swap *swap, struct swap_process *process, const struct eve
 		part.thread = thread;
 	if (part.api->probe == SWAP_FILE && event->has_tail)
 		swap_shared_path(swap, process, event, part.fd, &part.path);
-	/* exec is recorded at entry, and again at return if it fails: its entry was written */
+	/* a failed exec is recorded at entry and at return; its entry was already written */
 	if (event->has_tail && !(event->operation == OPERATION_END && event->function->hook &&
 				 hook_blocks(event->function->hook) == BLOCKS_GIVES_BACK_FIRST))
 		add_entry(swap, process, &part);
