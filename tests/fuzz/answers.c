@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a child of the resolver says, or a file of its cache, to who reads it. */
+/* Fuzzes the code that reads messages of the resolver's children and files of its cache. */
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static void look_at_answer(const struct message *message)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	/* Of its very size. */
+	/* exactly `size` bytes, so that a sanitizer detects an access past the end */
 	char *copy = malloc(size ? size : 1);
 	struct message message;
 	struct file_want want;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a host may leave in its ring, to merge and encoder: the input is the ring's content, which
- * changes between two rounds. Whatever it is, the stream that comes out is whole, and every call
- * that was handed out stands in it.
+ * Fuzzes the collector (merge and encoder) with arbitrary contents of a ring, which change between
+ * two rounds. Whatever the ring contains, the output must be an undamaged stream with all calls
+ * that the merge passed on.
  *
- * An input begins with a head of eight bytes: options, where the ring's content begins (in pages),
- * how much of it is there at the first round (of 256 parts), the watermark, and the ring's head
- * where the options say so.
+ * An input begins with a head of eight bytes: options; offset of the content in the ring, in units
+ * of 2 KiB; the part of the content (in 1/256) that is in the ring at the first round; the
+ * watermark; and four bytes of the ring's head, used with OPTION_HEAD.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -21,15 +21,15 @@
 static struct merge_user user;
 
 #define HEAD	   8
-#define CONTENT	   (256u << 10) /* as much of an input is taken */
+#define CONTENT	   (256u << 10) /* maximum size of the content */
 #define OUTPUT_MAX (64u << 20)
 
 enum option {
 	OPTION_HTR = 1 << 0,
 	OPTION_1_4 = 1 << 1,
-	OPTION_HEAD = 1 << 2,	/* the head is what the input says */
+	OPTION_HEAD = 1 << 2,	/* the input has the ring's head */
 	OPTION_ENDED = 1 << 3,	/* the process has ended before the first round */
-	OPTION_SILENT = 1 << 4, /* no record says whose they are */
+	OPTION_SILENT = 1 << 4, /* no record names the thread of the ring */
 };
 
 struct run {
@@ -40,7 +40,7 @@ struct run {
 	size_t size;
 };
 
-/* Everything that the encoder holds goes to the output, or nowhere. */
+/* Moves the encoder's packets to the output, if they fit. Discards an .htr. */
 static void flush(struct run *run)
 {
 	if (run->encoder.htr) {
@@ -67,7 +67,7 @@ static void take(void *context, void *owner, const struct merge_event *event)
 	encode_event(&run->encoder, event);
 }
 
-/* The same memory each time, as if it were new. */
+/* Returns the same memory for each input, but zeroed. */
 static struct producer_memory *fresh_memory(const struct chunk **chunk)
 {
 	static struct chunk *opened;
@@ -115,7 +115,7 @@ static void begin(struct run *run, const struct control_page *control, uint8_t o
 	encode_start(&run->encoder, &process);
 }
 
-/* What came out can be read, and has all calls that went in. */
+/* Checks that the output can be read, and contains all calls that the merge passed on. */
 static void check_stream(const struct run *run)
 {
 	struct trace_options options = { .memory_max = FUZZ_MEMORY_MAX, .no_wait = true };
@@ -131,7 +131,10 @@ static void check_stream(const struct run *run)
 	trace_close(trace);
 }
 
-/* Two rounds: a part of the content, all of it; then the last one. */
+/*
+ * Runs a round with a part of the content, a round with all of it, and a last round after the
+ * process has ended.
+ */
 static void collect(struct merge *merge, struct process *process, struct producer *host,
 		    const uint8_t *bytes, size_t size)
 {
@@ -153,7 +156,7 @@ static void collect(struct merge *merge, struct process *process, struct produce
 	merge_round(merge);
 }
 
-/* Whether an event of the process still waits for its turn. */
+/* Whether the merge still holds back an event of the process. */
 static bool has_waiting(const struct process *process)
 {
 	for (uint32_t i = 0; i < process->piece_count; i++)
@@ -187,7 +190,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	producer_attach(&host, memory);
 	if (bytes[0] & OPTION_SILENT)
 		host.reserved = 0;
-	if (bytes[1]) /* a pad leads there */
+	if (bytes[1]) /* a pad fills the ring up to this offset */
 		producer_publish(producer_reserve(&host, RECORD_PAD, bytes[1] * 2048u));
 	if (bytes[0] & OPTION_ENDED)
 		merge_end(process);
@@ -201,7 +204,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-/* A field of one record, or whatever libFuzzer likes. */
+/* Changes one field of one record, or lets libFuzzer mutate the input. */
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max, unsigned seed)
 {
 	static const uint64_t nasty[] = { 0,	1,	8,	 0x7f,	     0x80,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An .htr to the reader: an input in loose form (loose.h) becomes a container whose checksums are
- * right, so that what is behind them is reached; read once whole, and once a part of its time.
+ * Fuzzes the reader of .htr. An input in loose form (loose.h) becomes a container with correct
+ * checksums, so that the code after the checks is tested. The container is read as a whole, and
+ * then only a part of its time.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -14,7 +15,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max, unsigned
 	return fuzz_mutate(bytes, size, max, seed, 0);
 }
 
-/* Returns the number of calls. */
+/* Reads the events between two times; 0, 0: all events. Returns the number of calls. */
 static uint64_t read_part(int fd, uint64_t since_ns, uint64_t until_ns)
 {
 	struct trace_options options = { .memory_max = FUZZ_MEMORY_MAX,

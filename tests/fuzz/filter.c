@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sp-rtrace text to holdtrace-resolve's filter. Modules are looked for in a directory where only
- * /demo is, a copy of /bin/true.
+ * Fuzzes the filter of holdtrace-resolve with sp-rtrace text. The only module that the filter can
+ * find is /demo, a copy of /bin/true.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -14,7 +14,7 @@
 #include "resolver/filter.h"
 #include "resolver/resolve.h"
 
-/* Magic links are not followed below a root, so it is a copy. */
+/* Makes a directory with a copy of /bin/true, because below a root no magic link is followed. */
 static const char *make_root(void)
 {
 	static char bytes[1 << 20], path[200], root[100];

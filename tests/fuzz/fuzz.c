@@ -67,7 +67,7 @@ const char *fuzz_directory(void)
 	return directory;
 }
 
-/* Where the sums of all that was looked at go, so that no compiler leaves the looking out. */
+/* a sum of everything that was read, so that no compiler removes the reads */
 static volatile uint64_t seen;
 
 static void look_at_text(const char *text)

@@ -13,7 +13,7 @@
 #define KEEPS_PLAIN   2u
 #define OPENED_MAX    (8u << 20)
 
-/* A frame of zstd of the smallest block is some hundred bytes at most, see ZSTD_compressBound(). */
+/* zstd may enlarge even the smallest block by some hundred bytes (ZSTD_compressBound()) */
 #define SEALED_ROOM(size) (12 * (size) + 4096)
 
 struct buffer {
@@ -54,7 +54,7 @@ static size_t put_number(uint8_t *bytes, uint64_t value)
 	return i;
 }
 
-/* The sizes of the columns become such that their sum is right. Returns the new size. */
+/* Changes the sizes of the columns so that their sum is correct. Returns the new size in bytes. */
 static size_t repair_columns(uint8_t *to, const uint8_t *bytes, size_t size)
 {
 	uint64_t sizes[HTR_COLUMN_COUNT];
@@ -74,7 +74,7 @@ static size_t repair_columns(uint8_t *to, const uint8_t *bytes, size_t size)
 	return length + (size - at);
 }
 
-/* A part behind its block's header. */
+/* Appends the definitions or the events of a block, and sets their packed size and checksum. */
 static bool put_part(struct buffer *buffer, const uint8_t *bytes, size_t size, bool is_plain,
 		     uint32_t *packed, uint32_t *check)
 {
@@ -101,7 +101,7 @@ static bool put_part(struct buffer *buffer, const uint8_t *bytes, size_t size, b
 	return true;
 }
 
-/* Returns the bytes of the loose block, or 0. */
+/* Converts a loose block to a sealed one. Returns the size of the loose block, or 0 on failure. */
 static size_t seal_block(struct buffer *buffer, const uint8_t *bytes, size_t size)
 {
 	size_t start = buffer->size, at = HTR_SIZE_block, definitions, events, length;

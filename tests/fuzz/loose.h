@@ -3,20 +3,20 @@
 #define LOOSE_H
 
 /*
- * The loose form of an .htr, made for fuzzing: the container with neither zstd nor checksums. A
- * stream's start is as it is; a block is its header, then its definitions and its events plain,
- * with their sizes where the header has the packed ones; all else is as it is. Where check of the
- * header has bit 0, the sizes of the events' columns are kept even if they make no sense, where it
- * has bit 1, nothing is packed.
+ * The loose form of an .htr, for fuzzing: a container without zstd and checksums. Each block
+ * consists of its header, its definitions and its events, all uncompressed; the header has the
+ * uncompressed sizes in place of the packed ones. All other bytes are those of the container. Two
+ * bits of the header's `check` control loose_seal(). Bit 0: keep the sizes of the columns, even if
+ * they are wrong. Bit 1: do not compress.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The container that the loose one stands for. To be freed; NULL: the input is of no use. */
+/* Converts the loose form to a container, which the caller frees. NULL: the input is unusable. */
 uint8_t *loose_seal(const uint8_t *bytes, size_t size, size_t *sealed);
 
-/* The loose form of a container, which must be a good one. To be freed, or NULL. */
+/* Converts a valid container to its loose form. The caller frees the result. NULL: failure. */
 uint8_t *loose_open(const uint8_t *bytes, size_t size, size_t *opened);
 
 #endif

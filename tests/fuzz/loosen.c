@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loosen <FILE.htr >FILE: the loose form (loose.h) of a container, as the harnesses take it. */
+/* loosen <FILE.htr >FILE: converts a container to the loose form (loose.h) for the harnesses. */
 #include <stdio.h>
 #include <stdlib.h>
 

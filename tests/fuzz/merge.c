@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two traces merged. The head of an input says how long the first one is (two bytes, the lower one
- * first); both follow, packets or text or an .htr in loose form (loose.h).
+ * Fuzzes the merging of two traces. An input begins with the size of the first trace (two bytes,
+ * little-endian). Both traces follow, each as packets, as text or as an .htr in loose form
+ * (loose.h).
  */
 #include "trace/merge.h"
 
@@ -21,7 +22,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max, unsigned
 	return fuzz_mutate(bytes, size, max, seed, HEAD);
 }
 
-/* The same file each time for each number: merging opens it by its name, more than once. */
+/* Writes a trace to file `number`, which the merging opens by its name, more than once. */
 static void write_part(int number, const uint8_t *bytes, size_t size, char path[PATH])
 {
 	static int fds[2];

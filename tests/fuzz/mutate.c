@@ -8,14 +8,14 @@
 #define PIECES_MAX 4096
 #define PIECE_MAX  8192
 
-/* A packet, a block of a loose .htr, or what stands before the first of them. */
+/* A packet, a block of a loose .htr (loose.h), or the bytes before the first of these. */
 struct piece {
 	size_t start, size;
 };
 
 struct form {
 	bool is_htr, is_big, is_size_first;
-	struct piece pieces[PIECES_MAX]; /* the first is the start of the stream */
+	struct piece pieces[PIECES_MAX]; /* the first piece is the start of the stream */
 	size_t count;
 };
 
@@ -52,7 +52,7 @@ static size_t piece_size(const uint8_t *at, size_t left)
 		       : 0;
 }
 
-/* Returns false if it is neither packets nor a container. */
+/* Splits the input into pieces. Returns false if it is neither packets nor a container. */
 static bool find_pieces(const uint8_t *bytes, size_t size)
 {
 	static const uint8_t magic[8] = { 0x89, 'H', 'T', 'R', '\r', '\n', 0x1a, '\n' };
@@ -69,7 +69,7 @@ static bool find_pieces(const uint8_t *bytes, size_t size)
 			return false;
 		at = bytes[1] + 2u;
 		form.is_big = bytes[5 + bytes[4]] == 1;
-		/* Its tag is where the size would be. */
+		/* the tag is in the place where other streams have the size */
 		form.is_size_first = bytes[2] == 1 && size >= at + 8 &&
 				     dword_at(bytes + at) <= 0xffff &&
 				     dword_at(bytes + at + 4) > 0xffff;
@@ -86,7 +86,7 @@ static bool find_pieces(const uint8_t *bytes, size_t size)
 	return form.count > 1;
 }
 
-/* The bytes of a piece become others. Returns the new size of all. */
+/* Replaces the bytes of a piece. Returns the new size of the input. */
 static size_t replace(uint8_t *bytes, size_t size, const struct piece *piece, const uint8_t *with,
 		      size_t length)
 {
@@ -97,7 +97,7 @@ static size_t replace(uint8_t *bytes, size_t size, const struct piece *piece, co
 	return size - piece->size + length;
 }
 
-/* The inside of a packet, padded, with the size that it then has. */
+/* Mutates and pads the contents of a packet, and updates its size field. Returns the new size. */
 static size_t mutate_packet(uint8_t *packet, size_t size, size_t max)
 {
 	size_t inside = LLVMFuzzerMutate(packet + 8, size - 8, max - 8 - 4);
@@ -109,7 +109,7 @@ static size_t mutate_packet(uint8_t *packet, size_t size, size_t max)
 	return inside + 8;
 }
 
-/* The header, the definitions or the events of a block. */
+/* Mutates the header, the definitions or the events of a block. Returns the new size. */
 static size_t mutate_block(uint8_t *at, size_t size, size_t max, unsigned seed)
 {
 	struct htr_block block;
@@ -155,14 +155,14 @@ static size_t mutate_piece(uint8_t *bytes, size_t size, size_t max, unsigned see
 		return LLVMFuzzerMutate(bytes, size, max);
 	memcpy(copy, bytes + piece->start, piece->size);
 	switch (seed % 16) {
-	case 0: /* leave it out */
+	case 0: /* remove the piece */
 		return replace(bytes, size, piece, copy, 0);
-	case 1: /* double it elsewhere */
+	case 1: /* insert a copy of the piece before `other` */
 		if (room < piece->size)
 			return size;
 		memcpy(copy + piece->size, bytes + other->start, other->size);
 		return replace(bytes, size, other, copy, piece->size + other->size);
-	case 2: /* the other instead of it */
+	case 2: /* replace the piece by a copy of `other` */
 		if (room < other->size)
 			return size;
 		memcpy(copy, bytes + other->start, other->size);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hostile ELF file, with all the DWARF in it, to what a child of the resolver does with it. The
- * first eight bytes of an input are: options, the start of the addresses in pages, their distance
- * (two), the size and the start of a mapping in pages; the file follows. libdw and libelf are the
- * system's, and so without a sanitizer.
+ * Fuzzes what a child of the resolver does with a hostile ELF file and its DWARF. An input begins
+ * with eight bytes: options; the first address to resolve, in pages; the distance between addresses
+ * (two bytes); the size and the start of a mapping, in pages. The file follows. libdw and libelf
+ * are those of the system, so they are not instrumented by a sanitizer.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -22,7 +22,7 @@
 #define ADDRESSES  64
 #define FRAMES_MAX 64
 
-/* Where the sums of all answers go, so that no compiler leaves the looking out. */
+/* a sum of all answers, so that no compiler removes the reads */
 static volatile size_t seen;
 
 static void write_file(const char *path, const uint8_t *bytes, size_t size)
@@ -75,7 +75,7 @@ static void ask_all(struct module *module, const uint8_t *head)
 	}
 }
 
-/* In the place of the process that hands the files out. */
+/* Opens a file. In production, another process opens the files and passes the descriptors. */
 static int open_file(void *context, const struct file_want *want)
 {
 	const struct resolve_options *options = context;
@@ -83,7 +83,7 @@ static int open_file(void *context, const struct file_want *want)
 	return files_open(options, "/nonexistent/module", want);
 }
 
-/* A child of the resolver ends then. */
+/* Called when memory runs out. In production, the child of the resolver then ends, too. */
 static void end_without_memory(void)
 {
 	exit(0);

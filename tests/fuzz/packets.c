@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets of any version, plain and through zstd, to the reader. */
+/* Fuzzes the reader with packets of any version, uncompressed or compressed by zstd. */
 #include "tests/fuzz/fuzz.h"
 
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max, unsigned seed)

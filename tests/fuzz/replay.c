@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * replay FILE|DIRECTORY...: gives a harness these inputs, one after the other, without libFuzzer.
- * An input that takes ten seconds ends it. Says how many there were.
+ * replay FILE|DIRECTORY...: runs a harness without libFuzzer, with each of these inputs in turn. An
+ * input that takes ten seconds ends the program. Prints the number of inputs.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void replay_file(const char *path)
 		perror(path);
 		exit(99);
 	}
-	/* Of its very size, so that a sanitizer sees a byte too far. */
+	/* exactly `size` bytes, so that a sanitizer detects an access past the end */
 	size = (size_t)facts.st_size;
 	bytes = malloc(size ? size : 1);
 	if (!bytes || fread(bytes, 1, size, file) != size)

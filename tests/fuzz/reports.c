@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trace of any kind to the reports of reports.def. The first four bytes of an input are: the
- * report (beyond the last: all of them at once), the format and other choices, and two that are not
- * used; the trace follows, an .htr in loose form (loose.h).
+ * Fuzzes the reports of reports.def with a trace of any kind. An input begins with four bytes: the
+ * number of the report (above the last number: all reports at once), the format and other choices,
+ * and two unused bytes. The trace follows, as an .htr in loose form (loose.h).
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -20,7 +20,7 @@
 
 #define HEAD 4u
 
-/* Of each report that tells of one. */
+/* one limit for each report that has limits */
 #define LIMITS \
 	"leak>0,fd>=1,live>7,peak>1MB,wait>1ms,deadlock>0,lock-order>0,unreachable>0,dropped>0"
 
@@ -37,7 +37,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max, unsigned
 	return fuzz_mutate(bytes, size, max, seed, HEAD);
 }
 
-/* Those that go together: without the ones about directories and two runs. */
+/* Returns the names of all reports that need neither a directory nor a second run. */
 static const char *all_names(void)
 {
 	static char all[64 * NAME_COUNT];
@@ -55,8 +55,8 @@ static const char *all_names(void)
 	return all;
 }
 
-/* Text, JSON and CSV alike: nothing that a terminal would obey. */
-static bool is_binary; /* what was written last */
+/* Text, JSON and CSV must not contain control characters of terminals. */
+static bool is_binary; /* whether the last output was in a binary format */
 
 static void check_output(int fd)
 {
@@ -124,7 +124,7 @@ static int run(const uint8_t *head, int fd, int output, struct error *err)
 		.has_object = head[1] & 64,
 	};
 	if (choice_make(&how.choice, &request, err) || how.choice.wants_directories)
-		return 0; /* nothing was learned yet */
+		return 0; /* the baseline has not been learned yet, so nothing must be freed */
 	if (how.choice.wants_base) {
 		how.base = paths;
 		how.base_count = 1;

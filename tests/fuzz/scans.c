@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a scanner may have found, to the collector, its stream and who reads that: whatever it is,
- * the stream is whole, and the view has an answer for every block.
+ * Fuzzes the collector with arbitrary results of a scanner, and the reader with the resulting
+ * stream. The stream must not be damaged, and the view must answer questions about every block.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -26,7 +26,7 @@ static volatile size_t seen;
 
 static void flush(struct run *run)
 {
-	/* what does not fit is missing in the stream, which is damaged then */
+	/* if the notes do not fit into the output, the stream is truncated and is not checked */
 	run->is_cut |= run->size + run->encoder.used > OUTPUT_MAX;
 	if (!run->is_cut) {
 		memcpy(run->output + run->size, run->encoder.buffer, run->encoder.used);
@@ -85,7 +85,7 @@ static void take(struct run *run, struct scan_result *result)
 	flush(run);
 }
 
-/* Every block, and the way to it. */
+/* Asks for every block and for the path from a root to the block. */
 static void ask(struct scanned *scanned)
 {
 	for (size_t i = 0; i < scanned->blocks.count; i++) {
@@ -131,7 +131,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 	if (!copy)
 		return 0;
-	/* of its very size */
+	/* exactly `size` bytes, so that a sanitizer detects an access past the end */
 	if (size)
 		memcpy(copy, bytes, size);
 	result.bytes = copy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sp-rtrace text, plain and through zstd, to the reader. */
+/* Fuzzes the reader with sp-rtrace text, uncompressed or compressed by zstd. */
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trace of any kind through select and the views to each writer of formats.def. The first four
- * bytes of an input are: the writer (beyond the last: all of them, one after the other), flags,
- * the most frames, the classes; the trace follows, an .htr in loose form (loose.h).
+ * Fuzzes each writer of formats.def with a trace of any kind, with selections and views. An input
+ * begins with four bytes: the number of the writer (above the last number: all writers in turn),
+ * flags, the maximum depth of backtraces, and a mask of classes. The trace follows, as an .htr in
+ * loose form (loose.h).
  *
- * What is text must be clean (etrace has no escapes: its strings are what they were), what is a
- * trace must be read again without damage.
+ * Text output must have no control characters (except etrace's, which escapes nothing). An output
+ * that is a trace must be readable without damage.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -39,7 +40,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max, unsigned
 	return fuzz_mutate(bytes, size, max, seed, HEAD);
 }
 
-static int printed = -1; /* what writers take for standard output */
+static int printed = -1; /* the file that writers use as standard output */
 
 static void begin_output(void)
 {
@@ -53,7 +54,7 @@ static void begin_output(void)
 		exit(99);
 }
 
-/* The screen of a terminal must be safe. */
+/* Checks that the output contains no control characters that a terminal would obey. */
 static void check_text(void)
 {
 	off_t size = lseek(printed, 0, SEEK_END);
@@ -70,7 +71,7 @@ static void check_text(void)
 	munmap((void *)text, (size_t)size);
 }
 
-/* It may be empty, if nothing of the input could be read. */
+/* Checks that the output is an undamaged trace. It is empty if no event could be read. */
 static void check_stream(bool has_failed)
 {
 	struct trace_options options = { .no_wait = true };

@@ -3,8 +3,8 @@
 #define TESTS_COLLECT_FORGER_H
 
 /*
- * Sends messages and requests of any content, and any descriptor, to the collector's socket, as a
- * malicious program of the run could: such a program knows the run's secret.
+ * Sends arbitrary messages, requests and descriptors to the collector's socket, as a malicious
+ * program of the run could: such a program knows the run's secret.
  */
 
 #include "collect-producer.h"
@@ -18,7 +18,7 @@
 static char forger_id[33];
 static uint64_t forger_secret[2];
 
-/* Learns the run from the environment. False: it is none. */
+/* Reads the run's id and secret from the environment. Returns false if they are missing. */
 static bool forger_begin(void)
 {
 	const char *where = getenv(CONTROL_ENVIRONMENT);
@@ -59,7 +59,7 @@ static void forger_send(int socket, const void *data, size_t size, int fd)
 	sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
-/* What comes back, and the descriptor with it: -1. */
+/* Sends a request. Returns the answer's length. *fd: the descriptor that comes with it, if any. */
 static ssize_t forger_ask(enum control_command command, const char *text, char *answer, size_t room,
 			  int *fd)
 {
@@ -101,8 +101,8 @@ __attribute__((unused)) static const struct control_page *forger_control(void)
 }
 
 /*
- * A descriptor of huge pages, of which there may be none, whose size is one that so many slots have
- * (it is a multiple of a huge page's), or 0.
+ * Returns a memfd of huge pages, or -1. Its size is that of a chunk of *slots slots, and a multiple
+ * of a huge page. The machine may have no huge pages for the memfd.
  */
 static int forger_huge_memory(uint32_t *slots)
 {

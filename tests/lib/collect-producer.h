@@ -3,9 +3,9 @@
 #define TESTS_COLLECT_PRODUCER_H
 
 /*
- * A small producer for the collector's tests: makes a control page and memory of processes, and
- * writes records into real rings as include/arena.h says, without the library. One producer is one
- * thread.
+ * A small producer for tests of the collector. Without the library, it makes a control page and the
+ * memory of processes, and writes records to real rings, as include/arena.h specifies. Each
+ * producer is one thread.
  */
 
 #include <errno.h>
@@ -32,9 +32,9 @@
 #include "hooks.h"
 #include "wire.h"
 
-#define PRODUCER_LEVEL 2 /* its rings are as large as they can be from the start */
+#define PRODUCER_LEVEL 2 /* size level of its rings: the largest */
 
-/* A process as the collector knows it. */
+/* The shared memory of a process, with what the collector knows about it. */
 struct producer_memory {
 	const struct control_page *control;
 	struct arena_hello hello;
@@ -63,7 +63,7 @@ __attribute__((unused)) static uint64_t producer_now(const struct control_page *
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* A fresh control page on a memfd, which is left in *fd. */
+/* Creates a control page. *fd: the memfd that contains it. */
 __attribute__((unused)) static struct control_page *producer_control(int *fd)
 {
 	struct control_page *control;
@@ -86,7 +86,7 @@ __attribute__((unused)) static struct control_page *producer_control(int *fd)
 	return control;
 }
 
-/* As a process does that attaches: a mapping to read that holds a shared lock. */
+/* Maps the control page read-only and holds a shared lock, as an attaching process does. */
 __attribute__((unused)) static const struct control_page *producer_map(int fd)
 {
 	char path[64];
@@ -104,7 +104,7 @@ __attribute__((unused)) static const struct control_page *producer_map(int fd)
 	return control;
 }
 
-/* Memory of a new process. parent: NULL if it was not forked. */
+/* Creates the shared memory of a new process. parent: NULL if the process was not forked. */
 __attribute__((unused)) static void
 producer_make(struct producer_memory *memory, const struct control_page *control, uint32_t slots,
 	      const struct producer_memory *parent, const char *name)
@@ -136,7 +136,7 @@ producer_make(struct producer_memory *memory, const struct control_page *control
 		abort();
 }
 
-/* Gives it to the collector. */
+/* Sends the memory to the collector. */
 __attribute__((unused)) static void producer_hand_over(const struct producer_memory *memory)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -188,7 +188,7 @@ static void producer_wait(struct producer *producer, uint64_t tail)
 	__atomic_store_n(&slot->waiting, 0, __ATOMIC_RELAXED);
 }
 
-/* Reserves a record, state FILLING; waits for as long as it takes. */
+/* Reserves a record in state FILLING. If the ring is full, waits without a limit. */
 static void *producer_reserve(struct producer *producer, enum record_kind kind, uint32_t length)
 {
 	uint32_t size = ARENA_RING_MOST;
@@ -228,7 +228,7 @@ static inline void producer_publish(void *record)
 	__atomic_store_n(&((struct record *)record)->state, RECORD_DONE, __ATOMIC_RELEASE);
 }
 
-/* Gives the calling thread a free slot and says so in its ring. */
+/* Takes a free slot for the calling thread, and writes a record about the thread to its ring. */
 __attribute__((unused)) static void producer_attach(struct producer *producer,
 						    const struct producer_memory *memory)
 {
@@ -256,25 +256,25 @@ __attribute__((unused)) static void producer_attach(struct producer *producer,
 	__atomic_store_n(&producer->slot->watermark, 0, __ATOMIC_RELEASE);
 }
 
-/* What a test says of a call; what is 0 there is 0 in the record. */
+/* A test's description of a call. Members that are 0 are 0 in the record, too. */
 struct producer_call {
 	enum hook_number hook;
 	enum operation operation;
 	enum resource resource;
 	enum moment moment;
-	uint64_t time; /* 0: enter or leave, by moment */
+	uint64_t time; /* 0: the time of entry or return, depending on `moment` */
 	uint64_t enter, leave;
 	uint64_t object, related, size, result;
 	uint32_t kept, fresh;
-	const uint64_t *frames; /* innermost first */
+	const uint64_t *frames; /* innermost frame first */
 	uint32_t numbers;
 	const uint64_t *number;
-	const char *text; /* texts, each with its NUL */
+	const char *text; /* texts, each terminated by NUL */
 	uint32_t text_size;
 	uint8_t flags, part, error;
 };
 
-/* A whole record, unpublished. */
+/* Writes a whole record. The caller must publish the record. */
 static struct record_call *producer_fill(struct producer *producer,
 					 const struct producer_call *call)
 {
@@ -332,7 +332,7 @@ __attribute__((unused)) static bool producer_has_more(const struct producer_call
 	return call->enter != call->leave || call->numbers || call->text_size || call->error;
 }
 
-/* What is not there in most. Returns the bytes. */
+/* Writes the part that most short records lack. Returns its size in bytes. */
 static uint32_t producer_put_more(char *at, const struct producer_call *call)
 {
 	uint32_t values = values_size(call->numbers, call->text_size);
@@ -351,7 +351,7 @@ static uint32_t producer_put_more(char *at, const struct producer_call *call)
 	return (uint32_t)sizeof(more) + values;
 }
 
-/* The same as a short record, unpublished; related: 0, none. */
+/* Like producer_fill(), but writes a short record. related: 0 if the call has no related object. */
 __attribute__((unused)) static struct record_short *
 producer_fill_short(struct producer *producer, const struct producer_call *call, uint64_t related,
 		    bool closes)
@@ -392,7 +392,7 @@ producer_fill_short(struct producer *producer, const struct producer_call *call,
 	return record;
 }
 
-/* A note: its name and pairs, each with its NUL. */
+/* Writes a note. text: the note's name and `pairs` pairs of texts, each terminated by NUL. */
 __attribute__((unused)) static void producer_note(struct producer *producer, const char *text,
 						  uint32_t size, uint32_t pairs)
 {

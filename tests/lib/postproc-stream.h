@@ -3,8 +3,8 @@
 #define POSTPROC_STREAM_H
 
 /*
- * Makes sp-rtrace streams byte by byte, in every form that any version has written. Shares no code
- * and no table with the reader, so that the same error cannot be in both.
+ * Makes sp-rtrace streams byte by byte, in each form that any version has written. Shares no code
+ * and no table with the reader, so that the two cannot have the same error.
  */
 
 #include <stdbool.h>
@@ -16,11 +16,11 @@
 
 struct stream {
 	bool is_big, is_size_first, is_document, has_tails;
-	int pointer; /* bytes */
+	int pointer; /* size of a pointer in bytes */
 	int major, minor;
 	uint32_t calls;
-	uint32_t thread; /* number of the one that calls, from 0 */
-	size_t packet;	 /* where the packet that is being made begins */
+	uint32_t thread; /* number of the calling thread, from 0 */
+	size_t packet;	 /* offset of the packet that is being made */
 	size_t size;
 	unsigned char bytes[STREAM_MAX];
 };
@@ -47,7 +47,7 @@ static inline void put_pointer(struct stream *stream, uint64_t value)
 	put_number(stream, value, stream->pointer);
 }
 
-/* The length counts the padding, but in what is made from the document. */
+/* The length includes the padding, except in the form that sp-rtrace's document describes. */
 static inline void put_string(struct stream *stream, const char *text)
 {
 	size_t length = strlen(text), padded = ((2 + length + 3) & ~(size_t)3) - 2;
@@ -167,7 +167,7 @@ static inline void put_two(struct stream *stream, const char *tag, const char *o
 	end_packet(stream);
 }
 
-/* What varies; the tail is made up from it. */
+/* The fields of a call that differ between tests. put_tail() derives the tail from them. */
 struct call {
 	uint32_t resource, context, time, type;
 	const char *name;
@@ -237,7 +237,7 @@ static inline void put_backtrace(struct stream *stream, uint32_t count, const ui
 	end_packet(stream);
 }
 
-/* is_short: with dwords for pointers, as sp-rtrace on 64-bit machines has it. */
+/* is_short: writes pointers as dwords, as sp-rtrace does on 64-bit machines. */
 static inline void put_heap(struct stream *stream, bool is_short)
 {
 	begin_packet(stream, "HINF");
@@ -248,13 +248,16 @@ static inline void put_heap(struct stream *stream, bool is_short)
 	end_packet(stream);
 }
 
-/* What the original writes for a text that is NULL; "" has a length there. */
+/* Writes a NULL text as sp-rtrace does. The text "", in contrast, has a length. */
 static inline void put_null(struct stream *stream)
 {
 	put_number(stream, 0, 4);
 }
 
-/* Forms of streams; 1.0 to 1.4 are as sp-rtrace wrote them, its document is another one. */
+/*
+ * Selects the form of the stream. "1.0" to "1.4" are the forms that sp-rtrace wrote; "document" is
+ * the form that its document describes. Returns false if the form is unknown.
+ */
 static inline bool stream_form(struct stream *stream, const char *form)
 {
 	memset(stream, 0, sizeof(*stream));
@@ -286,7 +289,7 @@ static inline bool stream_form(struct stream *stream, const char *form)
 	return true;
 }
 
-/* All kinds of packets; the same text whatever the form. */
+/* Writes packets of all kinds. All forms of the stream give the same text. */
 static inline void put_sample(struct stream *stream)
 {
 	static const uint64_t outer[] = { 0x400136, 0x400250, 0x400310 };

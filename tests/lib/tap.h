@@ -3,7 +3,7 @@
 #define TAP_H
 
 /*
- * TAP for unit tests: ok() prints the line of a test, tap_end() prints the plan and returns the
+ * TAP for unit tests: ok() prints the result of one test; tap_end() prints the plan and returns the
  * exit status.
  */
 
@@ -13,7 +13,7 @@
 
 static int tap_number, tap_failures;
 
-/* Returns is_right, so that details can follow. */
+/* Returns is_right, so that the caller can print details of a failure. */
 static inline bool ok(bool is_right, const char *sentence)
 {
 	printf("%sok %d - %s\n", is_right ? "" : "not ", ++tap_number, sentence);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What members can make the collector spend: a user, all users but the owner, and all. */
+/*
+ * Tests the limits on what traced processes can make the collector spend: the limits of one user,
+ * of all users except the run's owner, and of all users.
+ */
 #include "tests/lib/collect-producer.h"
 #include "tests/lib/tap.h"
 
@@ -10,12 +13,12 @@
 #include <sys/wait.h>
 
 #define OTHER_USER   65534
-#define GUESTS_USER  512  /* of a user that wait, as SECURITY.md says */
-#define GUESTS_ALL   2048 /* of all users but the owner */
+#define GUESTS_USER  512  /* maximum number of waiting processes of a user (SECURITY.md) */
+#define GUESTS_ALL   2048 /* maximum number for all users except the owner */
 #define GUESTS_TRIED 600
-#define FILES_LEAST  40000 /* with fewer descriptors, fewer guests may wait */
+#define FILES_LEAST  40000 /* with fewer descriptors, fewer processes may wait */
 
-/* How many a user gets who asks for one after another, but no more than most. */
+/* Requests units one by one until one is refused or `most` are granted. Returns their number. */
 static uint32_t take(struct bounds_used *used, struct bounds_user *user, enum bound bound,
 		     uint32_t most)
 {
@@ -64,7 +67,7 @@ static void test_users(enum bound bound, const char *word)
 
 #define MIB (1ll << 20)
 
-/* The streams of a user with so many bytes, one each. */
+/* Initialises *known for a user with one stream, whose definitions take `bytes` bytes. */
 static void know(struct bounds_known *known, struct bounds_known *above, int64_t bytes)
 {
 	*known = (struct bounds_known){ .most = (uint64_t)KNOWN_OF_USER << 20, .above = above };
@@ -86,7 +89,7 @@ static void test_known(void)
 	   "another user's streams forget their definitions beyond the user's limit");
 	bounds_know(&users[0], 0, -MIB);
 	ok(!bounds_knows_too_much(&users[0], KNOWN_OF_USER * MIB), "... and not before");
-	/* each begins with as much as it may have, and forgets that where it is asked to */
+	/* each user starts at its limit, and forgets all its definitions if they are too many */
 	for (unsigned int i = 1; i < sizeof(users) / sizeof(users[0]); i++) {
 		know(&users[i], &others, KNOWN_OF_USER * MIB);
 		if (!bounds_knows_too_much(&users[i], KNOWN_OF_USER * MIB))
@@ -104,7 +107,7 @@ static void test_known(void)
 
 /* ---- who waits to be taken in ---- */
 
-/* As another user: hands the same memory over so often. */
+/* Sends the same memory `count` times, as another user. */
 static void knock(const struct producer_memory *memory, uid_t user, int count)
 {
 	pid_t pid = fork();
@@ -136,7 +139,7 @@ static int say(const struct control_page *control, const void *message, size_t s
 	return fd;
 }
 
-/* Lets in all who have come, and keeps them: how many. */
+/* Accepts all processes that have connected and adds them to *kept. Returns their number. */
 static int let_in(struct listener *listener, struct guest **kept)
 {
 	bool has_more = true;
@@ -163,7 +166,7 @@ static void test_waiting(void)
 	struct guest *kept = NULL;
 	struct producer_memory memory;
 	struct error err;
-	static struct listener *listener; /* the thread at it may outlive it */
+	static struct listener *listener; /* static: its thread may outlive this function */
 	struct control_request request = { .contract = CONTRACT_HASH, .command = CONTROL_LEFT_OUT };
 	struct rlimit files;
 	char answer[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a small hostile file may cost the reader: each in a process of its own, whose time and most
- * memory are measured.
+ * Limits the time and memory that a small hostile file can cost the reader. Each file is read by a
+ * new process, whose processor time and peak memory are measured.
  */
 #include "trace/trace.h"
 
@@ -18,7 +18,7 @@
 #include "tests/lib/postproc-stream.h"
 #include "tests/lib/tap.h"
 
-/* Sanitizers keep what was freed for a while, and take their time. */
+/* Sanitizers make a program slower, and keep freed memory for a while. */
 #ifdef __SANITIZE_ADDRESS__
 #define MORE 8
 #else
@@ -52,7 +52,7 @@ static struct result read_bytes(const void *bytes, size_t size, uint64_t memory_
 	return result;
 }
 
-/* The test is right, and takes at most so much. Its process is one that has done nothing else. */
+/* Runs the test in a new process. It must succeed within this processor time and memory. */
 static void costs(const char *sentence, bool (*test)(void), long seconds, long mib)
 {
 	struct rusage usage;
@@ -83,7 +83,7 @@ static void begin_stream(void)
 	put_process(&stream, 1, "bomb");
 }
 
-/* A stream, then so many bytes of one value, in some kilobytes. */
+/* Reads a stream that is followed by `size` bytes of one value, compressed to some kilobytes. */
 static bool read_bomb(size_t size, unsigned char value)
 {
 	unsigned char *plain = malloc(size), *packed = malloc(ZSTD_compressBound(size));
@@ -109,7 +109,7 @@ static bool bomb_of_zeros(void)
 	return read_bomb(48 << 20, 0);
 }
 
-/* A handshake could begin everywhere. */
+/* Each of these bytes could begin a handshake. */
 static bool bomb_of_handshakes(void)
 {
 	return read_bomb(24 << 20, 0xf0);
@@ -117,7 +117,7 @@ static bool bomb_of_handshakes(void)
 
 static bool wide_window(void)
 {
-	/* no single segment, a window of 2 GiB; then an empty last block */
+	/* not a single segment; a window of 2 GiB; one empty block, the last */
 	static const unsigned char frame[] = { 0x28, 0xb5, 0x2f, 0xfd, 0, 21 << 3, 1, 0, 0 };
 	struct result result = read_bytes(frame, sizeof(frame), 16 << 20);
 
@@ -126,7 +126,7 @@ static bool wide_window(void)
 
 /* ---- counts ---- */
 
-/* Each dword of the stream, one after the other, as the largest of numbers. */
+/* Replaces each dword of the stream in turn by the largest number. */
 static bool counts(void)
 {
 	stream_form(&stream, "tails");
@@ -157,7 +157,7 @@ static bool large_text(void)
 	return !result.opened && !result.ended;
 }
 
-/* New names without an end: what is kept is limited, and what was read before is not taken back. */
+/* Each call has a new function name. The reader returns calls up to its limit of memory. */
 static bool names_without_end(void)
 {
 	static unsigned char bytes[12 << 20];
@@ -197,7 +197,7 @@ static void begin_container(void)
 	loose_size = HTR_SIZE_file;
 }
 
-/* block: what is not about its own parts */
+/* block: the header; this function sets its magic, checksum and sizes. */
 static void put_block(struct htr_block block, const void *definitions, size_t definitions_size,
 		      const void *events, size_t events_size)
 {
@@ -230,7 +230,7 @@ static struct result read_container(uint64_t memory_max)
 	return result;
 }
 
-/* Thousands of blocks, each of which says that four million nodes were defined before it. */
+/* 1,000 blocks, which claim that 4, 8, 12 ... million nodes were defined before them. */
 static bool lost_nodes(void)
 {
 	begin_container();
@@ -249,7 +249,7 @@ static size_t put_varint(uint8_t *at, uint64_t value)
 	return size;
 }
 
-/* A stream's packets, a function, a thread and a shape whose events have a node. */
+/* Writes a handshake, a function, a thread, and a shape whose events have a node. */
 static size_t put_definitions(uint8_t *at)
 {
 	size_t size = 0;
@@ -284,7 +284,7 @@ static size_t put_node(uint8_t *at, uint64_t parent)
 	return size;
 }
 
-/* Events of the shape, of these nodes. */
+/* Writes `count` events of the shape, with the nodes from `first` on. */
 static size_t put_events(uint8_t *at, uint32_t first, uint32_t count)
 {
 	static uint8_t nodes[1 << 20];
@@ -296,15 +296,15 @@ static size_t put_events(uint8_t *at, uint32_t first, uint32_t count)
 		size += put_varint(at + size, column == HTR_COLUMN_shapes  ? count + 2
 					      : column == HTR_COLUMN_nodes ? nodes_size
 									   : 0);
-	at[size++] = 0; /* the thread, */
-	at[size++] = 0; /* the first */
+	at[size++] = 0; /* shape 0: a thread follows */
+	at[size++] = 0; /* thread 0 */
 	memset(at + size, 1, count);
 	size += count;
 	memcpy(at + size, nodes, nodes_size);
 	return size + nodes_size;
 }
 
-/* 20,000 backtraces of 16,384 frames each, told in 100 kB: 2.6 GB, if each had its own frames. */
+/* 20,000 backtraces of 16,384 frames, in 100 kB. Without common frames, they would take 2.6 GB. */
 static bool long_chains(void)
 {
 	static uint8_t definitions[1 << 20], events[1 << 20];
@@ -323,7 +323,7 @@ static bool long_chains(void)
 	return !result.opened && !result.ended && result.events == 20001;
 }
 
-/* One frame more than there may be. */
+/* A backtrace with one frame more than the maximum. */
 static bool too_long_chain(void)
 {
 	static uint8_t definitions[1 << 20];
@@ -338,7 +338,7 @@ static bool too_long_chain(void)
 	return !result.ended && !result.is_whole;
 }
 
-/* Backtraces that are their own outer part, or whose outer part comes later. */
+/* A backtrace that is its own caller, and one whose caller is defined later. */
 static bool cycles(void)
 {
 	for (uint64_t parent = 1; parent < 3; parent++) {
@@ -359,7 +359,7 @@ static bool cycles(void)
 	return true;
 }
 
-/* The same with nothing wrong, so that the tests above are about what they say. */
+/* A valid container, so that the tests above are known to fail for the intended reason. */
 static bool good_container(void)
 {
 	static uint8_t definitions[4096], events[4096];

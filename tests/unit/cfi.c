@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables made by hand and our own; walks that must stop; tables that lie. For preload/walk/cfi.c,
- * dwarf_*.c, maps.c, capture_*.c.
+ * Tests of backtraces (preload/walk/cfi.c, dwarf_*.c, maps.c, capture_*.c): unwind tables made by
+ * hand and those of this program, walks that must stop, and invalid tables.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -35,9 +35,9 @@ static void check(bool is_good, const char *sentence)
 	failed += !is_good;
 }
 
-/* A segment with a header, a CIE and an FDE for the code from CODE to CODE + SIZE. */
+/* An unwind table: a header, a CIE, and an FDE for the code from CODE to CODE + SIZE. */
 
-#define CODE 0x1000u /* behind the header */
+#define CODE 0x1000u /* distance of the code from the header */
 #define SIZE 0x100u
 
 struct hash_table {
@@ -56,7 +56,7 @@ static void put4(struct hash_table *table, uint32_t value)
 	put(table, &value, 4);
 }
 
-/* An entry with these instructions; the rest up to a multiple of four is nops. */
+/* Writes an entry with these instructions, padded with nops to a multiple of four bytes. */
 static void put_entry(struct hash_table *table, const void *start, size_t start_size,
 		      const void *code, size_t code_size)
 {
@@ -100,10 +100,10 @@ static void build(struct hash_table *table, const void *code, size_t code_size)
 
 	table->size = 0;
 	put(table, header, sizeof(header));
-	put4(table, 16); /* .eh_frame, from here */
+	put4(table, 16); /* offset of .eh_frame from here */
 	put4(table, 1);
 	put4(table, CODE);
-	put4(table, 0); /* the FDE's place, later */
+	put4(table, 0); /* offset of the FDE, set below */
 	put_entry(table, cie, sizeof(cie), "", 0);
 	entry = table->size;
 	memcpy(table->bytes + 16, &(uint32_t){ (uint32_t)entry }, 4);
@@ -125,13 +125,13 @@ static bool find(const struct hash_table *table, uintptr_t offset, struct dwarf_
 	return dwarf_find(&tables, (uintptr_t)table->bytes + CODE + offset, row);
 }
 
-/* On x86-64: push %rbp; mov %rsp,%rbp; ...; pop %rbp; ret; ... */
+/* Rules for this code of x86-64: push %rbp; mov %rsp,%rbp; ...; pop %rbp; ret; ... */
 static const uint8_t plain_code[] = {
-	0x41, 0x0e,	16,	  0x80 | DWARF_FP, 2, /* behind 1: CFA = sp + 16, fp at CFA - 16 */
-	0x43, 0x0d,	DWARF_FP,		      /* behind 4: CFA = fp + 16 */
-	0x02, 0x40,	0x0a,			      /* behind 0x44: remember */
+	0x41, 0x0e,	16,	  0x80 | DWARF_FP, 2, /* from 1: CFA = sp + 16, fp at CFA - 16 */
+	0x43, 0x0d,	DWARF_FP,		      /* from 4: CFA = fp + 16 */
+	0x02, 0x40,	0x0a,			      /* from 0x44: remember the state */
 	0x0c, DWARF_SP, 8,	  0xc0 | DWARF_FP,    /* CFA = sp + 8, fp as in the CIE */
-	0x41, 0x0b				      /* behind 0x45: restore */
+	0x41, 0x0b				      /* from 0x45: restore the state */
 };
 
 static void test_rows(void)
@@ -187,7 +187,7 @@ static void test_refusals(void)
 	check(!find(&table, 0, &row), "too many remembered states give no row");
 }
 
-/* The last byte of the table lies before a page that cannot be read. */
+/* Reads damaged tables, each of which ends just before a page that cannot be read. */
 static void test_lies(void)
 {
 	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -216,7 +216,7 @@ static void test_lies(void)
 	      "truncated and invalid tables are read without a crash");
 }
 
-/* Rules of our own code. */
+/* Walks by the unwind tables of this program. */
 
 static struct origin here;
 static uintptr_t frames[CAPTURE_DEPTH_MAX];
@@ -292,7 +292,7 @@ static void test_walks(void)
 	check(ends_at_start(), "a walk continues through a realigned frame");
 }
 
-/* A stack made by hand, of return addresses into recurse(): each frame leads to the next. */
+/* Walks a stack that is full of return addresses into recurse(), each leading to the next. */
 static void test_wrong_stacks(void)
 {
 	char *pages =
@@ -309,7 +309,7 @@ static void test_wrong_stacks(void)
 	count = capture_walk(&origin, &none, frames, CAPTURE_DEPTH_MAX, &end);
 	check(end == CAPTURE_LEFT_STACK || end == CAPTURE_NOT_RISING || end == CAPTURE_DEPTH,
 	      "an unknown stack is read up to the first unreadable page");
-	origin.cfa = 4096; /* on the border of a page: nothing says that it is there */
+	origin.cfa = 4096; /* the start of a page that is not mapped */
 	count = capture_walk(&origin, &none, frames, CAPTURE_DEPTH_MAX, &end);
 	check(count == 1 && end == CAPTURE_LEFT_STACK, "an unmapped stack pointer is not followed");
 	origin = (struct origin){ (uintptr_t)pages + 100, (uintptr_t)words, 0 };
@@ -321,7 +321,7 @@ static void test_wrong_stacks(void)
 	munmap(pages, 3 * 4096);
 }
 
-/* Stacks of everything that a stack may hold, walked by the rules of our own code. */
+/* Walks stacks with random contents, by the unwind tables of this program. */
 static void test_random_stacks(void)
 {
 	static uintptr_t room[4096];
@@ -354,14 +354,14 @@ static void test_random_stacks(void)
 #if ARCH_CHAINS
 
 /*
- * Code without unwind tables: chained() has a frame pointer and calls its argument; unchained()
- * uses the register of the frame pointer for its second argument.
+ * Code without unwind tables: chained(), which has a frame pointer and calls its argument; then
+ * unchained(), which does the same, but has its second argument in the frame pointer register.
  */
-static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3, /* chained */
+static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3,
 				0x55, 0x48, 0x89, 0xf5, 0xff, 0xd7, 0x5d, 0xc3 };
 static void (*chained)(void (*callee)(void));
 static void (*unchained)(void (*callee)(void), uintptr_t fp);
-static uintptr_t after_chained, after_unchained; /* their return addresses */
+static uintptr_t after_chained, after_unchained; /* return addresses of their calls */
 
 static NOINLINE void capture_all(void)
 {
@@ -383,7 +383,7 @@ static NOINLINE void capture_on_stack(uintptr_t *words, uintptr_t fp)
 static struct capture_memory memory;
 static int differences, captures, ends_of_walks[CAPTURE_NOT_RISING + 1];
 
-/* Takes the backtrace by both walks, which must agree. */
+/* Takes the backtrace by both implementations of the walk, and compares the results. */
 static NOINLINE void capture_twice(void)
 {
 	const struct origin origin = CAPTURE_ORIGIN();
@@ -406,7 +406,7 @@ static unsigned int random_below(unsigned int limit)
 	return (random_seed >> 16) % limit;
 }
 
-/* Calls itself through chained code and through code that puts anything into the register. */
+/* Calls itself through chained(), and through unchained() with any value as frame pointer. */
 static NOINLINE void wander(void)
 {
 	static int depth;
@@ -434,7 +434,7 @@ static NOINLINE void wander(void)
 	__asm__ volatile("" : : "r"(words) : "memory");
 }
 
-/* Whether the walk passes over `fp` and ends in unchained(). */
+/* Whether the walk rejects the frame pointer `fp` and ends in unchained(). */
 static bool ends_there(uintptr_t *words, uintptr_t fp)
 {
 	capture_on_stack(words, fp);
@@ -469,7 +469,8 @@ static void test_chains(void)
 			   ends_there(words, (uintptr_t)words + fp);
 	check(is_good, "a register that is no frame pointer ends the walk");
 	words[0] = (uintptr_t)(words + 32);
-	words[1] = after_chained + 1; /* inside of an instruction that follows a call */
+	/* not a return address, but an address inside of the next instruction */
+	words[1] = after_chained + 1;
 	is_good = ends_there(words, (uintptr_t)words);
 	for (int i = 0; i < 64; i++) {
 		words[1] = (uintptr_t)i << 42 | 0x1234567;
@@ -512,7 +513,7 @@ static void test_table(void)
 	      "data has no unwind table");
 }
 
-/* As many rules as the code of libc has addresses: the table must grow, and stay right. */
+/* Looks up as many rules as libc's code has addresses. The table must grow, with correct rules. */
 static void test_growth(void)
 {
 	uintptr_t from = (uintptr_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
@@ -584,7 +585,7 @@ static void test_modules(void)
 	      "an address that is not code is in no module");
 }
 
-/* A leaf function: on some processors its return address is in a register alone. */
+/* A leaf function. On some processors, its return address is only in a register. */
 static NOINLINE int read_word(const volatile int *word)
 {
 	return *word + 1;
@@ -607,7 +608,7 @@ static NOINLINE int fault(void)
 	return value;
 }
 
-/* Whether frames has an address in function, which is shorter than 64 bytes; then its place. */
+/* Whether `frames` has an address in a function of at most 64 bytes. *place: index of the frame. */
 static bool finds(const void *function, unsigned int *place)
 {
 	for (*place = 0; *place < count; ++*place)
@@ -636,7 +637,7 @@ static void test_signal(const struct stack_bounds *stack, const char *sentence)
 }
 
 #if defined(__aarch64__)
-/* Behind 4 the return address is signed; behind 8 it is not. */
+/* From offset 4, the return address is signed; from offset 8, it is not. */
 static void test_signed(void)
 {
 	static const uint8_t code[] = { 0x44, 0x2d, 0x44, 0x2d };
@@ -651,7 +652,7 @@ static void test_signed(void)
 }
 #endif
 
-/* A signal at every instruction of a walk, whose handler walks, too. */
+/* A signal interrupts a walk at every instruction, and its handler walks the stack, too. */
 
 static volatile int steps_left;
 static __attribute__((unused)) int steps_good, steps_bad;
@@ -702,7 +703,7 @@ static void test_interruptions(void)
 		realign(CAPTURE_DEPTH_MAX);
 		recurse(5, CAPTURE_DEPTH_MAX);
 		steps_left = 0;
-		/* Its own frame apart: the two calls return to two places. */
+		/* the outermost frames may differ, since recurse() is called at another place */
 		check(count == known_count && end == CAPTURE_COMPLETE &&
 			      memcmp(frames, known, (count - 5) * sizeof(*frames)) == 0,
 		      round == 0 ? "a walk that is interrupted at every instruction is right"

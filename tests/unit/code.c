@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of code made at run time: perf maps and jitdumps that are right, hostile, or not meant for
- * us. For collect/code.c.
+ * Tests of collect/code.c, which names code made at run time: perf maps and jitdumps that are
+ * valid, hostile, or of another process.
  */
 #include "collect/code.h"
 
@@ -24,7 +24,7 @@ static void check(bool is_good, const char *sentence)
 static struct watch watch;
 static char path[64];
 
-/* Begins with three addresses: two of code, and one in a module. */
+/* Begins with two addresses of generated code, and one in a module. */
 static void begin(struct code *code)
 {
 	code_begin(code, &watch, geteuid(), true, time(NULL));
@@ -70,7 +70,7 @@ static void read_names(struct code *code)
 	code_read(code, NULL, NULL);
 }
 
-/* Whether the file that is there now is refused with these words. */
+/* Whether the current file is refused with this text in the reason. */
 static bool is_refused(const char *why)
 {
 	struct code code;
@@ -273,7 +273,7 @@ static void test_dump(void)
 
 int main(void)
 {
-	/* no process has this pid, so its files are ours */
+	/* no process has this pid, so only this test writes files for it */
 	watch.our_pid = getpid();
 	watch.pid = 1000000000 + getpid();
 	watch.pidfd = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A small core file: what it says, and what becomes of it if it is cut or damaged anywhere. */
+/* Reads a small core file, which is whole, truncated, or has one wrong byte. */
 #include "process/core.h"
 #include "tests/lib/tap.h"
 
@@ -15,9 +15,8 @@
 #define PAGES  5u
 #define MODULE 0x400000ull
 #define DATA   0x401000ull
-#define CODE \
-	0x410000ull /* of the module, not in the core file, as the page of constants above it */
-#define STACK 0x7ffd0000f000ull
+#define CODE   0x410000ull /* code, then constants: not in the core file */
+#define STACK  0x7ffd0000f000ull
 
 static uint8_t bytes[PAGES * PAGE];
 static int file;
@@ -87,7 +86,7 @@ static void make_core(void)
 			      .e_phentsize = sizeof(Elf64_Phdr),
 			      .e_phnum = 4 };
 	const uint64_t auxv[] = { AT_RANDOM, STACK + 256, AT_ENTRY, MODULE + 16, AT_NULL, 0 };
-	/* one argument and two texts of the environment */
+	/* argc, one argument, and two environment strings */
 	const uint64_t start[] = { 1, STACK + 300, 0, STACK + 310, STACK + 320, 0 };
 	struct {
 		uint64_t head[2], entries[3][3];
@@ -126,7 +125,7 @@ static void write_core(size_t size)
 
 /* ---- reading ---- */
 
-/* Reads all that a user reads. Returns the result of core_open(). */
+/* Reads all memory. *got: number of bytes. Returns the result of core_open(). */
 static int read_all(size_t *got)
 {
 	struct error err = { 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the collector makes of a ring that the host has spoilt: the thread whose ring it is is not
- * believed any more, what it says is counted as lost, and all others go on. Built with the
- * sanitizers, so that whatever is read or written out of bounds ends the test.
+ * What the collector does with a ring that the traced program has damaged: it ignores all further
+ * records of that thread and counts them as lost. Other threads are not affected. The sanitizers,
+ * with which this test is built, report any access out of bounds.
  */
 #include "tests/lib/collect-producer.h"
 #include "tests/lib/tap.h"
@@ -14,13 +14,13 @@
 
 static struct merge_user user;
 
-#define SECONDS 60 /* nothing here takes a second */
+#define SECONDS 60 /* limit for all tests together; each takes less than a second */
 
 struct seen {
 	uint64_t events, late;
-	uint64_t calls[64]; /* numbers of the calls, as they came */
+	uint64_t calls[64]; /* numbers of the calls, in the order of their events */
 	uint64_t objects[64];
-	char *spoil; /* a ring that is overwritten while its events are handed out */
+	char *spoil; /* a ring that is overwritten at each event; NULL: none */
 	uint64_t sum;
 	struct encoder *encoder;
 };
@@ -60,7 +60,7 @@ static void see(void *context, void *owner, const struct merge_event *event)
 	seen->late += event->late;
 }
 
-/* There is no more memory. */
+/* Called when a process has created more memory; these processes have no more. */
 static void wait_for_more(void *context, void *owner)
 {
 	(void)context;
@@ -102,7 +102,10 @@ static void scene_end(struct scene *scene)
 	close(scene->fd);
 }
 
-/* A call that is yet to be published; it keeps two frames of four but for the first. */
+/*
+ * Writes a call, which the caller must publish. Except in the first call, the backtrace keeps two
+ * outer frames and has two new ones.
+ */
 static struct record_call *begin(struct producer *producer)
 {
 	static const uint64_t number = 42;
@@ -202,8 +205,8 @@ CALLS(DEFINE)
 static const struct damage damages[] = { CALLS(ROW) };
 
 /*
- * Three good calls, a spoilt one, two more: three are handed out, and the others, of which two can
- * be counted, are lost. The other thread's calls all come.
+ * A thread makes three valid calls, a damaged one and two more. The merge hands out the first three
+ * calls of this thread, and counts the rest as lost. All calls of the other thread are handed out.
  */
 static void test_damage(const struct damage *damage)
 {
@@ -299,7 +302,7 @@ static struct record_short *begin_short(struct producer *producer)
 				   0, true);
 }
 
-/* A whole call and two short ones, a spoilt one, another: three are handed out. */
+/* A thread makes one whole and two short calls, a damaged one and another: three are handed out. */
 static void test_short_damage(const struct short_damage *damage)
 {
 	struct scene scene;
@@ -328,7 +331,7 @@ static void test_short_damage(const struct short_damage *damage)
 	scene_end(&scene);
 }
 
-/* A slot's first record leaves nothing out, and a thread's does not: there is nobody before it. */
+/* A thread's first record must be whole: a short record omits values of the previous one. */
 static void test_first_short(void)
 {
 	struct scene scene;
@@ -342,7 +345,7 @@ static void test_first_short(void)
 	scene_end(&scene);
 }
 
-/* What may not be handed out yet stays in its ring, while a quarter of it is free. */
+/* Records that must wait stay in their ring as long as a quarter of the ring is free. */
 static void test_stays(void)
 {
 	struct scene scene;
@@ -373,7 +376,7 @@ static void test_stays(void)
 
 /* ---- what is no damage, or must not spread ---- */
 
-/* Nothing is read from the ring again once it was taken. */
+/* Once a record was taken, the merge does not read the ring's copy again. */
 static void test_copied(void)
 {
 	struct scene scene;
@@ -434,7 +437,7 @@ static void test_future(void)
 	scene_end(&scene);
 }
 
-/* A watermark that moves with each look would hold all back for ever. */
+/* A low watermark that changes in each round must not hold back the events of others for ever. */
 static void test_moving_watermark(void)
 {
 	struct scene scene;
@@ -470,7 +473,7 @@ static void test_spin(void)
 	scene_end(&scene);
 }
 
-/* What the memory says of itself is not looked at, and it cannot become smaller. */
+/* The merge ignores what the program writes to the arena's header. The memory cannot shrink. */
 static void test_geometry(void)
 {
 	struct scene scene;
@@ -490,7 +493,7 @@ static void test_geometry(void)
 	scene_end(&scene);
 }
 
-/* As when the system has no memory for a page: a signal tells the collector. */
+/* If the system has no memory for a page of an arena, the collector gets SIGBUS. */
 static void test_lost_memory(void)
 {
 	struct scene scene;
@@ -513,7 +516,7 @@ static void test_lost_memory(void)
 	merge_round(scene.merge);
 	say(&scene.bad);
 	say(&producer);
-	/* a file without bytes: whoever reads there gets SIGBUS */
+	/* replace the memory by an empty file: each access raises SIGBUS */
 	if (mmap(scene.chunk->map, scene.chunk->size, PROT_READ | PROT_WRITE,
 		 MAP_SHARED | MAP_FIXED, empty, 0) == MAP_FAILED)
 		scene.seen.events = 100;
@@ -605,7 +608,7 @@ static void test_ties(void)
 
 	scene_begin(&scene);
 	time = producer_now(scene.control);
-	/* the slot that comes first gains what the other has, and loses, at the very same time */
+	/* at the same time, the first slot gains block 2, and the second gains 1 and loses 2 */
 	say_at(&scene.bad, time, true, 2);
 	say_at(&scene.good, time, true, 1);
 	say_at(&scene.good, time, false, 2);
@@ -615,7 +618,7 @@ static void test_ties(void)
 	scene_end(&scene);
 }
 
-/* A note waits while an earlier call comes: its own length is all that may be read of it. */
+/* A note waits, as an earlier call may come. The merge must not read beyond the short note. */
 static void test_short_waits(void)
 {
 	struct scene scene;

@@ -8,7 +8,7 @@
 static struct pool pool;
 static uint64_t frames[DECODE_FRAMES_MAX];
 
-/* The bytes are copied to their exact size, so that a sanitizer sees a step behind them. */
+/* Copies the bytes to a block of their size, so that a sanitizer detects an access past the end. */
 static struct cursor cursor_over(const void *bytes, size_t size)
 {
 	static unsigned char *copy;

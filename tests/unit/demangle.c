@@ -7,7 +7,7 @@
 
 static int number, failures;
 
-/* expected: NULL if name is to stay as it is. */
+/* expected: NULL if the name must stay unchanged. */
 static void check(const char *name, enum demangle style, const char *expected, bool has_parameters)
 {
 	bool found_parameters = !has_parameters;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packets byte by byte, as the protocol's description has them. The streams as a whole are read
- * by tests/tools/decode-2.0 and decode-1.4, which know nothing of the encoder.
+ * Compares packets with the protocol's description, byte by byte. Whole streams are tested by
+ * tests/tools/decode-2.0 and decode-1.4, which share no code with the encoder.
  *
  *   encode [bench]
  */
@@ -45,18 +45,18 @@ static void start(struct encoder *encoder, struct ticks *ticks, enum setting_pro
 	memset(buffer, 0xee, sizeof(buffer));
 	ticks_measure(ticks, CONTROL_CLOCK_MONOTONIC);
 	encode_init(encoder, buffer, ROOM, protocol, ticks);
-	/* What a packet looks like is the question; when a class comes is another. */
+	/* pretend that all classes are defined: these tests do not expect their packets */
 	encoder->classes = UINT64_MAX;
 }
 
-/* Where packet number `index` begins, from 0; packets only, no handshake. */
+/* Returns the offset of packet number `index`, from 0, in a buffer without a handshake. */
 static size_t packet(const struct encoder *encoder, int index)
 {
 	size_t at = 0;
 
 	while (index-- && at < encoder->used)
 		at += 8 + dword(at + 4);
-	/* A packet that is put aside. */
+	/* an OCFG packet hides the packet */
 	return at < encoder->used && !memcmp(buffer + at, "OCFG", 4) ? at + 16 : at;
 }
 
@@ -207,7 +207,7 @@ static void test_document(void)
 	   "1.4: time, class, context, type, name, object, size, and nothing else");
 }
 
-/* A call of `hook` with numbers and texts behind it. */
+/* Makes a call of `hook`, followed by numbers and texts. */
 static struct record_call *with_values(void *room, enum hook_number hook, uint32_t count,
 				       const uint64_t *numbers, const char *text, uint32_t size)
 {

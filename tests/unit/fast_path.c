@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The short way from a ring to an .htr against the long ones: the same calls of some threads come
- * to the same bytes, whether they are handed out in brief, as whole records, some so and some so,
- * or all wait as entries first, because no record says that it closes. Among them are calls with
- * arguments, that last or fail, calls of two events, between which those of others come, calls at
- * the same time, calls within calls, records that are finished late, abandoned or damaged, calls
- * that come too late, and slots that change hands.
+ * Compares the fast path from a ring to an .htr with the other paths: the same calls of some
+ * threads must give the same bytes. The calls take the fast path, or are whole records, or
+ * alternate between the two, or all wait as entries, because no record has SHORT_CLOSES. Some calls
+ * have arguments, a duration or an error. Some are two events, with events of other threads between
+ * them. Some have the same time, are nested, are published late, are abandoned or damaged, or are
+ * earlier than events already handed out. Some slots get another thread.
  */
 #include "tests/lib/collect-producer.h"
 #include "tests/lib/tap.h"
@@ -16,27 +16,27 @@
 static struct merge_user user;
 
 #define ROUNDS	    30
-#define CALLS	    4000 /* of a round; they fit into the rings */
+#define CALLS	    4000 /* per round; all of them fit into the rings */
 #define DEPTH_MAX   620
 #define BLOCKS	    64
 #define THREADS_MAX 5
 
-/* A thread of the host. */
+/* A thread of the traced program. */
 struct speaker {
 	struct producer producer;
 	uint32_t depth;
-	uint64_t last;	       /* when its last call returned */
-	struct record *filled; /* not published yet; all behind it is within that call */
-	uint64_t filled_said;  /* its events */
+	uint64_t last;	       /* time of return of its last call */
+	struct record *filled; /* record of an unfinished call; later records are calls within it */
+	uint64_t filled_said;  /* number of its events */
 	bool is_damaged;
 };
 
-/* What one way made of the calls. */
+/* One of the compared paths, and its results. */
 struct way {
 	uint32_t threads;
-	bool has_fast;	     /* else all go as whole records */
-	uint32_t refuses;    /* one brief of so many; 0: none */
-	bool closes_nothing; /* then all become entries */
+	bool has_fast;	     /* false: all calls are whole records */
+	uint32_t refuses;    /* on_fast() refuses one in this many calls; 0: none */
+	bool closes_nothing; /* no record has SHORT_CLOSES, so all calls wait as entries */
 	struct producer_memory memory;
 	struct speaker speakers[THREADS_MAX];
 	struct chunk *chunk;
@@ -79,7 +79,7 @@ static void move_stack(struct way *way, struct speaker *speaker, struct producer
 	call->frames = frames;
 }
 
-/* Of a descriptor: what its name is, or more, or less, perhaps without an end; how long it took. */
+/* Adds a duration and arguments to a descriptor's call: the usual, more, fewer, or a cut text. */
 static void give_more(struct way *way, struct producer_call *call)
 {
 	static const char names[] = "/etc/hostname\0/usr/lib/x86_64-linux-gnu/libc.so.6";
@@ -105,8 +105,7 @@ static void give_more(struct way *way, struct producer_call *call)
 	call->text_size = dice >> 56 & 7 ? 14 : (uint32_t)(dice >> 59) * 15;
 }
 
-/* Of a block that moves: what it was, what it is asked for, how long it took; others come between.
- */
+/* Adds a duration to a call that moves a block, and the arguments of reallocarray. */
 static void give_move(struct way *way, struct producer_call *call)
 {
 	static uint64_t numbers[2];
@@ -155,7 +154,7 @@ static struct record *say_short(struct way *way, struct speaker *speaker,
 	return &record->record;
 }
 
-/* A call at a time, unpublished. */
+/* Writes a call with this time. The caller must publish the returned record. */
 static struct record *call_at(struct way *way, struct speaker *speaker, uint64_t time, bool closes)
 {
 	static const struct {
@@ -195,7 +194,7 @@ static struct record *call_at(struct way *way, struct speaker *speaker, uint64_t
 	way->said++;
 	if (call.moment == MOMENT_SPLIT) {
 		give_move(way, &call);
-		/* one that is not believed is counted, and not what it says */
+		/* for a damaged thread, the merge counts records instead of events */
 		way->said += !speaker->is_damaged;
 		time = call.leave;
 	}
@@ -206,7 +205,7 @@ static struct record *call_at(struct way *way, struct speaker *speaker, uint64_t
 	return say_short(way, speaker, &call, closes);
 }
 
-/* Its writer was jumped out of, and counted it. */
+/* Abandons a record: its call was left by siglongjmp(). */
 static void say_abandoned(struct way *way, struct speaker *speaker)
 {
 	uint32_t depth = speaker->depth;
@@ -218,7 +217,7 @@ static void say_abandoned(struct way *way, struct speaker *speaker)
 	way->said = said;
 }
 
-/* What no library says: a wild store. Nothing of this thread is believed then. */
+/* Writes an invalid record, as a wild store would. The merge then ignores this thread. */
 static void say_damaged(struct way *way, struct speaker *speaker)
 {
 	struct record_short *record;
@@ -243,7 +242,7 @@ static void say_damaged(struct way *way, struct speaker *speaker)
 	way->said++;
 }
 
-/* Another thread has the slot. */
+/* Gives the slot to another thread. */
 static void change_hands(struct way *way, struct speaker *speaker)
 {
 	struct record_thread *record =
@@ -260,7 +259,7 @@ static void change_hands(struct way *way, struct speaker *speaker)
 	speaker->is_damaged = false;
 }
 
-/* A call within a call that loses: published first, and later than that. */
+/* Makes a call within another call. The inner call is published first, and is later. */
 static void say_nested(struct way *way, struct speaker *speaker)
 {
 	uint64_t outer = way->time;
@@ -275,7 +274,7 @@ static void say(struct way *way)
 	uint64_t dice = draw(way);
 	struct speaker *speaker = &way->speakers[(dice >> 32) % way->threads];
 
-	/* often the same, or nearly so */
+	/* the time often stays the same, or nearly the same */
 	way->time += dice & 3 ? dice >> 8 & 127 : dice >> 8 & 1;
 	if (way->time < speaker->last)
 		way->time = speaker->last;
@@ -289,7 +288,7 @@ static void say(struct way *way)
 		producer_publish(call_at(way, speaker, way->time, true));
 }
 
-/* The round is before a thread has ended its call, or it is not. */
+/* Begins a call that is not finished when the round runs. */
 static void leave_open(struct way *way, struct speaker *speaker)
 {
 	uint64_t said = way->said;
@@ -311,7 +310,7 @@ static void close_call(struct speaker *speaker)
 	__atomic_store_n(&speaker->producer.slot->watermark, 0, __ATOMIC_RELEASE);
 }
 
-/* A watermark was passed over: its thread comes with what is earlier than what was handed out. */
+/* Writes a call that is earlier than events that were already handed out. */
 static void come_late(struct way *way, struct speaker *speaker)
 {
 	if (way->threads == 1 || speaker->last + 1 >= way->time)
@@ -334,7 +333,7 @@ static void speak(struct way *way, int round)
 		say(way);
 		if (i == CALLS / 2 && round % 4 == 3)
 			say_damaged(way, &way->speakers[draw(way) % way->threads]);
-		/* in the end nothing builds on what is never finished */
+		/* in the last round, no record depends on the unfinished call */
 		if (i == (round == ROUNDS - 1 ? CALLS - 1 : CALLS * 7 / 8) && round % 3 == 2)
 			leave_open(way, &way->speakers[draw(way) % way->threads]);
 	}
@@ -416,7 +415,7 @@ static struct process *begin_way(struct way *way, const struct control_page *con
 
 static void end_way(struct way *way, struct process *process)
 {
-	/* what is never finished is counted once */
+	/* an unfinished call is counted once, not for each of its events */
 	for (uint32_t i = 0; i < way->threads; i++)
 		if (way->speakers[i].filled)
 			way->said -= way->speakers[i].filled_said - 1;
@@ -463,7 +462,7 @@ static void forget(struct way *way)
 	close(way->memory.fd);
 }
 
-/* The calls of so many threads by all ways. */
+/* Sends the calls of this many threads along all paths, and compares the results. */
 static void compare(const struct control_page *control, uint32_t threads)
 {
 	static struct way whole, entries, fast, mixed;
@@ -494,7 +493,7 @@ static void compare(const struct control_page *control, uint32_t threads)
 	forget(&mixed);
 }
 
-/* A block is moved, which takes until later than now. */
+/* Moves a block, in a call that returns later than now. */
 static void move_for_long(struct way *way, struct speaker *speaker)
 {
 	struct producer_call call = { .hook = HOOK_realloc,
@@ -509,8 +508,7 @@ static void move_for_long(struct way *way, struct speaker *speaker)
 	way->said += 2;
 }
 
-/* A thread says that something happened in an hour, or moves a block for long, as the last thing.
- */
+/* The last event of a thread is in the future: an hour from now, or the end of a long move. */
 static void come_early(const struct control_page *control, bool has_fast, bool moves)
 {
 	static struct way way;

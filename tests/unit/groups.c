@@ -10,7 +10,7 @@
 
 #include "tests/lib/tap.h"
 
-/* Hierarchies of control groups as the kernel shows them, in a directory of our own. */
+/* Makes hierarchies of control groups, as the kernel shows them, in a directory of this test. */
 
 static char place[] = "/tmp/holdtrace-groups-XXXXXX";
 
@@ -30,7 +30,7 @@ static void put(const char *name, const char *text)
 		exit(99);
 }
 
-/* Whether a process whose /proc/self/cgroup is this text may use so much. */
+/* Whether a process with this text in /proc/self/cgroup has this limit of memory. */
 static bool has_limit(const char *text, uint64_t limit)
 {
 	char list[64];
@@ -44,7 +44,7 @@ static bool has_limit(const char *text, uint64_t limit)
 	return found == limit;
 }
 
-/* Whether so many processes were killed for memory in the groups of this text. */
+/* Whether the groups in this text had this many processes killed for lack of memory. */
 static bool has_kills(const char *text, uint64_t kills)
 {
 	char list[64];

@@ -12,7 +12,7 @@ static bool has_number(const void *item, const void *key)
 
 static unsigned numbers[ITEMS];
 
-/* All hashes alike in their low bits: every item wants the same few slots. */
+/* All hashes have nearly the same low bits, so that all items compete for the same few slots. */
 static uint64_t crowded(unsigned number)
 {
 	return (uint64_t)number << 32 | number % 3;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damage of every kind to traces of every kind: twenty of them cut at every byte, five with every
- * bit turned over. Reading must end, in bounded time and memory; what came before the damage must
- * come out as it was; and where bytes are missing, or a checksum tells, it must be said, which is
- * what --strict goes by. Packets and text have no checksum: there a bit can be another truth.
+ * Damages traces of every kind: truncates twenty of them at each byte, and inverts each bit of
+ * five. Reading must end, in limited time and memory. Calls before the damage must be unchanged. If
+ * bytes are missing or a checksum is wrong, the reader must report damage, on which --strict
+ * relies. Packets and text have no checksum, so a wrong bit in them can go unnoticed.
  */
 #include "trace/trace.h"
 
@@ -23,17 +23,17 @@
 
 enum kind { PACKETS, TEXT, HTR, ZSTD };
 
-/* A trace, and what is in it. */
+/* A trace, and what the reader returns for it. */
 struct specimen {
 	char name[40];
 	enum kind kind;
 	unsigned char *bytes;
 	size_t size;
 	unsigned count;
-	uint64_t calls[CALLS_MAX]; /* a number for all that is in each call */
-	uint64_t ends[CALLS_MAX];  /* how much was consumed when it came out */
-	bool *is_between;	   /* packets, by size: a cut there leaves whole ones */
-	size_t second;		   /* where the second of two streams begins, or 0 */
+	uint64_t calls[CALLS_MAX]; /* a hash of all facts of each call */
+	uint64_t ends[CALLS_MAX];  /* bytes that were read when the call was returned */
+	bool *is_between;	   /* for packets: whether a packet ends at this offset */
+	size_t second;		   /* offset of the second of two streams, or 0 */
 };
 
 static int memory_file;
@@ -75,7 +75,7 @@ static uint64_t number_of(const struct event *event)
 
 struct result {
 	int opened, ended;
-	unsigned events, calls, same; /* same: calls that are the specimen's, from the first on */
+	unsigned events, calls, same; /* same: number of first calls that are right */
 	bool is_whole;
 };
 
@@ -129,7 +129,7 @@ static void learn_calls(struct specimen *specimen)
 	trace_close(trace);
 }
 
-/* Where a stream made by hand has packets' ends. */
+/* Finds the ends of packets in a stream that was made by hand. */
 static void learn_places(struct specimen *specimen)
 {
 	size_t at = stream.bytes[1] + 2u;
@@ -176,7 +176,7 @@ static struct specimen *add_zstd(const char *name, const void *bytes, size_t siz
 	return add(name, ZSTD, packed, size);
 }
 
-/* What a writer makes of the bytes, as a specimen. */
+/* Converts the bytes with a writer and adds the result as a specimen. */
 static struct specimen *add_written(const char *name, enum kind kind, const char *writer,
 				    const void *bytes, size_t size)
 {
@@ -211,7 +211,7 @@ static struct specimen *add_written(const char *name, enum kind kind, const char
 	return specimen;
 }
 
-/* As the library's: with tails, and a note at its end. */
+/* Makes a stream like the library's, with tails and a note at its end. */
 static void make_ended(void)
 {
 	struct call end = { 4, 0, 86399999, 0, "~end", 0, 0, 0 };
@@ -264,7 +264,7 @@ static void make_specimens(void)
 
 /* ---- damage ---- */
 
-/* Calls that were whole before the damage. Of what is compressed any number may be. */
+/* Returns the number of calls that were complete before the damage; for compressed data, 0. */
 static unsigned whole_before(const struct specimen *specimen, size_t offset)
 {
 	unsigned count = 0;
@@ -280,7 +280,7 @@ static bool must_say_cut(const struct specimen *specimen, size_t size)
 	case PACKETS:
 		return !specimen->is_between[size];
 	case TEXT:
-		/* Where a line ends, a text may end. */
+		/* a text may end at the end of any line */
 		return specimen->bytes[size - 1] != '\n';
 	case HTR:
 	case ZSTD:
@@ -362,7 +362,7 @@ static bool is_one_of_five(const struct specimen *specimen)
 	return false;
 }
 
-/* ASan keeps 256 MiB of what was freed, unless told otherwise. */
+/* By default, ASan keeps 256 MiB of freed memory. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 
 const char *__asan_default_options(void)

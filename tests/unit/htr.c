@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The .htr container: what goes in through the collector's encoder comes out as the bytes that a
- * pipe would have carried; cut, turned over and made-up containers do no harm.
+ * Tests of the .htr container. What goes through the collector's encoder must be read as the same
+ * bytes that a pipe would have carried. Truncated, modified and forged containers must do no harm.
  *
  *   htr [bench FILE]
  */
@@ -79,7 +79,7 @@ static void begin_maker(struct maker *maker)
 							   .pthread = 0x7f0000000000u + 4096u * i };
 }
 
-/* A backtrace that is much like the last one. */
+/* Makes a backtrace that resembles the previous one. */
 static uint32_t make_frames(struct maker *maker)
 {
 	uint32_t count = dice(20) ? 10 + (uint32_t)dice(6) : (uint32_t)dice(ARENA_FRAMES_MAX);
@@ -121,7 +121,7 @@ static const struct record *make_call(struct maker *maker, uint32_t thread)
 	call->cpu = dice(20) ? 1 : (int32_t)dice(3) - 1;
 	call->context = (uint32_t)(dice(30) ? 0 : dice(8));
 	if (hook == HOOK_open && dice(5)) {
-		bool is_usual = dice(2); /* few files are opened most of the time */
+		bool is_usual = dice(2); /* most calls open one of a few files */
 		size_t length = is_usual  ? 10 + dice(2)
 				: dice(5) ? dice(30)
 					  : dice(ARENA_TEXT_MAX - 1);
@@ -219,7 +219,7 @@ static const struct encode_process process = { .pid = 42,
 					       .session = { 1, 2 },
 					       .parent_stream = WIRE_NO_STREAM };
 
-/* count events, a block after every per_block of them, into *file and as packets. */
+/* Makes `count` events, in blocks of `per_block`, both as a container (*file) and as packets. */
 static void make_stream(struct bytes *file, struct bytes *packets, unsigned count,
 			unsigned per_block, bool with_index)
 {
@@ -264,7 +264,8 @@ static void make_stream(struct bytes *file, struct bytes *packets, unsigned coun
 struct result {
 	int opened, ended;
 	unsigned events, calls;
-	uint64_t first_ns, last_ns, sum; /* of the calls: times, and of what they are */
+	/* times of the first and last call, and a hash of all calls */
+	uint64_t first_ns, last_ns, sum;
 	uint64_t first_index;
 	struct trace_tally tally;
 	struct error err;
@@ -362,7 +363,7 @@ static void test_cuts(void)
 		quiet += !is_damaged(&result);
 	}
 	printf("# %u cuts leave nothing to be missed\n", quiet);
-	/* only the whole: behind a block the index is missing */
+	/* only the whole file counts as undamaged: one that ends after a block lacks the index */
 	ok(good && last > 60 && quiet == 1,
 	   "cut at every byte: what stands before comes out, and what is missing is said");
 	free(file.at);
@@ -395,7 +396,7 @@ static void test_flips(void)
 	free(packets.at);
 }
 
-/* Insides that no writer makes, with checksums that are right. */
+/* Blocks with contents that no writer makes, but with correct checksums. */
 static void test_insides(void)
 {
 	static struct maker maker;

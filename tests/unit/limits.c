@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every limit against every reason why it may be unknown: limits.def and reasons.def are walked,
- * and what the checker says of each pair is held against the table below.
+ * Tests each limit of limits.def with each reason of reasons.def why a limit may be unknown.
+ * Compares the checker's results with the table below.
  *
- * "tests/unit/limits print REASON..." prints limits that few programs break, a line for each, and
- * what it must be where a recording has these reasons.
+ * "tests/unit/limits print REASON..." prints, for each limit, an expression that few programs
+ * break, and the expected result for a recording with these reasons.
  */
 #include "postproc/gate/checker.h"
 
@@ -204,7 +204,7 @@ static void have_nothing(struct world *world)
 	world->summary->processes.count = 0;
 }
 
-/* Java: threads waited for conditions, and one of them still does at the end. */
+/* Java: threads waited for conditions, and one thread still waits at the end. */
 static void have_language(struct world *world)
 {
 	static struct space_module module = { .path = "/none/libjvm.so", .build_id = "" };
@@ -271,7 +271,7 @@ static bool counts_rows(const struct limit_row *row)
 	       (!strcmp(row->name, "growth") && row->unit == LIMIT_NUMBER);
 }
 
-/* A row of the report that the limit is about, first: the text of its first column, or NULL. */
+/* Adds a row to the limit's report. first: the text of the first column, or NULL. */
 static void add_row(struct table *table, const struct limit_row *row, const char *first,
 		    uint64_t value)
 {
@@ -349,7 +349,7 @@ static char letter_of(const struct limit *limit, void (*have)(struct world *worl
 	return !strcmp(broken, "broken") ? 'm' : !strcmp(broken, "unknown") ? 'u' : '!';
 }
 
-/* A limit that a value of FAR breaks, if a row can have one. */
+/* Returns a limit that the value FAR breaks; if the limit counts rows, any row breaks it. */
 static struct limit limit_of(size_t row)
 {
 	return (struct limit){ .row = &limit_rows[row],
@@ -363,7 +363,7 @@ static struct limit limit_of(size_t row)
 /*
  * A letter for each reason, in the order of reasons.def:
  *
- *   .  the limit is kept or broken all the same
+ *   .  the reason does not affect the limit
  *   m  the limit is unknown unless it is broken: unseen events only add to it
  *   u  the limit is unknown in any case
  *
@@ -454,7 +454,7 @@ static size_t number_of(const char *reason)
 	return i;
 }
 
-/* Of what still runs the present is the end, but no wait of a thread has ended. */
+/* With --now, the present is the end of a running process, but a thread's wait may continue. */
 static void check_so_far(void)
 {
 	bool is_right = true;
@@ -472,7 +472,7 @@ static void check_so_far(void)
 	ok(is_right, "with --now no limit but hang is unknown because a process still runs");
 }
 
-/* Where no sample was taken there may still be some blocks. */
+/* If no block was sampled, some unsampled blocks may still exist. */
 static void check_samples(void)
 {
 	bool is_right = true;
@@ -491,7 +491,7 @@ static void check_samples(void)
 	ok(is_right, "a limit of 0 on sampled memory is unknown where no block was sampled");
 }
 
-/* As reports fill them if there is no memory for the text. */
+/* Rows whose text is NULL or "", as reports write them if there is no memory for the text. */
 static void check_rows_without_text(void)
 {
 	bool is_right = true;
@@ -516,7 +516,7 @@ static bool is_unknown(size_t row, char *const *names)
 	return false;
 }
 
-/* tests/e2e/gate holds recordings against the same table. */
+/* tests/e2e/gate compares recordings with the printed results. */
 static int print(char *const *names)
 {
 	static const char *const values[] = { "999999999", "999GB", "100ms" };

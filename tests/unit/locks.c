@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who had a lock, and in which order locks are taken, from calls made by hand. */
+/* Tests who held a lock, and in which order locks were taken, with events made by hand. */
 #include "waits/locks.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static void begin(void)
 	now_ns = 1000;
 }
 
-/* A call of a thread at a place that began at enter and ends now. */
+/* Sends a call that begins at enter_ns and returns now. place: number of the call site. */
 static void call(enum hook_number hook, int class, enum call_type type, uint32_t thread,
 		 uint64_t object, uint32_t place, uint64_t enter_ns, uint8_t flags)
 {
@@ -88,7 +88,7 @@ static void both(uint32_t thread, uint64_t first, uint64_t second, uint32_t plac
 	release(thread, first);
 }
 
-/* The numbers of a place; of all zeros if it has none. */
+/* Returns the times of a call site, or zeros. */
 static struct locks_times times_at(uint32_t place)
 {
 	for (uint32_t i = 1; i < locks.sites.list.count; i++)
@@ -135,17 +135,17 @@ static void holds(void)
 static void waits(void)
 {
 	begin();
-	take(1, A, 1); /* from 1000 to 1100 */
+	take(1, A, 1); /* from 1000; released at 1100 */
 	release(1, A);
-	take_after(2, A, 2, 1150); /* nobody has it any more */
+	take_after(2, A, 2, 1150); /* the lock is free at 1150 */
 	ok(times_at(2).contended == 0, "a call after the release did not wait");
 	release(2, A);
 	begin();
-	take(1, A, 1); /* 1000 */
+	take(1, A, 1); /* at 1000 */
 	now_ns = 9000;
-	release(1, A); /* 9000 */
-	take(3, A, 3); /* 9100 */
-	release(3, A); /* 9200 */
+	release(1, A); /* at 9000 */
+	take(3, A, 3); /* at 9100 */
+	release(3, A); /* at 9200 */
 	take_after(2, A, 2, 1500);
 	ok(times_at(2).contended == 1 && times_at(2).waited_ns == 7800,
 	   "a call during the hold waited");
@@ -159,7 +159,7 @@ static void waits(void)
 	   "a time-out is a wait for who has it still");
 }
 
-/* Whom the thread at a place waited for; 0: nobody. */
+/* Returns the call site of the holder for which the call site `place` waited; 0: none. */
 static uint64_t frame_of_holder(uint32_t place)
 {
 	for (size_t i = 1; i < locks.pairs.count; i++)
@@ -173,7 +173,7 @@ static void queues(void)
 	bool is_right = true;
 
 	begin();
-	take(1, A, 1); /* 1000 */
+	take(1, A, 1); /* at 1000 */
 	now_ns = 30000;
 	release(1, A);
 	for (uint32_t thread = 2; thread < 12; thread++) {
@@ -264,7 +264,7 @@ static void lives(void)
 	   "locks that come and go take no memory");
 }
 
-/* Many, so that their slots have another order each time. */
+/* Adds many objects, so that their order in the hash table varies with its seed. */
 static void equals(void)
 {
 	struct waits_class class = { .calls = 0 };

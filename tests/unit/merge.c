@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The proof of the order: threads pass blocks to each other whose addresses are reused at once,
- * and write into real rings as include/arena.h says. Some are moved: one is lost and another gained
- * by the same call, and so by one record. In the merged sequence every block must be
- * gained, lost, gained …, times must never run backwards, nothing may be missing, and every
- * backtrace must be the one that its thread had.
+ * Proves the order of merged events. Threads pass blocks to each other and reuse their addresses at
+ * once. They write to real rings, as include/arena.h specifies. A call that moves a block loses one
+ * block and gains another in one record. In the merged sequence, each block must be alternately
+ * gained and lost, times must never decrease, no event may be missing, and each backtrace must be
+ * that of its thread.
  *
- *   merge [PAIRS [no-watermark|plain-enter|plain-leave|all-close]]
+ *   merge [PAIRS [no-floor|plain-enter|plain-leave|all-close]]
  *
- * PAIRS: 1000000 unless said. The words show that the test can fail: plain-enter reads the time of
- * a loss without a fence, and some come out before the gain of the same block (the read runs ahead
- * of the atomic operation through which the thread got the block). all-close says of a call within
- * a call that nothing behind it is earlier.
+ * PAIRS: default 1000000. The words make the test fail, to show that it can. no-floor: no thread
+ * sets its low watermark. plain-enter: the time of a loss is read without a fence, before the
+ * atomic operation by which the thread got the block, so some losses precede the gain of the same
+ * block. plain-leave: the same for times of return. all-close: records of nested calls claim that
+ * no later record is earlier.
  */
 #include "tests/lib/collect-producer.h"
 
@@ -44,11 +45,11 @@ struct host {
 	struct producer_memory memory;
 	struct chunk *chunk;
 	struct process *process;
-	uint64_t pairs; /* for each thread */
+	uint64_t pairs; /* per thread */
 	bool no_watermark, plain_enter, plain_leave, all_close;
-	uint64_t pool; /* stack of free blocks: changes << 32 | 1 + first */
+	uint64_t pool; /* stack of free blocks: number of changes << 32 | first block, or 0 */
 	uint32_t next[BLOCKS];
-	uint32_t boxes[BOXES]; /* 1 + block, 0: empty */
+	uint32_t boxes[BOXES]; /* block in the box; 0: empty */
 	int running;
 };
 
@@ -58,7 +59,7 @@ struct worker {
 	pthread_t thread;
 	uint64_t random, last, moves;
 	uint32_t depth;
-	uint64_t stack[DEPTH_MAX]; /* outermost first */
+	uint64_t stack[DEPTH_MAX]; /* outermost frame first */
 	uint64_t fresh[DEPTH_MAX];
 };
 
@@ -70,7 +71,7 @@ static uint64_t draw(uint64_t *random)
 	return *random;
 }
 
-/* Takes a block, 1 and up; 0: none is free. */
+/* Takes a free block. Returns its number, from 1, or 0 if none is free. */
 static uint32_t take_block(struct host *host)
 {
 	uint64_t pool = __atomic_load_n(&host->pool, __ATOMIC_ACQUIRE), next;
@@ -103,7 +104,7 @@ static uint64_t hash_frames(uint64_t hash, uint64_t frame)
 	return (hash ^ frame) * 0x9e3779b97f4a7c15ull;
 }
 
-/* Changes the inner frames; says how many outer ones stay. Returns a hash of the backtrace. */
+/* Changes the inner frames. *kept: number of unchanged frames. Returns a hash of the backtrace. */
 static uint64_t move_stack(struct worker *worker, uint32_t *kept, uint32_t *fresh)
 {
 	uint64_t dice = draw(&worker->random), hash = 0;
@@ -137,7 +138,7 @@ static void set_watermark(struct worker *worker, uint64_t watermark)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* plain: the time of entry is no event's. */
+/* plain: reads the clock without a fence, because no event has the time of entry. */
 static uint64_t enter_call(struct worker *worker, bool plain)
 {
 	uint64_t enter;
@@ -148,7 +149,7 @@ static uint64_t enter_call(struct worker *worker, bool plain)
 	return enter;
 }
 
-/* Half of the calls are said in short, with half of the hash. */
+/* Half of the calls become short records, which contain only half of the hash. */
 static bool is_short(struct worker *worker)
 {
 	return worker->producer.model.is_known && draw(&worker->random) & 1;
@@ -196,7 +197,7 @@ static uint32_t acquisition(struct worker *worker)
 	return block;
 }
 
-/* Another block in place of one that others may have from then on. */
+/* Gives the block away, which other threads may then take, and takes another one. */
 static uint32_t move(struct worker *worker, uint32_t block)
 {
 	uint64_t enter = enter_call(worker, worker->host->plain_enter);
@@ -231,7 +232,7 @@ static void lose(struct worker *worker, uint32_t block)
 					     .object = block });
 }
 
-/* A call within a call that loses: published first, and later than it. */
+/* Loses a block in a call within another call. The inner call is published first, and is later. */
 static void lose_within(struct worker *worker, uint32_t block)
 {
 	uint64_t outer = enter_call(worker, worker->host->plain_enter);
@@ -281,10 +282,10 @@ struct checker {
 	uint64_t events, moves, violations, backwards, late, wrong_frames, numbers, fasts;
 	uint64_t last;
 	bool held[BLOCKS + 1];
-	uint64_t times[BLOCKS + 1]; /* of the event before */
+	uint64_t times[BLOCKS + 1]; /* time of the last event of each block */
 };
 
-/* A few are shown in full. */
+/* Prints the first violations. */
 static void show_violation(const struct checker *checker, const struct merge_event *event,
 			   uint64_t block, bool is_gained)
 {
@@ -311,7 +312,10 @@ static void check_block(struct checker *checker, const struct merge_event *event
 	checker->held[block] = is_gained;
 }
 
-/* A loss that has its record, and its backtrace, with a gain: as that, or as one of its own. */
+/*
+ * Checks the loss of a move, which shares its record and backtrace with a gain. The merge passes
+ * the loss either with that record or with a record of its own.
+ */
 static bool check_moved_part(struct checker *checker, const struct merge_event *event)
 {
 	const struct record_call *call = (const struct record_call *)event->record;
@@ -353,8 +357,8 @@ static void check_event(void *context, void *owner, const struct merge_event *ev
 }
 
 /*
- * The short way: as the whole record that it stands for. One in eight is refused, and comes the
- * long way then.
+ * Handler of the fast path. Converts a short record to the equivalent whole record. Refuses one
+ * call in eight, which the merge then passes to check_event().
  */
 static bool check_fast(void *context, void *owner, const struct fast_call *fast)
 {

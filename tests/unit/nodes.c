@@ -8,11 +8,11 @@
 #include "trace/registry.h"
 
 #define DEPTH  24
-#define LEVELS 17 /* that differ: 2^17 backtraces */
+#define LEVELS 17 /* outer frames that vary: 2^17 different backtraces */
 #define COUNT  (1u << LEVELS)
-#define BYTES  128 /* a backtrace may take that shares all but two frames with others */
+#define BYTES  128 /* limit of memory per backtrace, if it shares all but two frames with others */
 
-/* As bench/workload's stacks: which way each level went is a bit of the number. */
+/* Makes a backtrace as bench/workload's stacks do: each bit selects the function of a level. */
 static void fill(uint64_t *frames, uint32_t number)
 {
 	for (uint32_t i = 0; i < DEPTH; i++)
@@ -48,7 +48,7 @@ static void tree_tests(void)
 	pool_free(&pool);
 }
 
-/* Of all kinds, so that plain ones, those of another epoch and those with texts stay apart. */
+/* Backtraces with the same frames but different texts must not be mixed up. */
 static void registry_tests(void)
 {
 	static const uint64_t frames[] = { 5, 6 };
@@ -70,7 +70,7 @@ static void registry_tests(void)
 	registry_free(&registry);
 }
 
-/* However large the table has become, and whatever hashes have in common. */
+/* Nodes must be found in a large table, whatever bits their hashes have in common. */
 static void find_tests(void)
 {
 	uint64_t frames[DEPTH];
@@ -144,7 +144,7 @@ static void limit_tests(void)
 	registry_free(&registry);
 }
 
-/* Places of a process are remembered; where mappings follow each other the call decides. */
+/* A call site is cached per process. If a mapping replaces another, the call's time selects one. */
 static void space_tests(void)
 {
 	const struct trace_mapping low = { .from = 0x1000, .to = 0x2000, .path = "/a" };

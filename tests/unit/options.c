@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parser of command lines, over a table of each kind of row. */
+/* Tests the parser of command lines with a table that has each kind of row. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,9 +41,9 @@ static struct option_table table = { .rows = rows, .count = sizeof(rows) / sizeo
 static struct asked asked;
 static struct error err;
 static char *argv[16];
-static int first; /* of the names */
+static int first; /* index of the first name */
 
-/* Reads a command line whose words are parted by blanks. */
+/* Parses a command line whose words are separated by blanks. Returns whether it is accepted. */
 static bool reads(const char *line)
 {
 	static char words[200];

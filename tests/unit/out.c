@@ -101,7 +101,7 @@ static void name_tests(void)
 		"a\tb\\xff\\x0a\\xc2\\x9b\\xe2\\x80\\xae", "a line of text keeps its tabs alone");
 }
 
-/* More than the buffer, in pieces of all sizes. */
+/* Writes pieces of many sizes, in total more than the buffer. */
 static void large_test(void)
 {
 	char path[] = "/tmp/holdtrace-out-XXXXXX";
@@ -125,7 +125,7 @@ static void large_test(void)
 	close(file);
 }
 
-/* Numbers of all lengths, across the ends of the buffer, against those of printf. */
+/* Compares numbers of all lengths, also across the end of the buffer, with those of printf(). */
 static void hex_tests(void)
 {
 	static char wanted[400000], got[400000];

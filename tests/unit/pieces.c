@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pieces of a file that another program writes meanwhile: those that are whole are found, and what
- * came since its size was asked for is left for later; streams keep their numbers.
+ * Tests that the complete pieces of a growing file are found. Pieces that another program writes
+ * after the file's size was read are left for the next call. Streams keep their numbers.
  */
 #include "keep/pieces.h"
 
@@ -17,7 +17,7 @@
 
 static int file;
 static off_t written;
-static size_t comes; /* bytes of a piece that are written when the size was asked for */
+static size_t comes; /* bytes of another piece that are written just after the size was read */
 
 static void put_piece_of(uint32_t stream, uint32_t size, size_t part)
 {
@@ -36,7 +36,7 @@ static void put_piece(uint32_t size, size_t part)
 	put_piece_of(0, size, part);
 }
 
-/* In the place of libc's, for what we link: the file grows at the worst moment. */
+/* Replaces libc's function in this program: the file grows just after its size was read. */
 int fstat(int fd, struct stat *st)
 {
 	*st = (struct stat){ .st_size = lseek(fd, 0, SEEK_END) };
@@ -60,7 +60,7 @@ static uint64_t read_to(size_t part, size_t *count)
 	return end;
 }
 
-/* Of streams 0, 1 and 2 the second has written nothing yet. */
+/* Of the streams 0, 1 and 2, stream 1 has written nothing yet. */
 static void find_streams(void)
 {
 	uint8_t start[HTR_SIZE_bundle];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Texts by words against texts by bytes: at every distance from the end of readable memory, at
- * every length up to some words, with every room, and whatever stands behind them.
+ * Compares texts that are copied by words with texts that are copied by bytes: at each distance
+ * from the end of readable memory, with each length up to some words, each buffer size, and various
+ * bytes after the text.
  */
 #include "tests/lib/tap.h"
 
@@ -15,7 +16,7 @@
 #define BEHIND	20
 #define ROOMS	50
 
-/* The end of readable memory. */
+/* Returns the end of readable memory. */
 static char *make_border(void)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);

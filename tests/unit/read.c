@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader under damage: a stream cut at every byte, with every bit turned over, with every
- * dword replaced by the worst numbers. What lies before the damage must come out, nothing may
- * crash, hang or grow. In memory files, so that thousands of them take no time.
+ * Damages streams for the reader: truncates them at each byte, inverts each bit, and replaces each
+ * dword by extreme numbers. Calls before the damage must be returned, and the reader must not
+ * crash, hang or use much memory. The streams are memory files, so that thousands of them take
+ * little time.
  */
 #include "trace/trace.h"
 
@@ -22,7 +23,7 @@
 
 #define EVENTS_MAX 10000
 
-/* Where in the stream each call is whole, and its name. */
+/* The offset at which each call is complete, and its name. */
 static struct {
 	size_t end;
 	char name[32];
@@ -40,7 +41,7 @@ static void scan(void)
 		uint32_t size;
 
 		memcpy(&size, stream.bytes + at + 4, 4);
-		/* A name has its length before it and perhaps no NUL behind. */
+		/* the name follows its length, and may lack a NUL */
 		if (!memcmp(stream.bytes + at, "CALL", 4))
 			snprintf(calls[call_count++].name, 32, "%.*s", stream.bytes[at + 24],
 				 (const char *)stream.bytes + at + 26);
@@ -61,9 +62,9 @@ static void fill_file(const void *bytes, size_t size)
 }
 
 struct result {
-	int opened;		       /* of trace_open_fd() */
-	int ended;		       /* of the last trace_next() */
-	unsigned events, calls, right; /* right: calls that are those of the stream, in order */
+	int opened;		       /* result of trace_open_fd() */
+	int ended;		       /* result of the last trace_next() */
+	unsigned events, calls, right; /* right: calls that equal those of the stream, in order */
 	struct trace_tally tally;
 };
 
@@ -193,7 +194,7 @@ static void form_tests(const char *form)
 	replace_every_dword(form);
 }
 
-/* After damage the reader finds its way again, and says where it was. */
+/* After damage, the reader finds the next packet, and reports the offset of the damage. */
 static void way_back_tests(void)
 {
 	size_t hole;
@@ -202,7 +203,7 @@ static void way_back_tests(void)
 	stream_form(&stream, "2.0");
 	put_sample(&stream);
 	scan();
-	/* The second call's size becomes huge. */
+	/* make the size of the second call huge */
 	hole = calls[0].end;
 	memset(stream.bytes + hole + 4, 0xff, 4);
 	result = read_all(stream.bytes, stream.size);
@@ -214,7 +215,7 @@ static void way_back_tests(void)
 	   "the bytes that were skipped are counted");
 	stream_form(&stream, "2.0");
 	put_sample(&stream);
-	/* Three bytes are missing. */
+	/* remove three bytes */
 	memmove(stream.bytes + hole, stream.bytes + hole + 3, stream.size - hole - 3);
 	result = read_all(stream.bytes, stream.size - 3);
 	ok(result.calls == call_count - 1, "so it is when bytes are missing");
@@ -278,7 +279,7 @@ static void zstd_tests(void)
 	ok(true, "compressed and damaged anywhere, nothing breaks");
 }
 
-/* A pipe hands out what it likes; every byte alone is the worst. */
+/* A pipe may return any number of bytes per read; one byte is the worst case. */
 static void pipe_test(void)
 {
 	int ends[2];
@@ -390,7 +391,7 @@ static void refusal_tests(void)
 	ok(read_all(stream.bytes, stream.size).ended == -EPROTO, "version 3 is refused");
 }
 
-/* A file of its own inode, by a descriptor. */
+/* Creates a file and opens it. */
 static int make_file(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -407,7 +408,7 @@ static bool are_same(int one, int two)
 	return fstat(one, &a) == 0 && fstat(two, &b) == 0 && a.st_ino == b.st_ino;
 }
 
-/* What a flight recorder does between the moments at which a reader opens and asks. */
+/* A flight recorder may replace the file between the reader's open() and its check of the lock. */
 static void replace_tests(void)
 {
 	static const struct trace_options now = { .no_wait = true };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that libc has in several versions: what stands behind the hooks is the one that a
- * program built today gets. The linker knows it (it gives the default one), so this program asks
- * for their addresses by name. Mixed versions of pthread_cond_* corrupt memory.
+ * Of functions that libc has in several versions, the hooks must call the default version, which a
+ * program linked today gets. To know it, this program uses the addresses that the linker bound.
+ * Mixing versions of pthread_cond_* corrupts memory.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ static void check(const char *name, void *ours, void *linked)
 	ok(ours == linked, sentence);
 }
 
-/* The version of old that is another function, where there is one. */
+/* Checks that `ours` is not the older version, if the function has one. */
 static void check_old(const char *name, void *ours)
 {
 	void *old = dlvsym(RTLD_DEFAULT, name, "GLIBC_2.2.5");
@@ -46,7 +46,7 @@ static void check_alias(const char *name, void *ours, void *heir)
 	ok(ours && ours == heir, sentence);
 }
 
-/* What is looked up here, as dlsym does it: in each process, without its price. */
+/* The library's own look-up, which is cheaper, must find what dlsym() finds. */
 static void check_all(void)
 {
 	unsigned int sure = 0, different = 0;
@@ -68,7 +68,7 @@ static void check_all(void)
 	   "a function that no module defines is not found");
 }
 
-/* glibc 2.35 has no such functions, and a program may find ours by dlsym(). */
+/* glibc 2.35 lacks these functions; a program may find the library's by dlsym(). */
 static void check_stand_ins(void)
 {
 	__typeof__(real.pidfd_open) pidfd = real.pidfd_open;
@@ -87,7 +87,7 @@ static void check_stand_ins(void)
 	real.fsopen = fs;
 }
 
-/* What the maker of a run finds is what each process would find. */
+/* The addresses that the maker of a run stores must be those that each process would find. */
 static void check_known(void)
 {
 	static struct libc_places places;
@@ -115,7 +115,7 @@ static void check_known(void)
 	   "a libc with another build-id has no known addresses");
 }
 
-/* In a process with an allocator before libc: what that has is its, all else is known. */
+/* In a process with an allocator before libc, the allocator's functions have no known address. */
 static int look_behind_another(void)
 {
 	static struct libc_places places;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables, the ledger and what reports make of it, from events made by hand. */
+/* Tests tables, the ledger and reports, with events made by hand. */
 #include "postproc/report/report.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 enum { MEMORY, LOCK, MAPPING, CLASSES };
 enum { PLACES = 4 };
 
-/* A run that is not there, with the reports that listen to it. */
+/* A simulated run, with the report that processes its events. */
 static struct {
 	struct report_options options;
 	struct report_run run;
@@ -147,7 +147,7 @@ static void lose(uint64_t object)
 	send(HOOK_free, MEMORY, CALL_TYPE_FREE, object, 0, 0);
 }
 
-/* The row of a place in a table, or NULL. column: where its backtrace stands. */
+/* Returns the row of a call site in a table, or NULL. */
 static struct table_cell *row_of(enum table_id id, int place)
 {
 	const struct table *table = tables_begin(&fake.tables, id);
@@ -177,11 +177,11 @@ static void test_peak(void)
 	begin(&report_peak);
 	begin_process(100);
 	acquisition(1, 100, 0);
-	acquisition(2, 50, 1); /* 150 */
+	acquisition(2, 50, 1); /* 150 in total */
 	lose(1);
 	acquisition(3, 30, 2);
 	lose(3);
-	acquisition(4, 120, 2); /* 170: the peak, without place 0 */
+	acquisition(4, 120, 2); /* 170 in total: the peak, without call site 0 */
 	lose(2);
 	acquisition(5, 10, 3);
 	end_process();
@@ -230,7 +230,7 @@ static void test_leaks(void)
 	begin(&report_leaks);
 	begin_process(100);
 	acquisition(1, 100, 0);
-	acquisition(1, 40, 1); /* nobody saw the free */
+	acquisition(1, 40, 1); /* the free of the first block is missing */
 	send(HOOK_pthread_mutex_lock, LOCK, CALL_TYPE_ALLOC, 9, 0, 2);
 	send(HOOK_pthread_mutex_lock, LOCK, CALL_TYPE_ALLOC, 9, 0, 3);
 	send(HOOK_pthread_mutex_unlock, LOCK, CALL_TYPE_FREE, 9, 0, 0);
@@ -346,7 +346,7 @@ static void test_tables(void)
 	tables_free(&tables);
 }
 
-/* Two calls; one of them reads the same wherever it was made. */
+/* Names each row "odd" or "even", so that rows of several call sites have the same name. */
 static const char *read_call(void *user, const struct table *table, const struct table_cell *row)
 {
 	(void)user;
@@ -424,7 +424,7 @@ static void add_many(struct tables *tables)
 	enum { ROWS = 200000 };
 	struct table *table = tables_begin(tables, TABLE_allocations);
 
-	/* Of each number of calls there are several, in groups that come by turns. */
+	/* many rows have the same number of calls, and their groups alternate */
 	for (uint64_t i = 0; i < ROWS; i++)
 		add_hot(table, i % 3 ? "memory" : "fd", i * 7919 % 50021, i);
 }
@@ -493,8 +493,9 @@ static long peak_kib(void)
 }
 
 /*
- * Places that leak, from their calls to a table's first rows. Kept for each is a site, a block that
- * is held, a place, a tally and a node; the rows of a whole table would be 208 bytes more.
+ * Measures the memory per leaking call site, from the calls to the first rows of a table. This
+ * memory is a site, a live block, a place, a tally and a node. The rows of a whole table would add
+ * 208 bytes.
  */
 static void leak_much(void)
 {
@@ -529,7 +530,7 @@ static void leak_much(void)
 	_exit(0);
 }
 
-/* In a process that has needed no more before. */
+/* Runs leak_much() in a new process, whose peak memory has not been raised by other tests. */
 static void test_need(void)
 {
 	pid_t child;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The notes on resident memory: what they say, and notes that no scanner writes. */
+/* Tests the notes on resident memory, including notes that no scanner writes. */
 #include "postproc/totals/residence.h"
 
 #include "tests/lib/tap.h"
 
 static struct residence residence;
 
-/* A note with pairs of names and values, NULL after the last. Returns whether it completes. */
+/* Sends a note. texts: names and values in pairs, then NULL. Returns whether a scan is complete. */
 static bool note(const char *name, const char *const *texts)
 {
 	struct function function = { .name = name };
@@ -35,7 +35,7 @@ static bool is_run(size_t i, uint64_t from, uint64_t to, char state, uint32_t of
 	       run->state == state && run->mapping == of;
 }
 
-/* Whether a result with these pages of one mapping is refused. */
+/* Whether a result is refused if one of its mappings has these pages. */
 static bool refuses(const char *number, const char *address, const char *text)
 {
 	mapping(number, "0x10000", "0x20000", "heap", "4096");

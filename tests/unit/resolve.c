@@ -15,7 +15,7 @@
 
 #define FOREIGN 0x7f0000000000
 
-/* This program, as a tracer would tell about it. */
+/* This program, as a tracer would describe it. */
 struct self {
 	char path[4096];
 	uint8_t build_id[64];
@@ -26,7 +26,7 @@ struct self {
 static int number, failures;
 static struct self self;
 
-/* How many processes the resolver may have at one time. */
+/* Limit of the number of child processes of the resolver, and their current number. */
 static int forks_max = INT_MAX, forks;
 
 pid_t fork(void)
@@ -57,7 +57,7 @@ static bool check(bool is_right, const char *sentence)
 	return is_right;
 }
 
-/* Never inlined, large enough for an address inside, known by its symbol. */
+/* A function that is not inlined, has several instructions, and is found by its symbol. */
 __attribute__((noinline)) static unsigned landmark(unsigned n)
 {
 	for (unsigned i = 0; i < 10; i++)
@@ -82,7 +82,7 @@ static void take_note(const char *note, size_t size)
 	}
 }
 
-/* The first one is the program itself. */
+/* Callback of dl_iterate_phdr() that stores the facts about the first module: this program. */
 static int take_self(struct dl_phdr_info *info, size_t size, void *unused)
 {
 	self.bias = info->dlpi_addr;
@@ -122,7 +122,7 @@ static struct resolve_module module_self(void)
 	};
 }
 
-/* Does the address of landmark(), moved by shift, give its name? */
+/* Whether the resolver finds landmark() at its address plus `shift`. */
 static bool finds_landmark(struct resolve *resolve, uint64_t shift)
 {
 	struct symbol symbol;
@@ -132,7 +132,7 @@ static bool finds_landmark(struct resolve *resolve, uint64_t shift)
 	       strcmp(symbol.module, self.path) == 0;
 }
 
-/* Maps the module in a new resolver: is landmark() found there? */
+/* Whether landmark() is found in a new resolver that has only this module. */
 static bool maps(const struct resolve_module *module, uint64_t shift)
 {
 	struct resolve *resolve = create(NULL);
@@ -282,7 +282,7 @@ static void test_machine(void)
 	resolve_destroy(resolve);
 }
 
-/* A deleted file that stands at its old path again, proved by its build-id. */
+/* A deleted file is replaced by the file at its path if the build-ids are equal. */
 static void test_deleted(void)
 {
 	struct resolve_module module = module_self();
@@ -324,7 +324,7 @@ static void test_repeats(void)
 	resolve_destroy(resolve);
 }
 
-/* Of the kernel's own module, as dl_iterate_phdr() has it. */
+/* Callback of dl_iterate_phdr() that stores the facts about the vDSO. */
 static int take_vdso(struct dl_phdr_info *info, size_t size, void *found)
 {
 	(void)size;
@@ -368,7 +368,7 @@ static void test_vdso(void)
 	self = program;
 }
 
-/* Each before all others, as no kernel does it and a hostile text may. */
+/* Maps each module below all others. No kernel does so, but a hostile trace may. */
 static void test_many_mappings(void)
 {
 	struct resolve *resolve = create(NULL);
@@ -386,7 +386,10 @@ static void test_many_mappings(void)
 	resolve_destroy(resolve);
 }
 
-/* The program under that many names, all asked for at once. Returns how many of them had one. */
+/*
+ * Maps the program under this many names and asks for one address in each. processes: limit of
+ * child processes. Returns how many of the addresses were resolved.
+ */
 static unsigned find_under_names(unsigned names, int processes, enum resolve_reason *reason)
 {
 	struct resolve *resolve = create(&(struct resolve_options){ .jobs = 4 });

@@ -24,7 +24,7 @@
 #include "base/sanitized.h"
 #include "tests/lib/tap.h"
 
-/* Each is tried by a child in a sandbox; true: it could be done. */
+/* Actions that a child in a sandbox attempts. Each function returns true if its action succeeds. */
 
 static char directory[] = "/tmp/holdtrace-sandbox-XXXXXX";
 static char existing[64], made[64];
@@ -32,7 +32,7 @@ static char existing[64], made[64];
 static bool executes(void)
 {
 	execl("/bin/true", "true", (char *)NULL);
-	return false; /* exec would have ended with 0 */
+	return false; /* after a successful exec, the child would have ended with status 0 */
 }
 
 static bool forks(void)
@@ -63,7 +63,7 @@ static bool makes_ring(void)
 
 static bool loads_bpf(void)
 {
-	/* a map of one element: what any user once could make */
+	/* a map with one element, which any user could create in older kernels */
 	struct {
 		unsigned type, key, value, entries, rest[20];
 	} map = { 2, 4, 4, 1, { 0 } };
@@ -126,7 +126,7 @@ static bool grows(void)
 
 #define LIMIT_OF_FILE (1ull << 30)
 
-/* A write at the limit fails, and a write before it succeeds. */
+/* Whether a write before the limit succeeds and a write at the limit fails. */
 static bool grows_to_limit(void)
 {
 	int fd = memfd_create("long", MFD_CLOEXEC);
@@ -148,7 +148,7 @@ static bool threads(void)
 	return pthread_create(&thread, NULL, nothing, NULL) == 0 && pthread_join(thread, NULL) == 0;
 }
 
-/* Whether a child can, in a sandbox with this wish (NULL: in none). */
+/* Whether a child with this sandbox (NULL: none) succeeds with the action. */
 static bool can(bool (*try)(void), const struct sandbox_options *options)
 {
 	pid_t pid = fork();
@@ -197,9 +197,9 @@ static void test_refused(unsigned walls)
 #define IS(value, yes, no)	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, yes, no)
 #define UNKNOWN			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)
 #define KNOWN			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-#define LANDLOCK_CREATE_RULESET 444 /* on all processors */
+#define LANDLOCK_CREATE_RULESET 444 /* the same number on all processors */
 
-/* From here on the kernel does not know what a wall is made of. */
+/* From now on, this process's system calls for one wall fail, as in a kernel that lacks them. */
 static bool forget(enum sandbox_wall wall)
 {
 	static struct sock_filter landlock[] = { LOAD(nr), IS(LANDLOCK_CREATE_RULESET, 0, 1),
@@ -217,7 +217,7 @@ static bool forget(enum sandbox_wall wall)
 		      wall == SANDBOX_FILES ? &without_files : &without_calls);
 }
 
-/* In a child without one wall: whether that is told, and all others hold. */
+/* Whether a child without one wall reports the missing wall, and all other walls work. */
 static bool holds_without(enum sandbox_wall missing, unsigned walls)
 {
 	const struct sandbox_options none = { 0 };
@@ -261,7 +261,7 @@ static void count_lines(void *context, const char *line)
 	*(int *)context += strstr(line, ": yes") || strstr(line, ": no: ");
 }
 
-/* What scanner and keeper give themselves before they read anything. */
+/* Whether the limits that holdtrace-scan and holdtrace-keep set at their start are in effect. */
 static bool is_bounded(void)
 {
 	struct rlimit memory = { 0 }, core = { 0 }, time = { 0 };

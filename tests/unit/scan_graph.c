@@ -38,7 +38,7 @@ static void read_memory(void)
 	ranges_free(&targets);
 }
 
-/* 16-byte blocks have 24, as glibc's do. */
+/* Returns the usable size of a block: as in glibc, a block of 16 bytes has 24. */
 static uint64_t slack(uint64_t size)
 {
 	return ((size + 8 + 15) & ~15ull) - 8;
@@ -81,13 +81,13 @@ static void test_classes(void)
 	};
 
 	begin(blocks, 9);
-	poke(a, a + 0x100);				      /* start */
-	poke(a + 0x108, a + 0x210);			      /* inside */
-	poke(a + 0x110, 0xab00000000000000ull | (a + 0x300)); /* tagged */
-	poke(a + 0x310, a + 0x410);			      /* one past the end */
-	poke(a + 0x510, a + 0x600); /* behind what was asked for, but the block's */
+	poke(a, a + 0x100);				      /* to the start of a block */
+	poke(a + 0x108, a + 0x210);			      /* into a block */
+	poke(a + 0x110, 0xab00000000000000ull | (a + 0x300)); /* a tagged pointer */
+	poke(a + 0x310, a + 0x410);			      /* one past the end of a block */
+	poke(a + 0x510, a + 0x600); /* this word is in a block, but after its requested size */
 	poke(a + 0x118, a + 0x500);
-	poke(a + 0x18, BASE + 0x4000); /* one past the end, where a page begins */
+	poke(a + 0x18, BASE + 0x4000); /* one past the end of a block, at the start of a page */
 	connect_all();
 	root(0, a);
 	finish(1);
@@ -204,7 +204,7 @@ static uint64_t address_of(uint32_t block)
 
 static bool leads[NODES][NODES], roots[ROOTS][NODES];
 
-/* Marks what is reached from a set, never passing through without (NODES + r: a root). */
+/* Marks the nodes that are reached from a set by paths that avoid `without` (NODES + r: root r). */
 static void reach(bool *reached, const bool *from, uint32_t without)
 {
 	for (uint32_t i = 0; i < NODES; i++)
@@ -226,7 +226,7 @@ static void from_roots(bool *from, uint32_t without)
 			from[i] |= roots[r][i] && without != NODES + r;
 }
 
-/* What is not reached without a node, though it is with it, is the node's alone. */
+/* A node must retain exactly the blocks that are reached only through the node. */
 static bool retained_is_right(uint32_t node, const bool *kept)
 {
 	bool from[NODES], without[NODES];
@@ -243,7 +243,7 @@ static bool retained_is_right(uint32_t node, const bool *kept)
 	return false;
 }
 
-/* Each lost block is reached from one that comes first; none of these from another. */
+/* Blocks of class GRAPH_LOST must lead to all unreachable blocks, but not to each other. */
 static bool lost_is_right(const bool *kept)
 {
 	bool from[NODES] = { false }, reached[NODES], right = true;
@@ -354,7 +354,7 @@ static void test_depth(void)
 	end();
 }
 
-/* A table of pointers to that many blocks behind it: each is found where it stands. */
+/* Counts how often the code under test reports that it is still at work. */
 static void count_beat(void *user)
 {
 	unsigned int *beats = user;
@@ -362,6 +362,7 @@ static void count_beat(void *user)
 	(*beats)++;
 }
 
+/* A table of pointers is followed by the blocks to which they lead: each pointer must be found. */
 static void test_table(void)
 {
 	enum { MANY = 100000, TABLE = (MANY * 8 + 4095) / 4096 * 4096 };
@@ -392,8 +393,8 @@ static void test_table(void)
 	is_heard &= beats >= 2;
 	beats = 0;
 	graph_dominate(&graph);
-	is_heard &= beats >=
-		    3; /* two in the search, one in the computation from the last to the second */
+	is_heard &=
+		beats >= 3; /* two beats from the search, one from the computation of dominators */
 	beats = 0;
 	graph_locate(&graph, &words);
 	is_heard &= beats >= 2;

@@ -10,7 +10,7 @@
 static struct scanned scanned;
 static uint64_t index_of;
 
-/* A note with pairs of names and values, NULL behind the last. */
+/* Sends a note with these pairs of names and values. texts: ends with NULL. */
 static void note(const char *name, const char *const *texts)
 {
 	struct function function = { .name = name };
@@ -38,7 +38,7 @@ static enum scanned_fate fate(uint64_t address)
 	return block ? block->fate : SCANNED_NOT;
 }
 
-/* A list of 100,000 blocks; from its end, from its middle and from its head. */
+/* Counts the steps to the root of a list of 100,000 blocks: from its end, middle and head. */
 static void long_way(void)
 {
 	char name[24], value[64];
@@ -63,7 +63,7 @@ static void long_way(void)
 
 /* ---- what the collector accepts of a scanner ---- */
 
-/* How many notes it takes from these bytes; a negative errno: it refuses what follows. */
+/* Returns the number of notes that the collector accepts, or a negative errno if it refuses one. */
 static int take(const char *bytes, size_t size)
 {
 	struct scan_result result = { bytes, size, 0 };

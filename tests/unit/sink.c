@@ -191,7 +191,7 @@ static void test_lock(void)
 	close(fd);
 }
 
-/* Whoever wrote to it before is about to end. */
+/* The previous writer of the file still has the lock, but is about to end. */
 static void test_lock_that_ends(void)
 {
 	struct error err = { 0 };
@@ -215,7 +215,7 @@ static void test_lock_that_ends(void)
 	close(ends[1]);
 }
 
-/* Whoever writes to it puts another file there meanwhile, and lets go of the first one. */
+/* The process that has the lock replaces the file by another locked file, and unlocks the first. */
 static void test_lock_that_moves(void)
 {
 	struct error err = { 0 };
@@ -247,7 +247,7 @@ static void test_lock_that_moves(void)
 	close(ends[1]);
 }
 
-/* A limit on files' sizes stands in for a disk that fills up in the middle of a write. */
+/* A limit on file sizes simulates a disk that becomes full in the middle of a write. */
 static void test_cut(void)
 {
 	struct sink_place place = place_of("small");
@@ -284,7 +284,7 @@ static void put_file(const char *name, const char *text)
 	fclose(file);
 }
 
-/* A file takes the place of another; those of other people beside it stay what they are. */
+/* A file replaces another. Files of the user with similar names must stay unchanged. */
 static void test_next(void)
 {
 	struct sink_place place = place_of("kept");

@@ -9,13 +9,13 @@
 
 #include "tests/lib/tap.h"
 
-#define SMALL		  (64u << 10) /* bytes in memory: many runs */
+#define SMALL		  (64u << 10) /* size of the buffer in bytes, which gives many runs */
 #define SIZE_MAX_OF_PIECE 2000u
 
-/* What a piece says of itself, at its start. */
+/* The start of each piece: its key and serial number. */
 struct mark {
 	uint64_t time;
-	uint32_t rank, number; /* number: as they came */
+	uint32_t rank, number; /* number: serial number */
 };
 
 static int directory;
@@ -60,7 +60,7 @@ static bool is_behind(const struct mark *mark, const struct mark *last)
 	return mark->rank != last->rank ? mark->rank > last->rank : mark->number > last->number;
 }
 
-/* All pieces come out whole, each once, by time, rank and coming. */
+/* Checks that each piece is returned once, unchanged, in the order of time, rank and number. */
 static bool comes_in_order(struct spill_sort *sort, uint32_t count)
 {
 	unsigned char *seen = calloc(count, 1);
@@ -78,7 +78,7 @@ static bool comes_in_order(struct spill_sort *sort, uint32_t count)
 			seen[mark.number] = 1;
 		last = mark;
 		found++;
-		memset(piece.bytes, 0xee, piece.size); /* it is ours to change */
+		memset(piece.bytes, 0xee, piece.size); /* the caller may change a piece */
 	}
 	is_right = is_right && found == count && spill_sort_next(sort, &piece, &err) == 0;
 	free(seen);
@@ -104,7 +104,7 @@ static uint64_t random_time(uint32_t number, uint32_t count)
 	return next_random() % (count / 4 + 1);
 }
 
-/* As calls come: at their return, with the time of their entry. */
+/* Calls are added when they return, but have the time of their entry. */
 static uint64_t nearly_rising(uint32_t number, uint32_t count)
 {
 	(void)count;
@@ -189,7 +189,7 @@ static void edge_tests(void)
 	ok(true, "a sort that was not finished can be freed");
 }
 
-/* A directory that takes no files. */
+/* Sorts with a directory in which no file can be created. */
 static void failure_tests(void)
 {
 	struct spill_sort sort;

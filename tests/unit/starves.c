@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that is about to publish something older holds the others' events back. After a while it
- * is passed over, since it may have jumped out of its call; but not while it gets no processor, for
- * then it has had no chance.
+ * A thread that is about to publish an older record delays the events of other threads. After a
+ * while the merge stops waiting for the thread, which may have left its call by siglongjmp(). But
+ * while the thread gets no processor, the merge continues to wait.
  */
 #include "tests/lib/collect-producer.h"
 #include "tests/lib/tap.h"
@@ -53,7 +53,7 @@ static void say(struct producer *producer)
 								 .object = 7 }));
 }
 
-/* Rounds for about so many ms of the merge's time. */
+/* Runs rounds of the merge for about this many milliseconds. */
 static void go_on(struct merge *merge, int ms)
 {
 	for (int i = 0; i < ms; i += 10) {
@@ -150,7 +150,7 @@ struct share {
 	bool is_in_order;
 };
 
-/* As slow as no event is. */
+/* Handles an event more slowly than any real handler. */
 static void count_slowly(void *context, void *owner, const struct merge_event *event)
 {
 	struct share *share = owner;
@@ -218,7 +218,7 @@ static void test_shares(void)
 	   "and nothing more is expected");
 }
 
-/* What the collector does for a user between rounds is paid for in the next ones. */
+/* Time that the collector spends on a user between rounds is deducted from the next rounds. */
 static void test_charge(void)
 {
 	struct merge_user owner = { .is_bounded = false }, other = { .is_bounded = true };
@@ -274,7 +274,7 @@ static bool starve_slowly(void *context, void *owner, int32_t thread, uint64_t *
 
 #define MANY 200
 
-/* What a round looks for in the memory of a process is time of its user, too. */
+/* The time in which a round examines a process's memory is charged to the user, too. */
 static void test_looks(void)
 {
 	uint32_t asked = 0;
@@ -337,7 +337,7 @@ static void begin_thread(struct producer *producer, int32_t thread, bool loses)
 	producer->slot->lost[LOSS_FULL] += loses;
 }
 
-/* A slot can have any number of threads, one after another, each with dropped events. */
+/* A slot can have any number of threads in turn, each with dropped events. */
 static void test_ended(void)
 {
 	struct merge_user other = { .is_bounded = false };
@@ -381,7 +381,7 @@ static void test_ended(void)
 	ok(!other.batches, "and is given back");
 }
 
-/* A process that cannot be found is looked for when its user has time. */
+/* A process that is not found is searched for when its user has time left. */
 static void test_search(void)
 {
 	struct shared shared = { .device = 0 };
@@ -461,10 +461,10 @@ static void test_missing(void)
 /* ---- the memory of records that wait ---- */
 
 #define CROWD	  4  /* users who do not own the run */
-#define BATCHES	  16 /* that they may have together */
+#define BATCHES	  16 /* maximum of batches that these users have together */
 #define OF_A_TURN 400
 
-/* One thread is in the middle of a record for ever, the other one goes on. */
+/* The first thread never finishes its record; the second one continues. */
 static void begin_waiting(struct share *share, struct merge *merge, struct control_page *control,
 			  struct merge_user *of)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The numbers of the summary, from events made by hand. */
+/* Tests the numbers of the summary, with events made by hand. */
 #include "terms.h"
 #include "postproc/totals/summary.h"
 
@@ -16,12 +16,12 @@
 
 enum { MEMORY, FD, STREAM, THREAD, LOCK, EVENT, PIXMAP, MAPPING, CLASSES };
 
-/* A trace that is not there: what its events point to. */
+/* A simulated trace: the objects to which its events point. */
 static struct {
 	struct summary *summary;
 	struct trace_process process;
 	struct resource_class classes[CLASSES];
-	struct function functions[HOOK_COUNT + 1]; /* the last one: of a note */
+	struct function functions[HOOK_COUNT + 1]; /* the last one is for notes */
 	struct trace_node frames[4];
 	struct backtrace backtraces[4];
 	uint64_t index;
@@ -104,7 +104,7 @@ static const struct summary *end(void)
 	return fake.summary;
 }
 
-/* A call with everything that is the same for most. */
+/* Makes a call. Members without a parameter get values that suit most tests. */
 static struct event call_of(enum hook_number hook, int class, enum call_type type, uint64_t object)
 {
 	return (struct event){
@@ -151,7 +151,7 @@ static void take_lock(uint64_t object, uint32_t thread, uint64_t duration_ns, in
 	send(&event);
 }
 
-/* As take_lock(), but the call began so long ago: while what came before it happened. */
+/* Like take_lock(), but the call began `duration_ns` ago, before the latest events. */
 static void wait_for_lock(uint64_t object, uint32_t thread, uint64_t duration_ns, int backtrace)
 {
 	struct event event = call_of(HOOK_pthread_mutex_lock, LOCK, CALL_TYPE_ALLOC, object);
@@ -295,7 +295,7 @@ static void test_slow_waits(void)
 	summary_free(fake.summary);
 }
 
-/* pthread_cond_wait: drops the mutex in a half of its own, and takes it again after the sleep. */
+/* pthread_cond_wait() releases the mutex in an event of its own, and acquires it after sleeping. */
 static void test_condition(void)
 {
 	const struct summary_class *lock, *condition;
@@ -357,7 +357,7 @@ static void test_woken(void)
 	summary_free(fake.summary);
 }
 
-/* A thread made detached, and one joined with a limit, with and without what tails say. */
+/* Sends calls of a detached thread, a thread joined with a time limit, and one joined without. */
 static void tell_threads(bool has_tail)
 {
 	struct event event;
@@ -448,7 +448,7 @@ static void test_threads(void)
 		event = call_of(HOOK_pthread_join, THREAD, CALL_TYPE_FREE, i);
 		event.part = 1;
 		send(&event);
-		/* The second join is refused: the thread is there again. */
+		/* the second join fails, so the thread exists again */
 		event.part = 2;
 		event.type = CALL_TYPE_ALLOC;
 		if (i == 2)
@@ -635,7 +635,7 @@ static void test_processes(void)
 	summary_free(fake.summary);
 }
 
-/* The same file at another address, and another file where one was unloaded. */
+/* A file is mapped at another address, and another file in the place of an unmapped one. */
 static void test_space(void)
 {
 	const struct trace_mapping first = { .from = 0x1000,
@@ -770,7 +770,7 @@ static void test_rust_names(void)
 		  "core::iter::adapters::map::Map::fold");
 }
 
-/* What does not fit all the same. */
+/* Names that are too long even after shortening. */
 static void test_long_names(void)
 {
 	char name[2048] = "own::box<";
@@ -867,7 +867,7 @@ static void test_published(void)
 	published("qsort_r", "qsort_r");
 }
 
-/* Blocks of one size, sampled; how often of 200 runs the stated interval has their number. */
+/* Samples blocks of one size. Returns in how many of 200 runs the interval has the true number. */
 static unsigned covered(uint64_t size, unsigned blocks, unsigned short *state)
 {
 	double chance = -expm1(-(double)size / 524288);
@@ -886,7 +886,7 @@ static unsigned covered(uint64_t size, unsigned blocks, unsigned short *state)
 			count += one.count;
 			variance += one.count_variance;
 		}
-		if (!count) /* it has no row */
+		if (!count) /* without a sample, the table has no row */
 			continue;
 		run++;
 		error = estimate_count_error(count, variance);

@@ -8,7 +8,7 @@
 
 static char found[8192];
 
-/* Parses a line as one kind and prints it again; "" if it is not of that kind. */
+/* print_KIND(): parses a line as this kind and prints it again; "" if it is of another kind. */
 #define PRINTED(kind, line)                                       \
 	static const char *print_##kind(const char *line)         \
 	{                                                         \

@@ -16,7 +16,7 @@ static void ok(bool good, const char *sentence)
 
 /* ---- against clocks that we make ---- */
 
-/* A counter of 3 ticks a ns that drifts: parts per million, as a function of time. */
+/* A simulated counter of 3 ticks per ns. Its drift varies, in parts per million. */
 struct fake {
 	double ticks, ns;
 };
@@ -38,13 +38,13 @@ static void begin(struct ticks *ticks, const struct fake *fake)
 	ticks->identity = false;
 	ticks->first = pair_of(fake);
 	ticks->step_ns = 1000000000;
-	/* 100 ppm off, as a first short measurement may be */
+	/* wrong by 100 ppm, as a first short measurement may be */
 	ticks->lines[0] = (struct ticks_line){ .start = ticks->first.ticks,
 					       .ns = ticks->first.ns,
 					       .factor = (uint64_t)(1.0001 / 3 * 4294967296.0) };
 }
 
-/* Walks through an hour of drift. What was answered once must not change, and never decrease. */
+/* Simulates an hour of drift. Converted times must never decrease, nor change later. */
 static void test_drift(void)
 {
 	struct fake fake = { 1e15, 1e12 };
@@ -92,7 +92,7 @@ static void test_joints(void)
 		struct ticks_pair pair;
 		uint64_t before, at;
 
-		/* 1 ms fast, then slow: far more than any real clock */
+		/* each second, the counter gains or loses 1 ms: far more than any real one */
 		pass(&fake, 1e9, i % 2 ? 1000 : -1000);
 		pair = pair_of(&fake);
 		ticks_correct(&ticks, &pair);

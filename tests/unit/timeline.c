@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Levels over time: no peak is lost when steps become wider, and several processes add up. */
+/* Tests levels over time: wider steps keep every peak, and the levels of processes are added. */
 #include "postproc/run/timeline.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static uint64_t most_of(const struct timeline *timeline, enum timeline_level lev
 	return most;
 }
 
-/* The level of the step of a time; UINT64_MAX: there is none. */
+/* Returns the level of the step that contains the time; UINT64_MAX: there is no such step. */
 static uint64_t at(const struct timeline *timeline, enum timeline_level level, uint64_t time_ns)
 {
 	uint64_t step = (time_ns >> timeline->shift) - timeline->first;
@@ -66,7 +66,7 @@ static void test_adding(void)
 {
 	struct timeline all = { .shift = 0 }, early = { .shift = 0 }, late = { .shift = 0 };
 
-	/* The second process begins before the first, and goes on long after it. */
+	/* `early` begins before `late`, and ends long after it */
 	timeline_change(&late, TIMELINE_THREADS, 3, 0, 5000000);
 	timeline_change(&late, TIMELINE_THREADS, -3, 0, 6000000);
 	timeline_change(&early, TIMELINE_THREADS, 2, 0, 1000000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of another process that are stopped to be read. */
+/* Tests how threads of another process are stopped to be read. */
 #include "process/tracee.h"
 #include "tests/lib/tap.h"
 
@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The parent of a vfork, which nothing stops until its child ends. */
+/* Starts a process that waits in vfork(), so that nothing stops it until its child ends. */
 static pid_t begin_stuck(void)
 {
 	pid_t pid = fork();
@@ -29,7 +29,7 @@ static pid_t begin_stuck(void)
 	return pid;
 }
 
-/* The only child of a process. */
+/* Returns the pid of the only child of a process, or 0. */
 static pid_t child_of(pid_t pid)
 {
 	char path[64];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Growth by unit of work, on simulated call sites: no cache and no noise may be said to grow, and
- * no leak to saturate. Caches fill by at most 96 % of the units, linearly or ever more slowly; a
- * leak has at least 40 leaked objects. "tests/unit/unit_growth SEED N" simulates N of each from
- * another seed.
+ * Tests the detection of growth per unit of work with simulated call sites. No cache and no noise
+ * may be reported as growing, and no leak as saturating. Caches fill within at most 96 % of the
+ * units, linearly or ever more slowly; a leak has at least 40 leaked objects.
+ * "tests/unit/unit_growth SEED N" simulates N call sites of each kind with another seed.
  */
 #include "postproc/memory/unit_growth.h"
 
@@ -16,7 +16,7 @@
 
 static uint64_t state;
 
-/* SplitMix64, so that each machine simulates the same. Returns a number from 0 to 1. */
+/* SplitMix64, so that all machines simulate the same amounts. Returns a number from 0 to 1. */
 static double chance(void)
 {
 	uint64_t z = state += 0x9e3779b97f4a7c15;
@@ -36,7 +36,7 @@ static unsigned one_of(unsigned count)
 	return (unsigned)(chance() * count);
 }
 
-/* Sum of 12 numbers: normal enough, mean 0, variance 1. */
+/* Sum of 12 random numbers: nearly normal, with mean 0 and variance 1. */
 static double normal(void)
 {
 	double sum = -6;
@@ -51,13 +51,13 @@ static double at_least_0(double amount)
 	return amount < 0 ? 0 : floor(amount);
 }
 
-/* Something constant, as buffers that were allocated at the start. */
+/* A constant amount, such as buffers that were allocated at the start. */
 static double base(void)
 {
 	return one_of(2) ? 0 : floor(between(1, 1e6));
 }
 
-/* Noise that is there besides: in most programs there is none at the ends of units. */
+/* Additional noise. Most programs have none at the ends of units. */
 static double noise_of(double amount)
 {
 	return one_of(2) ? 0 : amount * between(0.0001, 0.2);
@@ -77,22 +77,22 @@ static void make_cache(double *amounts, size_t count)
 		double unit = (double)i + 1;
 
 		switch (kind) {
-		case 0: /* of the last entries: full after some units */
+		case 0: /* has the latest entries: full after some units */
 			now = full * fmin(1, unit / until);
 			break;
-		case 1: /* keys that come by chance: ever fewer are new */
+		case 1: /* has random keys, ever fewer of which are new */
 			now = full * (1 - exp(-unit / constant));
 			break;
 		case 2: /* doubles until it is full */
 			now = fmin(full, pow(2, floor(log2(1 + full * unit / until))));
 			break;
-		case 3: /* is emptied when it is full */
+		case 3: /* is emptied whenever it is full */
 			now = full * fmod(unit, period) / period;
 			break;
-		case 4: /* rare keys of a language: grows ever more slowly */
+		case 4: /* has keys as rare as words of a language: grows ever more slowly */
 			now = full * pow(unit / (double)count, power);
 			break;
-		default: /* fills, and then entries of other sizes take the place of old ones */
+		default: /* fills; then entries of other sizes replace old ones */
 			now = full * fmin(1, unit / until);
 			if (unit > until)
 				now -= full * between(0, 0.2);
@@ -113,19 +113,19 @@ static void make_leak(double *amounts, size_t count)
 	noise = noise_of(size * (double)count * often);
 	for (size_t i = 0; i < count; i++) {
 		switch (kind) {
-		case 0: /* the same in each unit */
+		case 0: /* the same amount in each unit */
 			now += size;
 			break;
-		case 1: /* in each n-th unit */
+		case 1: /* the same amount in each n-th unit */
 			now += i % every ? 0 : size;
 			break;
-		case 2: /* by chance */
+		case 2: /* the same amount in random units */
 			now += chance() < often ? size : 0;
 			break;
-		case 3: /* of any size */
+		case 3: /* a random amount in each unit */
 			now += between(0, 2 * size);
 			break;
-		default: /* more in each unit, as a list that is copied */
+		default: /* more in each unit, like a growing list that is copied */
 			now += size * (1 + (double)i / (double)count);
 			break;
 		}
@@ -146,7 +146,7 @@ static void make_noise(double *amounts, size_t count)
 		case 0:
 			walk = level + width * normal();
 			break;
-		case 1: /* a queue: each change starts from the amount before */
+		case 1: /* a queue: each change starts from the previous amount */
 			walk += width * normal();
 			break;
 		case 2:
@@ -156,7 +156,7 @@ static void make_noise(double *amounts, size_t count)
 		case 3:
 			walk = level + width * sin(6.28318 * (double)i / period);
 			break;
-		case 4: /* now and then a large request */
+		case 4: /* sometimes a large request */
 			walk = one_of(20) ? 0 : level;
 			break;
 		default: /* a queue of a few requests */
@@ -169,7 +169,7 @@ static void make_noise(double *amounts, size_t count)
 
 /* ---- what is said of them ---- */
 
-/* Makes at most UNIT_POINTS points, as the report does. */
+/* Reduces the amounts to at most UNIT_POINTS points, as the report does. Returns its verdict. */
 static enum unit_verdict decide(const double *amounts, size_t count)
 {
 	struct unit_point points[UNIT_POINTS];
@@ -195,7 +195,7 @@ static void simulate(void (*make)(double *amounts, size_t count), size_t runs,
 	static double amounts[UNITS_MAX];
 
 	for (size_t i = 0; i < runs; i++) {
-		/* from 20 units to 4,000, most of them few */
+		/* 20 to 4,000 units; small numbers are more frequent */
 		size_t count = (size_t)(20 * pow(200, chance()));
 
 		make(amounts, count);

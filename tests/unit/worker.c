@@ -16,7 +16,7 @@
 #include "base/memory.h"
 #include "tests/lib/tap.h"
 
-/* What libdw might do, done on purpose: children that behave as badly as a file can make them. */
+/* Children that behave as badly as libdw might with a hostile file. */
 
 static void answer_all(int socket, int file, const void *job)
 {
@@ -41,12 +41,12 @@ static void crash(int socket, int file, const void *job)
 
 	(void)file;
 	(void)job;
-	signal(SIGSEGV, SIG_DFL); /* a sanitizer would make it an exit */
+	signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would turn the signal into an exit */
 	worker_question(socket, addresses);
 	raise(SIGSEGV);
 }
 
-/* The clock of worker_restart_clock(), at a hundredth of its time. */
+/* Runs for ever, with a hundredth of the time limit that worker_restart_clock() has set. */
 static void run_for_ever(int socket, int file, const void *job)
 {
 	const struct itimerval soon = { .it_value = { .tv_usec = WORKER_SECONDS_MAX * 10000 } };
@@ -71,7 +71,7 @@ static void sleep_for_ever(int socket, int file, const void *job)
 		pause();
 }
 
-/* Not with ASan, whose own memory would not fit. */
+/* Not used with ASan, whose own memory would exceed the limit. */
 __attribute__((unused)) static void take_all_memory(int socket, int file, const void *job)
 {
 	struct rlimit limit;
@@ -99,7 +99,7 @@ static void talk_nonsense(int socket, int file, const void *job)
 	sleep_for_ever(socket, file, job);
 }
 
-/* Tells which descriptors it has, but for those that it was given, and whether it reads one. */
+/* Writes 0 if the child has no descriptors but those that it was given, and can read its file. */
 static void tell_descriptors(int socket, int file, const void *job)
 {
 	char found = 0, bytes[4] = "";
@@ -109,14 +109,14 @@ static void tell_descriptors(int socket, int file, const void *job)
 		found |= fd != file && fcntl(fd, F_GETFD) >= 0;
 	found |= read(file, bytes, 4) != 4 || memcmp(bytes, "\177ELF", 4) != 0;
 	(void)!write(socket, &found, 1);
-	/* The second comes when it is asked for, the third is none. */
+	/* the child gets a second file when it asks for one, but no third */
 	file = worker_take(socket);
 	found = file < 0 || read(file, bytes, 4) != 4 || memcmp(bytes, "\177ELF", 4) != 0 ||
 		worker_take(socket) != -ENOENT;
 	(void)!write(socket, &found, 1);
 }
 
-/* What is there of memory ends a child with a sentence. */
+/* Allocates more than the child may have, which ends the child with a message. */
 __attribute__((unused)) static void ask_for_too_much(int socket, int file, const void *job)
 {
 	(void)socket;
@@ -151,7 +151,7 @@ static void test_answers(void)
 	ok(worker.pid == 0 && kill(worker.pid, 0) == 0, "a child ends when its socket is closed");
 }
 
-/* Starts a child that dies; does the text say of what? */
+/* Starts a child that dies, and checks that the reason contains `words`. */
 static void dies(worker_run *run, const char *words, const char *sentence)
 {
 	const uint64_t address = 1;
@@ -213,7 +213,7 @@ static void test_descriptors(void)
 	close(file);
 }
 
-/* Each truncation and each changed byte: refused, or read without harm. */
+/* A truncated message, or one with a changed byte, is refused or read without harm. */
 static void test_messages(void)
 {
 	const struct facts facts = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Children that a hostile file has taken over: what they may say, and for how long. */
+/* Children that a hostile file has taken over: what they may send, and for how long. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ static bool answer(FILE *out, uint64_t address)
 	return fflush(out) == 0;
 }
 
-/* In the place of the child's real work. */
+/* Replaces the real work of the child. */
 void lookup_run(int socket, int file, const void *job)
 {
 	const struct file_want want = { .kind = FILE_DEBUG, .number = 1000 };
@@ -87,7 +87,7 @@ int main(void)
 {
 	enum resolve_reason reason;
 
-	/* Whoever is listened to for ever ends this program. */
+	/* ends this program if it never stops reading from a child */
 	alarm(60);
 	ok(is_answered(&reason) && reason == RESOLVE_FINE,
 	   "the answers of a correct child are used");
