@@ -2,7 +2,7 @@
 #include "patch.h"
 
 #include <fcntl.h>
-#include <sched.h>
+#include <limits.h>
 #include <sys/mman.h>
 
 #include "hooks.h"
@@ -229,8 +229,9 @@ void patch_all(bool on, struct late_order *order)
 
 /* ---- programs that were started with the library ---- */
 
-#define DEFINERS_MAX 16	 /* modules that define hooked functions: libc, an allocator, … */
-#define PATIENCE     200 /* maximum number of checks whether another thread has finished patching */
+#define DEFINERS_MAX 16	     /* modules that define hooked functions: libc, an allocator, … */
+#define PATIENCE     100     /* maximum number of waits for another thread to finish patching */
+#define STEP_NS	     2000000 /* duration of such a wait */
 
 /*
  * Changes the symbols of the modules that define the hooked functions. Finds these modules in the
@@ -271,13 +272,17 @@ void patch_before_deep(void)
 		if (find_stubs())
 			patch_definers();
 		__atomic_store_n(&patcher, PATCHED, __ATOMIC_RELEASE);
+		sys_futex_wake((const uint32_t *)&patcher, INT_MAX, 0);
 		return;
 	}
 	/* not forever: this may be a signal handler that interrupted the patching thread */
 	for (int i = 0; i < PATIENCE; i++) {
-		if (__atomic_load_n(&patcher, __ATOMIC_ACQUIRE) == PATCHED)
+		const struct timespec step = { .tv_nsec = STEP_NS };
+		int32_t seen = __atomic_load_n(&patcher, __ATOMIC_ACQUIRE);
+
+		if (seen == PATCHED)
 			return;
-		sys_call0(__NR_sched_yield);
+		sys_futex_wait((const uint32_t *)&patcher, (uint32_t)seen, &step, 0);
 	}
 }
 
